@@ -56,6 +56,10 @@ function adminList(name: string, query: Record<string, Schema> = {}, others: Con
 const LOGIN = { username: text, password: { ...text, format: 'password' } };
 const PASSWORD = LOGIN.password;
 const LOOK = { name: text, text, hue: { ...integer, minimum: 0, maximum: 359 } };
+const FULL_TEXT_OF_SOURCE = {
+  fullText: choice(['asked', 'always']),
+  fullTextOfLast: { ...flag, description: 'Whether to fetch the full texts of the last 20 posts now' },
+};
 const UPLOAD = [404, 409, 429, 503, 507];
 const FILES = { attachments: array({ ...text, format: 'binary' }) };
 
@@ -139,7 +143,8 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   },
   'GET /api/sources/:id': { answers: { ...done('Source'), ...UNCHANGED } },
   'PATCH /api/sources/:id': {
-    body: json(object({}, { ...TITLED, ...AT_PUBLISHER, paused: flag, url: text })), answers: done('Source'),
+    body: json(object({}, { ...TITLED, ...AT_PUBLISHER, paused: flag, url: text, ...FULL_TEXT_OF_SOURCE })),
+    answers: done('Source'),
     refusals: [409, 429, 503],
   },
   'DELETE /api/sources/:id': { answers: NOTHING },
@@ -159,6 +164,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     body: json(object({}, {
       title: orNull({ ...text, maxLength: TITLE_MAX, description: 'Only you see this name of the source' }),
       folder: orNull({ ...text, maxLength: FOLDER_MAX }), notify: flag,
+      hideGlobally: { ...flag, description: 'The views unread and list, without a folder, leave out its posts' },
     })),
     answers: NOTHING,
   },
@@ -214,6 +220,9 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     body: json(object({}, { match: EXPRESSION, act: choice(ACTS), ...PLACE })), answers: done('Rule'),
   },
   'DELETE /api/rules/:id': { answers: NOTHING },
+  'POST /api/posts/:id/full-text': {
+    answers: { 200: json(named('FullText')), 202: json(named('FullText')) }, refusals: [409, 429],
+  },
   'GET /api/history': list('HistoryEntry'),
   'DELETE /api/history': { answers: NOTHING },
 

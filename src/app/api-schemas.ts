@@ -2,6 +2,7 @@ import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
+import { LIST_ORDERS, LIST_SHOWS } from '../features/reading/list-choice-store.ts';
 import { ACTS } from '../features/rules/rule-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
 import { CHOICES, SWITCHES } from '../features/hub/preferences.ts';
@@ -101,6 +102,7 @@ export const SCHEMAS: Record<string, Schema> = {
     followed: flag, // absent for clients that are not signed in
     // Only the owner of a source gets the source's address, state and webhook.
     url: orNull(text), hasPassword: flag, stateReason: orNull(text), nextSyncAt: orNull(time),
+    fullText: choice(['asked', 'always']),
     webhook: object({ state: webhookState, lastEventAt: orNull(time) }, {
       url: text, secret: { ...text, description: 'Shown only once' },
     }),
@@ -124,14 +126,21 @@ export const SCHEMAS: Record<string, Schema> = {
     id, source: object({ id, title: text, kind: choice(SOURCE_KINDS) }), title: text, url: orNull(text),
     author: orNull(text), contentHtml: text, summary: text, publishedAt: time, updatedAt: time, visibility,
     attachments: array(named('Attachment')),
-  }, { read: { ...flag, description: 'Only signed-in clients get this member' }, starred: flag }),
+  }, {
+    read: { ...flag, description: 'Only signed-in clients get this member' }, starred: flag,
+    fullText: { ...named('FullText'), description: 'Signed-in clients get this member with a single post' },
+  }),
+  FullText: object({ state: choice(['none', 'waiting', 'ready', 'refused', 'failed']) }, {
+    reason: { ...text, description: 'Why there is no full text, such as paywall or robots' },
+    explanation: { ...text, description: 'The reason as a sentence for readers' }, contentHtml: text,
+  }),
   Reading: object({
     unread: counted, starred: counted, folders: array(object({
       name: orNull(text), unread: counted,
-      sources: array(object({ id, title: text, unread: counted, notify: flag })),
+      sources: array(object({ id, title: text, unread: counted, notify: flag, hideGlobally: flag })),
     })),
   }),
-  Marked: object({ marked: integer, undo: { ...id, description: 'Undo id for /api/reading/undo, for a minute' } }),
+  Marked: object({ marked: integer, undo: { ...id, description: 'Undo id for /api/reading/undo, for two minutes' } }),
   Rule: object(rule),
   RulePreview: object({
     count: integer, among: { ...integer, description: 'Number of posts that the preview looked at' },
@@ -163,8 +172,9 @@ export const SCHEMAS: Record<string, Schema> = {
     })),
     follows: array(object({
       sourceId: id, title: orNull(text), ownTitle: orNull(text), folder: orNull(text), notify: flag,
-      readUpTo: integer, since: time,
+      hideGlobally: flag, readUpTo: integer, since: time,
     })),
+    listChoices: array(object({ list: text, order: choice(LIST_ORDERS), show: choice(LIST_SHOWS), chosenAt: time })),
     stars: array(object({ postId: id, title: orNull(text), starredAt: time })),
     rules: array(named('Rule')), searches: array(named('SavedSearch')),
     mutedPosts: array(object({ sourceId: id, postId: id, ruleId: id })),

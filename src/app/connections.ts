@@ -60,6 +60,13 @@ export const CONNECTIONS = {
     off: '`ATTACHMENT_CACHE_MAX_BYTES=0`', unconfigured: 'never',
     files: ['features/attachments/remote-cache.ts', 'platform/net/outbound-fetch.ts'],
   },
+  page: {
+    programs: 'worker',
+    trigger: 'a member asks for the full text of a post; a post arrives from a source with full texts, or a new source',
+    to: 'the address of the post, where it redirects to, and `robots.txt` of its site', owner: "a publisher's",
+    data: `GET requests with ${USER_AGENT}, and no data about readers`, off: '`FULL_TEXT_MAX_BYTES=0`',
+    unconfigured: 'never', files: ['features/full-text/fetch-page.ts', 'platform/net/outbound-fetch.ts'],
+  },
   scanner: {
     programs: 'web, worker', trigger: 'a member uploads a file; the worker scans files that have no verdict',
     to: '`VIRUS_SCAN_URL`', owner: "the operator's", data: 'the whole uploaded file and its name',

@@ -3,6 +3,7 @@ import { scanUpload } from '../features/attachments/scan-file.ts';
 import { fetchIcon } from '../features/feeds/fetch-icon.ts';
 import { fetchPictures } from '../features/feeds/fetch-pictures.ts';
 import { syncSource } from '../features/feeds/sync-source.ts';
+import { fetchFullText } from '../features/full-text/fetch-full-text.ts';
 import { removeAccount } from '../features/leaving/leave-hub.ts';
 import { removeSource } from '../features/manage-sources/delete-source.ts';
 import { importFeeds } from '../features/manage-sources/import-opml.ts';
@@ -11,8 +12,8 @@ import type { JobKind } from '../features/hub/hub.ts';
 
 /** Every kind of job. The type parameter is `never` because each kind of job has another type of payload. */
 export const JOB_KINDS: JobKind<never>[] = [
-  syncSource, fetchIcon, fetchPictures, importFeeds, updateReaders, removeSource, scanUpload, deliverAlert,
-  removeAccount,
+  syncSource, fetchIcon, fetchPictures, fetchFullText, importFeeds, updateReaders, removeSource, scanUpload,
+  deliverAlert, removeAccount,
 ];
 
 /** Names of the job kinds that run again after a restore; a restore discards all jobs of kinds not in this list. */

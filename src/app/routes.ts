@@ -8,6 +8,7 @@ import * as jobs from '../features/admin/job-list.ts';
 import * as overview from '../features/admin/overview-pages.ts';
 import * as alerts from '../features/alerts/alert-list.ts';
 import * as icons from '../features/attachments/icon-routes.ts';
+import * as fullText from '../features/full-text/full-text-routes.ts';
 import * as leavingPages from '../features/leaving/leaving-pages.ts';
 import * as adding from '../features/manage-sources/add-pages.ts';
 import * as importing from '../features/manage-sources/import-pages.ts';
@@ -23,6 +24,7 @@ import * as deletion from '../features/posts/delete-post-pages.ts';
 import * as feeds from '../features/posts/output-feed-routes.ts';
 import * as publicPages from '../features/posts/public-pages.ts';
 import * as history from '../features/reading/history-list.ts';
+import * as choosing from '../features/reading/list-choice-pages.ts';
 import * as listPages from '../features/reading/list-pages.ts';
 import * as marking from '../features/reading/mark-pages.ts';
 import * as readPosts from '../features/reading/post-in-list-pages.ts';
@@ -184,6 +186,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /sources/:id/pause', 'member', 'Form: pause a source', sourcePages.pauseSource),
   at('POST /sources/:id/resume', 'member', 'Form: resume a source', sourcePages.resumeSource),
   at('POST /sources/:id/sync', 'member', 'Form: synchronise a source now', sourcePages.submitSync),
+  at('POST /sources/:id/full-text', 'member', 'Form: choose full texts of a source', sourcePages.submitFullText),
   at('POST /sources/:id/icon/find', 'member', 'Form: find the icon of a source', sourcePages.submitFindIcon),
   at('POST /sources/:id/icon/clear', 'member', 'Form: remove a source’s icon', sourcePages.submitClearIcon, REPAIRS),
   at('GET /sources/:id/delete', 'member', 'Page: confirm deleting a source', sourcePages.showDeleteSource),
@@ -194,7 +197,8 @@ const ROUTES: ((hub: Hub) => Route)[] = [
 
   at(
     'PUT /api/sources/:id/follow', 'member',
-    'Put a source into your reading list: {folder?, notify?}; with notify its new posts make notifications',
+    'Put a source into your reading list: {title?, folder?, notify?, hideGlobally?}; with notify its new posts make '
+      + 'notifications, with hideGlobally they are in no list of all sources',
     reading.follow,
   ),
   at('DELETE /api/sources/:id/follow', 'member', 'Take a source out of your reading list', reading.unfollow),
@@ -207,10 +211,11 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     'POST /api/reading/mark-read', 'member',
     'Mark posts as read: all, folder, source or posts, and before, upTo, below, above', reading.markReadJson,
   ),
-  at('POST /api/reading/undo', 'member', 'Undo marking posts as read, within a minute', reading.undoJson),
+  at('POST /api/reading/undo', 'member', 'Undo marking posts as read, within two minutes', reading.undoJson),
   at('GET /reading/now', 'member', 'For the script hub.js: state of posts, and counts', reading.showNow),
   at('GET /reading/fresh', 'member', 'For the script hub.js: number of new posts', reading.showFresh),
   at('POST /reading/mark-read', 'member', 'Form: mark posts as read', marking.submitMarkRead),
+  at('POST /reading/choice', 'member', 'Form: choose the order and the posts of a list', choosing.submitChoice),
   at('POST /reading/undo', 'member', 'Form: undo marking posts as read', marking.submitUndo),
   at('PUT /api/posts/:id/star', 'member', 'Star a post, so that the hub keeps the post', posts.star),
   at('DELETE /api/posts/:id/star', 'member', 'Take the star off a post', posts.unstar),
@@ -242,6 +247,12 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     at(`GET /${list}/posts/:id`, 'member', 'Page: one post within a reading list', readPosts.showPostInList)),
   at('GET /posts/:id', 'public', 'Page: one post', readPosts.showPost, { cached: [] }),
   at('GET /help/search', 'public', 'Page: how searches and rules are written', expressions.showHelp, { cached: [] }),
+  at(
+    'POST /api/posts/:id/full-text', 'member', 'Have the full text of a post fetched from the post’s page',
+    fullText.askForFullTextJson,
+  ),
+  at('POST /posts/:id/full-text', 'member', 'Form: show the full text, or the feed’s text', fullText.submitTextSwitch),
+  at('GET /full-texts/:id/:picture', 'public', 'File: a picture of a full text', fullText.showPictureOfFullText),
   at('GET /write', 'member', 'Page: write a post', writePages.showWrite),
   at('POST /write', 'member', 'Form: write a post, with files', writePages.submitPost, LATE_WORDS),
   at('POST /write/source', 'member', 'Form: make a source for the member’s own posts', writePages.submitOwnSource),

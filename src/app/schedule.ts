@@ -10,6 +10,8 @@ import { removeAbandonedUploads, sweepUploads } from '../features/attachments/up
 import { sealFeedPasswords } from '../features/feeds/feed-passwords.ts';
 import { planDueIcons } from '../features/feeds/fetch-icon.ts';
 import { planDueSyncs, planSomeSyncs } from '../features/feeds/sync-source.ts';
+import { evictFullTexts, indexFullTexts, planFullTexts } from '../features/full-text/fetch-full-text.ts';
+import { fullTexts } from '../features/full-text/full-text-store.ts';
 import { tellOperator, watchConditions, watchWorker } from '../features/health/watch-conditions.ts';
 import { lookAtCertificate } from '../features/history/watch-certificate.ts';
 import { beatOfWeb, noteChangedSettings } from '../features/history/process-notes.ts';
@@ -54,6 +56,9 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   sqlTask('repair times in the future', MINUTE, bringBackTimes),
   { name: 'plan due syncs', everyMs: SECOND, run: planDueSyncs, rehearse: (hub) => void planSomeSyncs(hub, 1) },
   sqlTask('plan due icons', 10 * SECOND, planDueIcons),
+  sqlTask('plan full texts', 2 * SECOND, planFullTexts),
+  throttledTask('evict full texts', MINUTE, evictFullTexts),
+  { name: 'index full texts', everyMs: 10 * SECOND, run: indexFullTexts },
 
   throttledTask('remove finished jobs', MINUTE, (hub, limit) =>
     jobs(hub).prune(hub.clock() - FINISHED_JOBS_KEPT, limit)),
@@ -100,7 +105,7 @@ const WEB_SCHEDULE: ScheduledTask[] = [
 /** Repairs times that were stored while the clock was ahead (`createTimeRepair`). */
 function bringBackTimes(hub: Hub): void {
   const stores = [jobs, syncState, webhooks, sessions, invitations, passwordLinks, drafts, offers, uploads,
-    cachedFiles, sourceIcons];
+    cachedFiles, sourceIcons, fullTexts];
   for (const storeOf of stores) storeOf(hub).bringBackTimes();
 }
 

@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { addNotes, addPost, sendJson } from '../support/accounts.ts';
 import { openBrowser } from '../support/browser.ts';
 import { hubWith } from '../support/hub.ts';
-import { path } from '../support/page-visits.ts';
+import { follow, path } from '../support/page-visits.ts';
 import { hubWithFeed, image } from '../support/remote-files.ts';
 import { png } from '../support/sample-files.ts';
 import { requireTool } from '../support/tools.ts';
@@ -34,7 +34,8 @@ test('a member reads in the chosen colours, typeface and length of lines, whatev
   await go('/posts/1');
   const look = () => browser.run<{ paper: string; face: string; width: number }>(`
     const [paper, prose] = ['html', '.prose'].map((one) => document.querySelector(one));
-    return { paper: getComputedStyle(paper).backgroundColor, face: getComputedStyle(prose).fontFamily, width: prose.clientWidth };`);
+    const faces = [prose, prose.appendChild(document.createElement('h2'))].map((one) => getComputedStyle(one).fontFamily);
+    return { paper: getComputedStyle(paper).backgroundColor, face: faces.join(), width: prose.clientWidth };`);
   const { paper, face, width } = await look();
   assert.equal(paper, 'rgb(21, 23, 27)');
   assert.match(face, /system-ui|sans-serif/);
@@ -55,6 +56,17 @@ test('scrolling marks the posts as read that it has passed, and no post without 
     return [...document.querySelectorAll('.row')].filter((row) => row.getBoundingClientRect().bottom < 0).length`);
   assert.ok(passed > 3, `${passed} rows were passed`);
   await waitUntil('the passed posts are read', async () => await unread() === 41 - (passed - 1));
+  await browser.run(`sessionStorage.post = [...document.querySelectorAll('.row')].at(-1).id.slice(5)`);
+  await go('/');
+  await waitUntil('the page has moved to the last post', () => browser.run<boolean>('return scrollY > 600'));
+  const before = await unread();
+  const further = await browser.run<number>(`const top = [...document.querySelectorAll('.row')]
+      .filter((row) => row.getBoundingClientRect().bottom < 0).length;
+    await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
+    scrollBy(0, 200);
+    return [...document.querySelectorAll('.row')].filter((row) => row.getBoundingClientRect().bottom < 0).length - top`);
+  await waitUntil('posts are read that the member passed', async () => await unread() < before);
+  assert.equal(await unread(), before - further, 'not the posts that the page passed by itself');
 });
 
 test('keys lead to the next page of a list and to the next source with unread posts, past the end of either', async (t) => {
@@ -62,7 +74,12 @@ test('keys lead to the next page of a list and to the next source with unread po
   const { ids: [a, , c], browser, go } = await openReading(t, {});
   const arrive = (at: RegExp): Promise<void> => waitUntil(String(at), async () =>
     at.test(await path(browser)) && browser.run<boolean>('return document.readyState === "complete"'));
-  await go(`/sources/${a}?show=unread`);
+  await go(`/sources/${a}`);
+  for (const choice of ['newest unread', 'oldest unread']) {
+    await browser.click('.drop:has(.choices) summary');
+    await follow(browser, `.choices [value="${choice}"]`);
+  }
+  assert.equal(await browser.text('.row h3'), 'A0');
   await browser.run(`[...document.querySelectorAll('.row h3 a')].at(-1).focus()`);
   await browser.type(':focus', 'j');
   await arrive(/cursor=/);

@@ -14,8 +14,8 @@ import { webhooks } from '../../src/features/webhooks/webhook-store.ts';
 const NOWHERE = 999_999;
 const SCOPES = ['read', 'write', 'admin'];
 
-/** Full disks, scanners that are away and files that come in at once have tests of their own. */
-const ELSEWHERE = / (503|507|default)$|^POST \/api\/posts(\/\{id\}\/attachments)? 429$/;
+/** Full disks, absent scanners, files that come in at once and many full texts have tests of their own. */
+const ELSEWHERE = / (503|507|default)$|^POST \/api\/posts(\/\{id\}\/(attachments|full-text))? 429$/;
 
 /** Each parameter of a query is read, each value that is named is taken, and the cursor of a page leads on. */
 async function useQueries({ api, ada, calls }: Used): Promise<void> {
@@ -74,6 +74,8 @@ async function meetRefusals({ hub, api, ada, bob, feedUrl }: Used, ids: Record<'
   for (const [status, sourceId] of [[404, NOWHERE], [409, ids.feed]] as const) {
     await expect(status, ada, 'POST /api/posts', { body: { sourceId, title: 'x' } });
   }
+  const [told] = (await api.ask(ada, 'GET /api/posts', { query: `source=${ids.hook}` })).json<Made>().items;
+  await expect(409, ada, 'POST /api/posts/{id}/full-text', { id: told?.id ?? 0 });
   const [heard] = (await api.ask(ada, 'GET /api/posts', { query: `source=${ids.feed}` })).json<Made>().items;
   const [id, remote] = [heard?.id ?? 0, heard?.attachments[0]?.id ?? 0];
   await expect(409, ada, 'PATCH /api/posts/{id}', { id, body: { title: 'x' } });

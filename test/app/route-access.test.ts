@@ -8,6 +8,7 @@ import { hubWith, startHub } from '../support/hub.ts';
 /** What anybody may ask for; of a private source, its posts and files nobody else sees anything there. */
 const PUBLIC = [
   'GET /', 'GET /posts/:id', 'GET /sources', 'GET /sources/:id', 'GET /attachments/:key/:filename', 'GET /icons/:key',
+  'GET /full-texts/:id/:picture', // whoever is signed in, and apps by a signed address
   'GET /posts.atom', 'GET /posts.json', 'GET /sources/:id.atom', 'GET /sources/:id.json',
   'GET /api/posts', 'GET /api/posts/:id', 'GET /api/sources', 'GET /api/sources/:id',
   'GET /sign-in', 'POST /sign-in', 'POST /api/session', 'GET /goodbye',

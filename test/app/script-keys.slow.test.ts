@@ -157,8 +157,12 @@ test('space goes down a post and at its end to the next unread one', async (t) =
   await browser.run('scrollTo(0, document.documentElement.scrollHeight)');
   await press(' ');
   await arrive('/unread/posts/6');
+  const isRead = (): Promise<boolean> => browser.run(`return document.querySelector('button.seen').ariaPressed === 'true'`);
+  await press('m');
+  await waitUntil('the post is unread again', async () => !await isRead());
   await press('v');
   await waitUntil('the original is opened beside it', () => pages.sent.includes('GET /original/6'));
+  await waitUntil('the post is read', isRead);
   assert.equal(await path(browser), '/unread/posts/6');
 });
 

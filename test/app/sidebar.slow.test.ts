@@ -21,7 +21,7 @@ async function openSidebar(t: TestContext) {
     last = await addNotes(ada, `Source ${n} with a title that is longer than the sidebar is wide`);
     await sendJson(ada, 'PUT', `/api/sources/${last}/follow`, { folder: FOLDERS[n % 3] });
   }
-  const browser = await openBrowser(t);
+  const browser = await openBrowser(t, { scrollbars: true });
   await browser.setWindowSize(1280, 700);
   await browser.become(hub.address, ada.cookies);
   return { last, browser, go: (path: string): Promise<void> => browser.goto(hub.address + path) };
@@ -40,10 +40,11 @@ test('the sidebar never scrolls sideways, and shows the current source however f
   for (const width of [1040, 1280, 1536, 1800]) {
     await browser.setWindowSize(width, 700);
     await go(`/sources/${last}`);
-    const { sideways, isSeen } = await browser.run<{ sideways: number; isSeen: boolean }>(`
+    const { bar, sideways, isSeen } = await browser.run<{ bar: number; sideways: number; isSeen: boolean }>(`
       const [rail, here] = ['.rail', '.rail [aria-current]'].map((one) => document.querySelector(one));
       const { top, bottom } = here.getBoundingClientRect();
-      return { sideways: rail.scrollWidth - rail.clientWidth, isSeen: top >= 0 && bottom <= innerHeight };`);
+      return { bar: rail.offsetWidth - rail.clientWidth, sideways: rail.scrollWidth - rail.clientWidth, isSeen: top >= 0 && bottom <= innerHeight };`);
+    assert.ok(bar >= 10, `the scroll bar is ${bar} pixels wide`);
     assert.deepEqual({ width, sideways, isSeen }, { width, sideways: 0, isSeen: true });
   }
 });

@@ -10,6 +10,7 @@ import { makeBackup } from '../../src/features/backups/make-backup.ts';
 import { heartbeats } from '../../src/features/hub/hub.ts';
 import { TABLES, type TableName } from '../../src/features/hub/tables.ts';
 import { notifications } from '../../src/features/notifications/notification-store.ts';
+import { listChoices } from '../../src/features/reading/list-choice-store.ts';
 import { contentUsage } from '../../src/features/sources/content-usage-store.ts';
 import { noteRuns } from '../../src/features/sources/note-runs.ts';
 import { drafts } from '../../src/features/writing/draft-store.ts';
@@ -93,6 +94,7 @@ async function hubWithEverything(t: TestContext) {
   await sendJson(bob, 'PUT', `/api/posts/${post}/star`, {});
   await sendJson(bob, 'PUT', `/api/posts/${post}/read`, {});
   await bob.post('/api/reading/mark-read', { source: hers });
+  await bob.form('/reading/choice', { list: 'starred', choice: 'oldest all' });
   await bob.form('/write', { sourceId: String(his), title: '', content: 'not yet' });
   drafts(hub.handle).save(id, '/write', { title: 'A draft' });
   const document = '<opml version="2.0"><body><outline xmlUrl="http://127.0.0.1:1/"/></body></opml>';
@@ -250,6 +252,12 @@ const FILL: Record<CountedTable, (person: Person) => Promise<void>> = {
       INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at) SELECT ${id}, 999999, -i, 1, 0 FROM n`);
     hub.db.pragma('foreign_keys = ON');
     await untilRefused(hub, 0, [422, 'read-marks'], () => client.post('/api/reading/mark-read', { posts: [post] }));
+  },
+  async list_choices({ hub, client, id }) {
+    for (let n = 1; n <= TABLES.list_choices.most; n++) listChoices(hub.handle).put(id, `source:${n}`, { order: 'oldest', show: 'all' });
+    hub.passTime(1);
+    await client.form('/reading/choice', { list: 'starred', choice: 'oldest all' });
+    assert.deepEqual(listChoices(hub.handle).find(id, 'starred')?.order, 'oldest', 'the newest choice stays');
   },
   async read_undo({ hub, client }) {
     const sourceId = await addNotes(client);

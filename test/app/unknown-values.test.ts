@@ -84,7 +84,7 @@ test('an invitation is refused when its hours or role are not understood, also w
 
 /** Everything that the forms below could change. */
 function stateOf(hub: Awaited<ReturnType<typeof startHub>>): string {
-  const tables = ['accounts', 'sources', 'follows', 'stars', 'read_marks', 'read_undo', 'posts', 'preferences', 'audit_records'];
+  const tables = ['accounts', 'sources', 'follows', 'stars', 'read_marks', 'read_undo', 'list_choices', 'posts', 'preferences', 'audit_records'];
   return JSON.stringify(rowsOf(hub, ...tables));
 }
 
@@ -102,12 +102,13 @@ test('a switch, choice or id of any other form that is not understood is refused
   const look = { density: 'compact', textSize: 'large' };
   const refused: [form: string, fields: Record<string, string>, wrong: Record<string, string[]>][] = [
     ['/settings/preferences', look, { density: ['', 'none'], textSize: [''], keys: ['on', ''], marksOpened: ['yes'], nextSteps: ['2'] }],
-    [`/sources/${source}/follow`, { folder: 'Birds' }, { notify: ['yes', 'true', ''] }],
+    [`/sources/${source}/follow`, { folder: 'Birds' }, { notify: ['yes', 'true', ''], hideGlobally: ['yes'] }],
     [`/sources/${source}`, { title: 'Notes' }, { visibility: ['', 'friends'], forget: ['yes', ''] }],
     ['/sources', { kind: 'native', title: 'More' }, { kind: ['', 'blog'], visibility: [''] }],
     [`/posts/${post}/star`, {}, { star: ['yes', 'false', ''] }],
     [`/posts/${post}/read`, {}, { read: ['yes', 'false', ''] }],
     ['/reading/mark-read', {}, { all: ['0', 'yes', 'false'], posts: ['abc', `${post},x`, '1.5', '-1'], source: ['x'] }],
+    ['/reading/choice', { list: 'unread', choice: 'oldest each' }, { list: ['', 'folder:', 'source:x', 'alls'], choice: ['', 'oldest'] }],
     ['/reading/mark-read', { all: '1' }, { upTo: ['x'], before: ['yesterday'] }],
     ['/sources/several', { source }, { act: ['explode', 'toString'] }],
     ['/sources/several', { act: 'pause' }, { source: ['x', '1.5'] }],

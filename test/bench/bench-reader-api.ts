@@ -38,7 +38,13 @@ export async function benchReaderApi(): Promise<BenchRow[]> {
     const idle = residentMiB(web.pid, 'VmRSS');
     const { peak, p99 } = await whileOthersRead(apps[0], session);
     const [name, limit] = ['web while 12,000 items go out, above idle', 30];
+    const peerIdle = residentMiB(fastify.pid, 'VmRSS');
+    const peerPeak = await peakWhile(fastify, async () => {
+      for (let n = 0; n < 10; n++) await contents(apps[1], everyId(), POSTS);
+    });
+    const memory = { ours: peak - idle, peerFigure: peerPeak - peerIdle };
     return [
+      { name: `${name}, beside Fastify`, ...memory, peer: PEER, unit: 'MiB', ratio: memory.peerFigure / memory.ours, want: '>= 2' },
       { name, ours: peak - idle, peer: 'the limit', peerFigure: limit, unit: 'MiB', ratio: limit / Math.max(1, peak - idle), want: '>= 1' },
       { name: 'p99 of another member’s page meanwhile', ours: p99, peer: 'the limit', peerFigure: 50, unit: 'ms', ratio: 50 / p99, want: '>= 1' },
       await row('first synchronisation of 10,000 items', apps, 1, firstSync),
@@ -106,18 +112,30 @@ async function ask({ server, headers: own }: App, call: string, body?: string): 
 
 /** 12,000 items again and again: the highest memory of web, and the 99th percentile of another member's page (ms). */
 async function whileOthersRead(app: App, session: string): Promise<{ peak: number; p99: number }> {
-  const ids = Array.from({ length: POSTS }, (_, n) => String(10 ** 15 + n + 1));
   const cookie = `${SESSION_COOKIE}=${session}`;
   const probe = spawn(process.execPath, [join(import.meta.dirname, 'page-probe.ts'), String(app.server.port), cookie, String(PROBED_MS)],
     { stdio: ['ignore', 'pipe', 'inherit'] });
-  const state = { isOver: false, peak: 0, printed: '' };
+  const state = { isOver: false, printed: '' };
   probe.stdout.on('data', (text) => (state.printed += text));
   const ended = once(probe, 'exit').then(() => (state.isOver = true));
-  const watch = setInterval(() => (state.peak = Math.max(state.peak, residentMiB(app.server.pid, 'VmRSS'))), 10);
-  while (!state.isOver) await contents(app, ids, POSTS);
+  const peak = await peakWhile(app.server, async () => {
+    while (!state.isOver) await contents(app, everyId(), POSTS);
+  });
   await ended;
+  return { peak, p99: Number(state.printed) };
+}
+
+function everyId(): string[] {
+  return Array.from({ length: POSTS }, (_, n) => String(10 ** 15 + n + 1));
+}
+
+/** The highest resident memory of a server in MiB while `work` runs. */
+async function peakWhile(server: RunningServer, work: () => Promise<void>): Promise<number> {
+  let peak = 0;
+  const watch = setInterval(() => (peak = Math.max(peak, residentMiB(server.pid, 'VmRSS'))), 10);
+  await work();
   clearInterval(watch);
-  return { peak: state.peak, p99: Number(state.printed) };
+  return peak;
 }
 
 /** Posts that arrived one a second from the beginning of 1970, with an account that has read none but the first 2,000. */

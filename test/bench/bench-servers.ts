@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { confinedCommand, nodeFacts } from '../../src/app/processes/confined-command.ts';
-import { FEW_ARENAS } from '../../src/app/processes/supervise.ts';
+import { MALLOC_SETTINGS } from '../../src/app/processes/supervise.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 
 export type RunningServer = { name: string; port: number; pid: number; stop(): Promise<void> };
@@ -22,7 +22,7 @@ export function startWorker(dataDir: string): ChildProcess {
 }
 
 function hubEnvironment(dataDir: string): NodeJS.ProcessEnv {
-  return { ...FEW_ARENAS, ...process.env, DATA_DIR: dataDir, PORT: '0', HOST: '127.0.0.1', OUTBOUND_ALLOW: '127.0.0.0/8' };
+  return { ...MALLOC_SETTINGS, ...process.env, DATA_DIR: dataDir, PORT: '0', HOST: '127.0.0.1', OUTBOUND_ALLOW: '127.0.0.0/8' };
 }
 
 function hubArguments(name: string, env: NodeJS.ProcessEnv): string[] {

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { ANNOTATED_PAGES } from './article-scores.ts';
 import type { BenchRow } from './bench-row.ts';
 
 /** Real feeds beside the project; without them there is nothing to measure parsing on. */
@@ -8,6 +9,7 @@ const CORPUS = `${import.meta.dirname}/../../../shared/corpora/feeds`;
 /** npm run bench [-- name…]: each figure beside its peer's, from the same run; without names all of them. */
 const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   feeds: async () => (await import('./bench-feeds.ts')).benchFeeds(CORPUS),
+  'full-text': async () => (await import('./bench-full-text.ts')).benchFullText(),
   encodings: async () => (await import('./bench-encodings.ts')).benchEncodings(),
   multipart: async () => (await import('./bench-multipart.ts')).benchMultipart(),
   attachments: async () => (await import('./bench-attachments.ts')).benchAttachments(),
@@ -31,6 +33,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
 /** What a bench cannot do without, where it is not there. */
 const LACKS: Record<string, () => string | null> = {
   feeds: () => (existsSync(CORPUS) ? null : 'there is no corpus of feeds beside the project'),
+  'full-text': () => (existsSync(ANNOTATED_PAGES) ? null : 'there is no corpus of articles beside the project'),
   backup: () => (spawnSync('sqlite3', ['--version']).status === 0 ? null : 'there is no sqlite3, which its twin needs'),
   restic: () => (spawnSync('restic', ['version']).status === 0 ? null : 'there is no restic'),
 };

@@ -5,6 +5,7 @@ import { parseFeed } from '../../src/features/feeds/parse-feed.ts';
 import { parseJsonFeed } from '../../src/features/feeds/parse-json-feed.ts';
 import { searchTerms } from '../../src/features/posts/search-words.ts';
 import { decodeText } from '../../src/platform/markup/decode-text.ts';
+import { renderingMarkdown } from '../../src/platform/markup/markdown.ts';
 import { plainText } from '../../src/platform/markup/plain-text.ts';
 import { sanitizingHtml } from '../../src/platform/markup/sanitize-html.ts';
 import { parseXmlTree } from '../../src/platform/markup/xml-tree.ts';
@@ -15,6 +16,7 @@ const FEED = '<rss><channel><title>T</title><item><guid>1</guid></item></channel
 /** What reads a document or its markup, each as an arrow function, which no search for `function` would find. */
 const READINGS: Record<string, () => unknown> = {
   sanitizingHtml: () => sanitizingHtml('<p>x', { baseUrl: 'https://x.example/' }).read(9),
+  renderingMarkdown: () => renderingMarkdown('*x*').read(9),
   plainText: () => plainText('<p>x'),
   parseXmlTree: () => parseXmlTree(FEED, { namespaces: new Map(), siblings: new Set(), from: 0 }),
   decodeText: () => decodeText(Buffer.from(FEED), null),

@@ -152,7 +152,7 @@ test('each trouble that is told has its row among the alerts, with the bounds th
 });
 
 test('how often alerts are told and tried, and how long they are kept, is said below the table as well', () => {
-  const [, text = ''] = /^(Alerts of each kind[^]*?)\n\n/m.exec(HANDBOOK.section('Alerts')) ?? [];
+  const [, text = ''] = /^(Alerts of each kind[^]*?)\n\n/m.exec(HANDBOOK.section('How alerts are sent')) ?? [];
   const waits = [1, 2, 3, 4].map((attempts) => backoff(attempts, () => 0.5)).reduce((sum, wait) => sum + wait, 0);
   assert.equal(MAX_ATTEMPTS, 5);
   assert.equal(Math.round(waits / MINUTE / 5) * 5, 45, 'to five minutes');

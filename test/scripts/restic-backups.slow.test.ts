@@ -46,9 +46,9 @@ test('restic, sqlite3 and tar alone make a backup of a snapshot that verificatio
   const sent = await sentHub(t);
   if (!sent || !requireTool(t, 'sqlite3')) return;
   const { hub, name } = sent;
-  const handbook = readFileSync(join(import.meta.dirname, '../../scripts/README.md'), 'utf8');
-  const [, commands = ''] = /scripts are\s+not at hand[^]*?```sh\n([^]*?)```/.exec(handbook) ?? [];
-  assert.notEqual(commands, '', 'the handbook has the commands');
+  const reference = readFileSync(join(import.meta.dirname, '../../scripts/REFERENCE.md'), 'utf8');
+  const [, commands = ''] = /scripts are\s+not at hand[^]*?```sh\n([^]*?)```/.exec(reference) ?? [];
+  assert.notEqual(commands, '', 'the reference has the commands');
   const script = commands.replaceAll('20260131-031500', name).replaceAll('/mnt/backup-disk/restic', `'${hub.repository}'`)
     .replaceAll('/safe/place/restic-password', `'${hub.password}'`);
 

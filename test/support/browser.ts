@@ -52,7 +52,7 @@ type Send = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: object) => 
 const ELEMENT_KEY = 'element-6066-11e4-a52e-4f735466cecf';
 
 /** Starts chromedriver and a browser with an empty profile; both end with the test. */
-export async function openBrowser(t: Pick<TestContext, 'after'>): Promise<Browser> {
+export async function openBrowser(t: Pick<TestContext, 'after'>, { scrollbars = false } = {}): Promise<Browser> {
   const profile = await mkdtemp(join(tmpdir(), 'browser-'));
   const { driver, port } = await startDriver();
   const send = client(port);
@@ -62,7 +62,7 @@ export async function openBrowser(t: Pick<TestContext, 'after'>): Promise<Browse
     await stop(driver);
     await rm(profile, { recursive: true, force: true, maxRetries: 5 });
   });
-  session = await startSession(send, profile);
+  session = await startSession(send, profile, scrollbars ? [] : ['--hide-scrollbars']);
   return browser((method, path, body) => send(method, session + path, body));
 }
 
@@ -135,11 +135,11 @@ function strokes(key: string): { type: string; value: string }[] {
 }
 
 /** The path under which the new session is reached. Name resolution is off: only this machine can be visited. */
-async function startSession(send: Send, profile: string): Promise<string> {
+async function startSession(send: Send, profile: string, more: string[]): Promise<string> {
   const args = [
     '--headless', '--window-size=1280,900', '--no-sandbox', '--disable-gpu', '--disable-quic',
     '--disable-dev-shm-usage', '--no-first-run',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync', '--hide-scrollbars',
+    '--disable-background-networking', '--disable-component-update', '--disable-sync', ...more,
     '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost', `--user-data-dir=${profile}`,
   ];
   const options = { 'goog:chromeOptions': { args }, 'goog:loggingPrefs': { browser: 'WARNING' } };

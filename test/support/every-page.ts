@@ -47,6 +47,7 @@ export const EVERY_PAGE: PageState[] = [
   { name: 'list-all', who: 'ada', path: '/all' },
   { name: 'list-starred', who: 'ada', path: '/starred' },
   { name: 'list-folder', who: 'ada', path: '/folders/Harbour' },
+  { name: 'list-order', who: 'ada', path: '/folders/Harbour?show=each', act: openOrder },
   { name: 'post-in-a-list', who: 'ada', path: '/all/posts/3' },
   { name: 'list-of-nothing', who: 'bob', path: '/starred' },
   { name: 'list-search-form', who: 'ada', path: '/all?q=' },
@@ -203,6 +204,10 @@ export const EVERY_PAGE: PageState[] = [
   },
   { name: 'said', who: 'ada', path: '/settings?said=preferences-saved' },
 ];
+
+async function openOrder(browser: Browser): Promise<void> {
+  await browser.run(`document.querySelector('.drop:has(.choices)').open = true`);
+}
 
 /** Unfolds whatever is folded on the page, but the menus that float above it. */
 async function openAll(browser: Browser): Promise<void> {

@@ -54,7 +54,7 @@ export async function back(browser: Browser, to: RegExp): Promise<void> {
 
 /** Moves the focus forward until it is there. */
 export async function tabTo(browser: Browser, selector: string): Promise<void> {
-  for (let n = 0; n < 40; n++) {
+  for (let n = 0; n < 45; n++) {
     if (await browser.run(`return document.activeElement.matches('${selector}')`)) return;
     await browser.press(TAB);
   }

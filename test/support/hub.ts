@@ -16,6 +16,7 @@ import { passwords } from '../../src/features/accounts/passwords.ts';
 import { COMMAND_LINE } from '../../src/features/audit/audit.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { planDueIcons } from '../../src/features/feeds/fetch-icon.ts';
+import { planFullTexts } from '../../src/features/full-text/fetch-full-text.ts';
 import { createDisk } from '../../src/features/hub/disk-space.ts';
 import { openStores, type Hub as HubHandle, type StoreHub } from '../../src/features/hub/hub.ts';
 import { jobHandlers, workerQueue } from '../../src/features/hub/worker-jobs.ts';
@@ -31,6 +32,9 @@ import { putDatabase } from './migrated-database.ts';
 export type Hub = Awaited<ReturnType<typeof startHub>>;
 
 const PASSWORD = 'correct horse battery';
+
+/** Tasks that `work` leaves out, because they ask other servers, which most tests do not count. */
+const APART = new Set(['plan due icons', 'plan full texts', 'look at the certificate']);
 
 let hashing: Promise<string> | undefined;
 
@@ -69,7 +73,7 @@ export async function startHub(
     return [kind, { ...handler, run }];
   }));
   const worker = createWorker({ db, queue: workerQueue(handle), handlers, clock, log, onError });
-  const tasks = workerTasks(handle).filter(({ name }) => name !== 'plan due icons' && name !== 'look at the certificate');
+  const tasks = workerTasks(handle).filter(({ name }) => !APART.has(name));
   const scheduler = createScheduler({ tasks, clock, log, onError });
 
   t.after(async () => {
@@ -134,6 +138,12 @@ export async function startHub(
     /** Looks for the icons that are due, which `work` does not: they are no part of what most tests count. */
     findIcons(): Promise<number> {
       planDueIcons(handle);
+      return worker.runDue();
+    },
+    /** Fetches the full texts that are due, after so much time has passed (ms). */
+    fetchFullTexts(passed = 0): Promise<number> {
+      now += passed;
+      planFullTexts(handle);
       return worker.runDue();
     },
     /** What was logged so far. */

@@ -9,6 +9,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { addFeed, addNotes, addPost, itemsAt } from './accounts.ts';
 import { type Client, cookieOf } from './client.ts';
+import { fullTextOf } from './full-texts.ts';
 import { operator } from './operator.ts';
 import { PROJECT_ROOT, runProgram } from './run-program.ts';
 import { UNTIL_EXIT, writeFiles } from './temporary-project.ts';
@@ -45,13 +46,16 @@ async function uploadFile(ada: Client, sourceId: number): Promise<void> {
   assert.equal(answer.status, 201, await answer.text());
 }
 
-/** Adds a feed, and opens the image in the feed's post when the worker has fetched the post. */
+/** Adds a feed, and opens the image and the full text of the feed's post when the worker has fetched the post. */
 async function readFeed(ada: Client): Promise<void> {
   await addFeed(ada, 'http://feed.example/feed');
   type Post = { attachments: { url: string; filename: string }[] };
   const images = async (): Promise<string[]> => (await itemsAt<Post>(ada, '/api/posts'))
     .flatMap(({ attachments }) => attachments.filter(({ filename }) => filename === 'owl.png').map(({ url }) => url));
   await waitUntil('the post is there', async () => (await images()).length > 0, 60_000);
+  const [post] = await itemsAt<{ id: number }>(ada, '/api/posts');
+  await ada.post(`/api/posts/${post?.id}/full-text`);
+  await waitUntil('the page was asked for', async () => (await fullTextOf(ada, post?.id ?? 0)).state === 'failed', 60_000);
   for (const url of await images()) assert.equal((await ada.get(new URL(url, place.address).pathname)).status, 200, url);
 }
 

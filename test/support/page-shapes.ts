@@ -61,9 +61,19 @@ export const SHAPES: Shape[] = [
   named('an odd tag before', `<link ${'a '.repeat(3_000)}${'b'.repeat(9_000)}=1>${link('/f')}`),
   named('after 600 kB of scripts', filler(600_000) + link('/f')),
   named('after 1.9 MB', filler(1_900_000) + link('/f')),
+  named('after words of a script that end no head', `<script>"application/rss+xml </head><body>"</script>${
+    filler(400_000)}${link('/f')}`),
+  ...['\ufeff', 'Notice: a warning of PHP\n', '<base href="/">', `<!--${'x'.repeat(200_000)}-->`].map((before): Shape => ({
+    name: `after ${before.slice(0, 9)} and 700 kB`, site: { '/': { headers: { 'content-type': 'text/html' },
+      body: before + page(filler(700_000) + link('/f')) }, '/f': FEED }, finds: '/f' })),
+  { name: 'after 700 kB in UTF-16', site: { '/': { headers: { 'content-type': 'text/html' },
+    body: Buffer.from(`\ufeff${page(filler(350_000) + link('/f'))}`, 'utf16le') }, '/f': FEED }, finds: '/f' },
   named('before a page larger than any limit', link('/f'), '/f', 'x'.repeat(11_000_000)),
   named('comments of a post first', link('/c/', 'type="application/rss+xml" title="Owls » Comments Feed"') + link('/f')),
   named('comments in German first', link('/k', 'type="application/rss+xml" title="Kommentar-Feed"') + link('/f')),
+  ...['kommenttien syöte', 'RSS komentářů', 'Стрічка коментарів', 'yorum beslemesi'].map((title) => (
+    { ...named(`${title} first`, link('/k', `type="application/rss+xml" title="Owls » ${title}"`) + link('/f')),
+      offers: ['/f', '/k'] })),
   named('comments in Japanese first', link('/k', 'type="application/rss+xml" title="コメント"') + link('/f')),
   named('data of WordPress first', link('/wp-json/wp/v2/posts/1', 'type="application/json"') + link('/f')),
   named('oEmbed first', link('/oembed?url=feed', 'type="application/json+oembed"') + link('/f')),
@@ -87,6 +97,12 @@ export const SHAPES: Shape[] = [
     body: page('') }, '/f': FEED }, finds: '/f' },
   { name: 'Link header of many, unquoted', site: { '/': { headers: { link: '</s.css>; rel=preload; as=style, '
     + '</f>; type=application/atom+xml; title="A; b, c"; rel=alternate' }, body: page('') }, '/f': FEED }, finds: '/f' },
+  { name: 'Link header with brackets in a title', site: { '/': { headers: { link: '</f>; rel=alternate; title="a > b"; '
+    + 'type="application/rss+xml"' }, body: page('') }, '/f': FEED }, finds: '/f' },
+  { name: 'a page that sends browsers to another page', site: { '/': page('<meta http-equiv="Refresh" content="0; URL=\'/en/\'">'),
+    '/en/': page(link('f')), '/en/f': FEED }, finds: '/en/f' },
+  { name: 'a page that renews itself in a while', site: { '/': page('<meta http-equiv=refresh content="300;url=/en/">'),
+    '/en/': page(link('f')), '/en/f': FEED }, finds: null },
   // anchors
   anchor('address and text', '<a href="/f">RSS feed</a>'),
   anchor('an address alone', '<a href="/posts.atom">Subscribe</a>', '/posts.atom'),
@@ -94,6 +110,7 @@ export const SHAPES: Shape[] = [
   anchor('a picture', '<a href=/f><img src=a.png alt="Atom"></a>'),
   anchor('a label', '<a href="/f" aria-label="RSS"><svg xmlns="http://www.w3.org/2000/svg"/></a>'),
   anchor('in German', '<a href="/f">Newsfeed abonnieren</a>'),
+  anchor('in Korean', '<a href="/f">구독</a>'),
   anchor('in Japanese', '<a href="/f">フィード</a>'),
   anchor('behind feedback and a sitemap', '<a href="/feedback">Feedback</a><a href="/sitemap.xml">XML</a><a href="/f">RSS</a>'),
   anchor('behind feeds of others', '<a href="https://a.invalid/rss.xml">A</a>'.repeat(4) + '<a href="/f.xml">XML</a>', '/f.xml'),
@@ -103,10 +120,13 @@ export const SHAPES: Shape[] = [
   ...['/feed', '/rss.xml', '/atom.xml', '/index.xml', '/feed.json'].map((path) => usual(path)),
   usual('/blog/feed', '/blog/'), usual('/blog/index.xml', '/blog'), usual('/rss.xml', '/2024/05/a-post/'),
   // bytes and answers
-  ...['none', 'identity', 'utf-8', 'UTF-8'].map((coding): Shape => ({ name: `Content-Encoding: ${coding}`,
+  ...['none', 'identity', 'utf-8', 'UTF-8', 'identity, None', 'binary'].map((coding): Shape => ({ name: `Content-Encoding: ${coding}`,
     site: { '/': { headers: { 'content-encoding': coding }, body: FEED } }, finds: '/' })),
   { name: 'a file in the gzip format', site: { '/f.xml.gz': { headers: { 'content-type': 'application/gzip' },
     body: gzipSync(FEED) } }, at: '/f.xml.gz', finds: '/f.xml.gz' },
+  { name: 'Content-Encoding: utf-8, gzip', site: { '/': { headers: { 'content-encoding': 'utf-8, gzip' },
+    body: gzipSync(FEED) } }, finds: '/' },
+  { name: '300 with a feed', site: { '/': { status: 300, body: FEED } }, finds: '/' },
   { name: '300 with a Location', site: { '/': { status: 300, headers: { location: '/f' } }, '/f': FEED }, finds: '/' },
   { name: '300 with a list', site: { '/': { status: 300, headers: { 'content-type': 'text/html' },
     body: '<ul><li><a href="/a.html">a</a><li><a href="/f.atom">f</a>, type application/atom+xml</ul>' }, '/f.atom': FEED },

@@ -41,7 +41,7 @@ function answerTo(question: Buffer): Buffer {
 
 const PAGES: Record<string, () => [type: string, body: string | Buffer]> = {
   'feed.example/feed': () => ['application/rss+xml', `<rss version="2.0"><channel><title>Owls</title>
-    <link>http://icon.example/</link><item><guid>a</guid><title>An owl</title>
+    <link>http://icon.example/</link><item><guid>a</guid><title>An owl</title><link>http://page.example/owl</link>
     <thumbnail xmlns="http://search.yahoo.com/mrss/" url="http://picture.example/small.png"/>
     <enclosure url="http://image.example/owl.png" type="image/png"/></item></channel></rss>`],
   'image.example/owl.png': () => ['image/png', png({ width: 2, height: 2 })],

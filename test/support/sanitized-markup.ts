@@ -27,6 +27,7 @@ export function assertCases(cases: [html: string, expected: string][]): void {
 
 const ADDRESS = /^(?:https?:\/\/[^\s"'<>@/?#]+(?:[/?#][^\s"<>]*)?|mailto:[!-~]+|tel:[!-~]+)$/;
 const WEB_SPAN = /^[1-9][0-9]{0,2}$/;
+const ALIGNMENT = /^(?:left|center|right)$/;
 const INTEGER = /^-?[0-9]{1,6}$/;
 const EMPTY = /^$/;
 const TEXT = /^[^\0-\x08\x0b-\x1f\x7f]+$/;
@@ -49,8 +50,8 @@ const ATTRIBUTES: Record<string, Record<string, RegExp>> = {
   del: { cite: ADDRESS, datetime: MOMENT },
   ins: { cite: ADDRESS, datetime: MOMENT },
   time: { datetime: MOMENT },
-  td: { colspan: WEB_SPAN, rowspan: WEB_SPAN },
-  th: { colspan: WEB_SPAN, rowspan: WEB_SPAN, scope: /^(?:row|col)(?:group)?$/ },
+  td: { colspan: WEB_SPAN, rowspan: WEB_SPAN, align: ALIGNMENT },
+  th: { colspan: WEB_SPAN, rowspan: WEB_SPAN, align: ALIGNMENT, scope: /^(?:row|col)(?:group)?$/ },
   col: { span: WEB_SPAN },
   colgroup: { span: WEB_SPAN },
   ol: { start: INTEGER, reversed: EMPTY, type: /^[1aAiI]$/ },

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { noteDrill, noteOffsite, noteRun } from '../../src/features/backups/note-run.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
+import { fullTexts } from '../../src/features/full-text/full-text-store.ts';
 import { drafts } from '../../src/features/writing/draft-store.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { documentedApi, type ApiDocument, type ApiRequest, type DocumentedApi } from './api-document.ts';
@@ -134,7 +135,7 @@ export async function useSources({ hub, ada, bob, feedUrl, call }: Used) {
   await call(ada, 'GET /api/sources');
   for (const client of [hub.anybody, bob]) await call(client, 'GET /api/sources/{id}', { id: feed.id });
   await call(ada, 'GET /api/sources/{id}', { id: hook.id });
-  const change = { title: 'A blog', paused: false };
+  const change = { title: 'A blog', paused: false, fullText: 'always', fullTextOfLast: true };
   const known = { username: 'ada', password: 'secret', visibility: 'private' };
   const unknown = { username: null, password: null };
   for (const body of [known, unknown]) await call(bob, 'PATCH /api/sources/{id}', { id: hook.id + 2, body });
@@ -142,7 +143,7 @@ export async function useSources({ hub, ada, bob, feedUrl, call }: Used) {
   await call(ada, 'POST /api/sources/{id}/sync', { id: feed.id });
   await call(ada, 'DELETE /api/sources/{id}/icon', { id: feed.id });
   await call(ada, 'PUT /api/sources/{id}/icon', { id: feed.id });
-  await call(bob, 'PUT /api/sources/{id}/follow', { id: feed.id, body: { folder: 'Owls', notify: true } });
+  await call(bob, 'PUT /api/sources/{id}/follow', { id: feed.id, body: { folder: 'Owls', notify: true, hideGlobally: false } });
   await call(ada, 'POST /api/sources/{id}/webhook/rotate', { id: hook.id });
   return { feed, hook, notes };
 }
@@ -169,6 +170,13 @@ export async function usePosts({ ada, bob, hub, call }: Used, notes: number) {
   await call(ada, 'DELETE /api/attachments/{id}', { id: added.items[0]?.id ?? 0 });
   for (const client of [hub.anybody, bob]) await call(client, 'GET /api/posts');
   await call(hub.anybody, 'GET /api/posts/{id}', { id: withFile.id });
+  await call(bob, 'POST /api/posts/{id}/full-text', { id: withFile.id });
+  fullTexts(hub.handle).keep({ postId: withFile.id, version: 1 }, { isCut: 0, contentHtml: '<p>Hoot, hoot</p>' });
+  for (const name of ['POST /api/posts/{id}/full-text', 'GET /api/posts/{id}']) await call(bob, name, { id: withFile.id });
+  await call(bob, 'POST /api/posts/{id}/full-text', { id: post.id });
+  const how = { state: 'refused', reason: 'paywall', detail: null, failures: 0, dueAt: null } as const;
+  fullTexts(hub.handle).settle({ postId: post.id, version: 1 }, how);
+  await call(bob, 'POST /api/posts/{id}/full-text', { id: post.id });
   await call(bob, 'PUT /api/posts/{id}/read', { id: post.id });
   await call(bob, 'PUT /api/posts/{id}/star', { id: post.id });
   await call(bob, 'GET /api/reading');
@@ -180,6 +188,7 @@ export async function usePosts({ ada, bob, hub, call }: Used, notes: number) {
   drafts(hub.handle).save(2, '/write', { title: 'Not yet' });
   const bad = '<opml version="2.0"><body><outline text="F"><outline xmlUrl="javascript:x"/></outline></body></opml>';
   assert.equal((await bob.form('/sources/import', { opml: bad, visibility: 'private' })).status, 303);
+  await bob.form('/reading/choice', { list: 'unread', choice: 'oldest each' });
   await call(bob, 'GET /api/account/export');
   await call(bob, 'DELETE /api/posts/{id}/read', { id: post.id });
   await call(bob, 'DELETE /api/posts/{id}/star', { id: post.id });

@@ -34,7 +34,7 @@ export function renderPage(hub: Hub, content: Page, viewer: Viewer | null, targe
 
 function saidLine(hub: Hub, viewer: Viewer | null, target: string): Html | false {
   const said = readSaid(target);
-  const isUndoable = viewer && said?.undo && readUndo(hub).find(viewer.id, said.undo)?.isLive;
+  const isUndoable = viewer && said?.undo && readUndo(hub).find(viewer.id, said.undo)?.isOffered;
   return said !== undefined && html`
 <div class="said" role="status"><span>${said.text}</span>${isUndoable && html`
 <form method="post" action="/reading/undo"><input type="hidden" name="undo" value="${said.undo}">
@@ -189,6 +189,7 @@ const KEYS: [keys: string[], what: string][] = [
   [['v'], 'Open the original in a new tab, and mark the post as read'],
   [['m'], 'Mark the post as read or unread'],
   [['s', 'f'], 'Star the post'],
+  [['t'], 'Show the full text of the post, or the text as in the feed'],
   [['space'], 'Page down, then the next unread post'],
   [['-'], 'Less like this: make a rule from words of the post’s title'],
   [['A'], 'Mark several posts as read'],

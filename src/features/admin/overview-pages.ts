@@ -6,6 +6,8 @@ import { dayNumber, showTime, timesOf, type Times } from '../../platform/http/ti
 import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { alertEvents } from '../alerts/alert-store.ts';
 import { iconsOfSources } from '../attachments/icon-views.ts';
+import { resultsText } from '../full-text/full-text-views.ts';
+import { sourceFullTexts } from '../full-text/source-full-text-store.ts';
 import { findings, problemsOf, type Finding, type Level } from '../health/findings.ts';
 import { ALERT_WORDS } from '../health/watch-conditions.ts';
 import { nightsView } from '../history/night-views.ts';
@@ -41,6 +43,7 @@ ${failing.length > 0 && failingView(failing, iconsOfSources(hub, failing), times
 ${rangeLinks(range)}</div>
 ${plots.length > 0 ? html`<div class="plots">${plots}</div>`
     : html`<p class="empty">No data for this time range. The worker records figures every five minutes.</p>`}</section>
+${fullTextsView(hub)}
 ${jobsView(counts(hub).read())}`;
   return page({ title: 'Overview', bar, main, section: 'admin/' });
 }
@@ -58,6 +61,13 @@ function rangeOf(query: URLSearchParams): Range {
   const range = query.get('range') ?? '24h';
   if (Object.hasOwn(RANGES, range)) return range as Range;
   throw new HttpError(400, `range must be ${Object.keys(RANGES).join(', ')}.`);
+}
+
+/** How often fetching the full texts of posts worked, and why it did not; nothing until a page was fetched. */
+function fullTextsView(hub: Hub): Html | false {
+  const results = sourceFullTexts(hub).allResults();
+  return results.length > 0 && html`<section aria-labelledby="full-texts"><div class="section-head"><h2
+  id="full-texts">Full texts</h2></div><p>${resultsText(results)}</p></section>`;
 }
 
 /** The overview's table of jobs: one row for each kind of job and state. */

@@ -29,9 +29,11 @@ export function attachmentPath({ config }: LinkHub, attachment: Attachment): str
   return servedPath(attachment);
 }
 
+type Served = Pick<Attachment, 'id' | 'urlKey' | 'filename' | 'servedAt'>;
+
 /** The path of a file at the hub. The random part of the path keeps an old path from ever leading to another file. */
-export function servedPath({ id, urlKey, filename }: Pick<Attachment, 'id' | 'urlKey' | 'filename'>): string {
-  return `/attachments/${id}-${urlKey}/${encodeURIComponent(filename)}`;
+export function servedPath({ id, urlKey, filename, servedAt }: Served): string {
+  return servedAt ?? `/attachments/${id}-${urlKey}/${encodeURIComponent(filename)}`;
 }
 
 /** The attachments that a post's page lists: no images that the content shows, and no files in quarantine. */

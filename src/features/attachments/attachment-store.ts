@@ -21,6 +21,8 @@ export type Attachment = {
   scan: ScanState | null; // null for a file on the publisher's server
   width: number | null; // in pixels; null if the file is not an uploaded image
   height: number | null;
+  /** The path of a picture that is no row of `attachments`, such as a picture of a full text. */
+  servedAt?: string;
 };
 
 /** A received file, whose type is recognised and which may be scanned; a post can have it as an attachment. */

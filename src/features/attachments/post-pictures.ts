@@ -20,6 +20,12 @@ const THUMBNAIL_HEIGHT = 64;
 const LARGE_WIDTH = 480;
 const LARGE_BYTES = 400 * 1024;
 
+/**
+ * The most pixels of a picture in a list: 8 million, for which a browser needs 32 MiB of memory. A file of 64 KiB may
+ * have 64 million pixels, and thirty such pictures in one list would take all memory of a phone.
+ */
+const LISTED_PIXELS = 2 ** 23;
+
 /** A picture of which the hub has the file: an uploaded picture, or a cached copy of a remote picture. */
 type KnownPicture = ImageSize & { attachment: Attachment; bytes: number };
 
@@ -56,8 +62,8 @@ function firstFitting(
 ): Map<number, string> {
   const found = new Map<number, string>();
   for (const picture of knownPictures(hub, attachments(hub).firstOfPosts(posts.map(({ id }) => id)))) {
-    const { attachment } = picture;
-    if (found.has(attachment.postId) || !isFit(picture)) continue;
+    const { attachment, width, height } = picture;
+    if (found.has(attachment.postId) || width * height > LISTED_PIXELS || !isFit(picture)) continue;
     const path = attachmentPath(hub, attachment);
     if (path !== null) found.set(attachment.postId, attachment.kind === 'remote' ? `${path}?${KEPT_ONLY}` : path);
   }

@@ -34,6 +34,7 @@ export const AUDIT_EVENTS = {
   'source.address-changed': 'A feed was given another address',
   'source.created': 'A source was added',
   'source.deleted': 'A source was deleted',
+  'source.full-text-chosen': 'Fetching the full texts of a source was switched on or off',
   'source.offer-declined': 'An offered source was declined',
   'source.offer-withdrawn': 'The offer of a source was withdrawn',
   'source.offered': 'A source was offered to a member',
@@ -57,7 +58,8 @@ export type AuditEvent = keyof typeof AUDIT_EVENTS;
  * the audit log shows each change of these kinds in a record of its own.
  */
 const MERGED: readonly AuditEvent[] = [
-  'account.exported', 'account.renamed', 'hub.changed', 'post.changed', 'source.paused', 'source.renamed',
+  'account.exported', 'account.renamed', 'hub.changed', 'post.changed', 'source.full-text-chosen',
+  'source.paused', 'source.renamed',
   'source.resumed', 'source.visibility-changed',
 ];
 

@@ -6,16 +6,14 @@ import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import type { Hub } from '../hub/hub.ts';
 import { NotAFeedError } from './feed-values.ts';
-import { fetchFeed, NO_VALIDATORS, type FetchedFeed, type FetchOptions } from './fetch-feed.ts';
-import { findFeedAnchors, findFeedLinks, isHtmlPage, type FeedLink } from './page-links.ts';
+import { fetchFeed, NO_VALIDATORS, NothingThereError, type FetchedFeed, type FetchOptions } from './fetch-feed.ts';
+import { findFeedAnchors, findFeedLinks, isHtmlPage, refreshAddress, type FeedLink } from './page-links.ts';
 import { PAGE_BYTES } from './parse-beginning.ts';
 
 /** Maximum number of documents that are fetched for one address. A redirect belongs to its document. */
 const FETCHES = 12;
 /** Maximum number of a page's advertised feeds that are tried; the remaining fetches are for other addresses. */
 const ADVERTISED_TRIED = 5;
-/** Only the links of the page at the address, and of one page to which this page links, are followed. */
-const PAGES = 2;
 /** No further address is tried after this time, in ms, because a person waits. */
 const SEARCH_MS = 40 * SECOND;
 const CANDIDATE_MS = 10 * SECOND;
@@ -35,37 +33,54 @@ export async function discoverFeed(hub: Hub, typed: string, options: DiscoverOpt
   const { guess = false, ...rest } = options;
   const until = performance.now() + SEARCH_MS;
   const within = { ...rest, recognise: guess };
-  const tried: { url: string; answer: string }[] = [];
-  const offered = new Map<string, FeedLink>();
-  const seen = new Set<string>();
-  let pages = 0;
-  let addresses = [typed];
+  try {
+    return await fetchFeed(hub, typed, NO_VALIDATORS, within);
+  } catch (error) {
+    const page = pageOf(error);
+    if (page !== null) return await fetchFeedOf(hub, page, { typed, guess, within, until });
+    const isWrongAddress = error instanceof NotAFeedError || error instanceof NothingThereError;
+    throw guess && isWrongAddress ? refusal([{ url: typed, answer: answerOf(error, within.signal) }]) : error;
+  }
+}
+
+/** A document that is no feed: its text, the value of its `Link` header, and the hub’s words for the document. */
+type WebPage = { url: string; html: string; header: string; answer: string };
+
+/** `typed`: the address that a person entered. `until`: by `performance.now()`, when the search ends. */
+type Search = { typed: string; guess: boolean; within: FetchOptions; until: number };
+
+/** Fetches the first feed to which a page leads, by its own links and the links of at most one page behind them. */
+async function fetchFeedOf(hub: Hub, page: WebPage, { typed, guess, within, until }: Search): Promise<FetchedFeed> {
+  const totalMs = Math.min(CANDIDATE_MS, within.totalMs ?? CANDIDATE_MS);
+  const tried: Tried[] = [page];
+  const seen = new Set([typed, page.url]);
+  const busy = new Map<string, RetryLaterError>(); // hosts that ask the hub to wait: they get no further request
+  const links = await linksOf(page, typed);
+  let hasFollowedPage = false;
+  let addresses = [...links.addresses, ...(guess ? usualAddresses(page.url) : [])];
   for (let url = addresses.shift(); url !== undefined; url = addresses.shift()) {
+    const { host } = new URL(url);
     if (tried.length === FETCHES || performance.now() > until) break;
-    if (seen.has(url)) continue;
+    if (seen.has(url) || busy.has(host)) continue;
     seen.add(url);
     try {
       requireSameOrigin(typed, url, within.authorization);
-      if (tried.length === 0) return await fetchFeed(hub, typed, NO_VALIDATORS, within);
-      const totalMs = Math.min(CANDIDATE_MS, within.totalMs ?? CANDIDATE_MS);
-      return { ...await fetchFeed(hub, url, NO_VALIDATORS, { ...within, totalMs }), advertised: [...offered.values()] };
+      return { ...await fetchFeed(hub, url, NO_VALIDATORS, { ...within, totalMs }), advertised: links.offered };
     } catch (error) {
-      const page = pageOf(error);
-      if (tried.length === 0 && page === null) throw error;
-      tried.push({ url: page?.url ?? url, answer: answerOf(error, within.signal) });
-      if (page === null || pages === PAGES) continue;
-      pages += 1;
-      seen.add(page.url);
-      const { advertised, linked } = await linksOf(page, typed);
-      for (const link of advertised.length > 0 ? advertised : linked) offered.set(link.url, link);
-      const found = [...advertised.slice(0, ADVERTISED_TRIED), ...linked].map((link) => link.url);
-      addresses = [...found, ...addresses, ...(guess && pages === 1 ? usualAddresses(page.url) : [])];
+      const next = pageOf(error);
+      tried.push(next ?? { url, answer: answerOf(error, within.signal) });
+      if (error instanceof RetryLaterError) busy.set(host, error);
+      if (next === null || hasFollowedPage) continue;
+      hasFollowedPage = true;
+      seen.add(next.url);
+      const more = await linksOf(next, typed);
+      links.offered.push(...more.offered.filter((link) => !links.offered.some(({ url }) => url === link.url)));
+      addresses = [...more.addresses, ...addresses];
     }
   }
-  throw refusal(tried);
+  const [wait] = busy.values();
+  throw wait ? new RetryLaterError(refusal(tried).message, wait.at) : refusal(tried);
 }
-
-type WebPage = { url: string; html: string; header: string };
 
 /** The web page that was found instead of a feed; null if the error says something else. */
 function pageOf(error: unknown): WebPage | null {
@@ -75,13 +90,19 @@ function pageOf(error: unknown): WebPage | null {
   const html = decodeText(body.subarray(0, PAGE_BYTES), type);
   const header = [headers.link ?? ''].flat().join();
   const isPage = isHtmlPage(html) || /^\s*(?:text\/html|application\/xhtml)/i.test(type ?? '') || header !== '';
-  return isPage ? { url, html, header } : null;
+  return isPage ? { url, html, header, answer: error.message } : null;
 }
 
+/** The feeds that a page offers; and the addresses to try: of these feeds, and of a page to which browsers are sent. */
 async function linksOf({ url, html, header }: WebPage, typed: string) {
   const advertised = [...playlistFeed(typed), ...findFeedLinks(html, url, header)];
   await nextTurn(); // reading a page of 2 MiB takes 15 ms, and reading its `a` elements 40 ms
-  return { advertised, linked: findFeedAnchors(html, url) };
+  const linked = findFeedAnchors(html, url);
+  const addresses = [
+    ...advertised.slice(0, ADVERTISED_TRIED).map((link) => link.url), ...refreshAddress(html, url),
+    ...linked.map((link) => link.url),
+  ];
+  return { offered: advertised.length > 0 ? advertised : linked, addresses };
 }
 
 /** The feed of a YouTube playlist, which its page does not advertise. */
@@ -99,13 +120,10 @@ function usualAddresses(pageUrl: string): string[] {
   return [...below, ...USUAL_PATHS].map((path) => origin + path);
 }
 
-/**
- * The answer of an address in words. Throws an error of the hub itself unchanged, and the error of a host that asks the
- * hub to wait: this host gets no further request.
- */
+/** The answer of an address in words. Throws an error of the hub itself unchanged. */
 function answerOf(error: unknown, signal: AbortSignal | undefined): string {
   const isOurs = error instanceof TypeError || error instanceof RangeError || codeOf(error) !== undefined;
-  if (!(error instanceof Error) || isOurs || signal?.aborted || error instanceof RetryLaterError) throw error;
+  if (!(error instanceof Error) || isOurs || signal?.aborted) throw error;
   return error.message.replace(/\.$/, '');
 }
 
@@ -117,8 +135,10 @@ function requireSameOrigin(typed: string, url: string, authorization: string | u
     + 'the password to that address. To follow the feed with a password, enter the feed’s own address.');
 }
 
+type Tried = { url: string; answer: string };
+
 /** The error that says which address gave which answer, and what a person can try. The first address is the page. */
-function refusal([page, ...others]: { url: string; answer: string }[]): Error {
+function refusal([page, ...others]: Tried[]): Error {
   const first = new URL(page?.url ?? '');
   const byAnswer = [...Map.groupBy(others, ({ answer }) => answer)]
     .map(([answer, all]) => `${all.map(({ url }) => shortened(url, first.host)).join(', ')} (${answer})`);

@@ -1,16 +1,12 @@
 import { createHash } from 'node:crypto';
-import { isIP } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { DAY, SECOND } from '../../platform/clock.ts';
 import { RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { createLanes } from '../../platform/limit-concurrency.ts';
-import { cidrContains, parseCidrs, type Cidr } from '../../platform/net/address-guard.ts';
 import type { LargeBody, TakeBody } from '../../platform/net/outbound-exchange.ts';
 import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';
-import { portOf } from '../../platform/net/outbound-target.ts';
 import { freshnessMs, parseRetryAfter } from '../../platform/net/response-freshness.ts';
 import { once, type Hub } from '../hub/hub.ts';
-import type { Config } from '../hub/read-config.ts';
+import { leadsHere } from '../hub/own-address.ts';
 import type { Validators } from '../sources/sync-state-store.ts';
 import type { FeedLink } from './page-links.ts';
 import { parseBeginning, takeBeginning } from './parse-beginning.ts';
@@ -44,6 +40,9 @@ export type FetchedFeed = {
 /** The publisher's server has answered 410: the feed is permanently gone. */
 export class FeedGoneError extends Error {}
 
+/** The publisher's server has answered 404. */
+export class NothingThereError extends Error {}
+
 /**
  * `recognise`: read only the title if the feed is large. `totalMs`: a shorter timeout than the usual timeout.
  * `authorization`: an Authorization header, which is sent only to the origin of the address. `toRead`: called with the
@@ -60,7 +59,8 @@ type Within = {
 
 /**
  * Fetches and parses one feed. The messages of errors are written for the owner of the source. Throws FeedGoneError
- * after 410, RetryLaterError after 429 or 503 with Retry-After, NotAFeedError with the document if it is no feed.
+ * after 410, NothingThereError after 404, RetryLaterError after 429 or 503 with Retry-After, NotAFeedError with the
+ * document if it is no feed.
  */
 export async function fetchFeed(
   hub: Hub, url: string, validators: Validators, { recognise = false, ...within }: FetchOptions,
@@ -83,7 +83,6 @@ export async function fetchFeed(
   if (isKnown) return { ...unread, validators: fresh, bytes: body.length };
   await within.toRead?.(body.length);
   try {
-    if (response.status === 300) throw new NotAFeedError('the answer is a list of documents (300)');
     const source = { url: response.url, contentType: contentTypeOf(response) };
     const feed = beginning?.isLarge() ? parseBeginning(beginning, source) : parseFeed(body, source);
     return { feed, url: stays, validators: fresh, askedFor, bytes: body.length, isPartial };
@@ -117,7 +116,8 @@ function requireSuccess({ status, url, headers }: OutboundResponse, now: number,
     throw new RetryLaterError(`${host} asks the hub to wait (${status}).`, at);
   }
   const known = authorization !== undefined && status === 401;
-  throw new Error(`${host} answered ${status}${known ? WRONG_PASSWORD : MEANINGS[status] ?? ''}.`);
+  const message = `${host} answered ${status}${known ? WRONG_PASSWORD : MEANINGS[status] ?? ''}.`;
+  throw status === 404 ? new NothingThereError(message) : new Error(message);
 }
 
 const WRONG_PASSWORD = ': the server does not accept the user name and password';
@@ -149,38 +149,6 @@ function usable(validator: string | undefined): string | null {
 
 function contentTypeOf({ headers }: OutboundResponse): string | null {
   return headers['content-type'] ?? null;
-}
-
-const ANY_ADDRESS = parseCidrs('0.0.0.0, ::'); // connections to 0.0.0.0 and :: reach this machine
-const LOOPBACK = parseCidrs('127.0.0.0/8, ::1');
-
-/** Whether a URL leads to this hub: by the hub's public host and port, or an address and port of this process. */
-export function leadsHere(config: Config, url: URL, addresses: readonly string[]): boolean {
-  const base = new URL(config.baseUrl);
-  if (hostOf(url) === hostOf(base) && portOf(url) === portOf(base)) return true;
-  return portOf(url) === config.port && addresses.some((address) => listensAt(config.host, address));
-}
-
-/** Whether a URL leads to this hub, as `leadsHere` decides, but without a DNS lookup. */
-export function saysItLeadsHere(config: Config, url: URL): boolean {
-  const name = url.hostname.replace(/^\[|\]$/g, '');
-  return leadsHere(config, url, name === 'localhost' ? ['127.0.0.1', '::1'] : isIP(name) === 0 ? [] : [name]);
-}
-
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/\.$/, '');
-}
-
-/** If HOST is a name or 0.0.0.0, the hub may listen on any address of this machine. */
-function listensAt(host: string, address: string): boolean {
-  if (cidrContains(ANY_ADDRESS, address)) return true;
-  if (isIP(host) !== 0 && !cidrContains(ANY_ADDRESS, host)) return cidrContains(parseCidrs(host), address);
-  return cidrContains(LOOPBACK, address) || cidrContains(ownAddresses(), address);
-}
-
-function ownAddresses(): Cidr[] {
-  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
-  return parseCidrs(all.filter(({ scopeid }) => !scopeid).map(({ address }) => address).join());
 }
 
 /** Feeds with more bytes than this wait for each other, so that few large feeds are in memory at once. */

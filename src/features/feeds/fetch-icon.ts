@@ -6,10 +6,10 @@ import { sourceIcons, type Icon } from '../attachments/icon-store.ts';
 import { recogniseIcon } from '../attachments/recognise-icon.ts';
 import { RefusedFile } from '../attachments/arriving-file.ts';
 import { enqueue, jobs, type Hub, type JobKind } from '../hub/hub.ts';
+import { leadsHere } from '../hub/own-address.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { absoluteUrl } from './feed-values.ts';
-import { leadsHere } from './fetch-feed.ts';
 import { baseOf, headTags } from './page-links.ts';
 
 const ICON_BYTES = 100 * 1024;

@@ -16,11 +16,11 @@ const POSTS_OF_SYNC = 20;
 /** At most 50 pictures of a source at once, and then 50 a day. */
 const BUDGET = { name: 'list-pictures', burst: 50, everyMs: DAY / 50 };
 
-/** The timeout of each picture. */
-const TIME = 5 * SECOND;
+/** The timeout of the fetch of one picture, in ms. */
+const TIMEOUT_MS = 5 * SECOND;
 
-/** If pictures have waited for this long, posts that arrive get no picture: the queue of pictures stays short. */
-const LONGEST_QUEUE = 5 * MINUTE;
+/** If pictures of an owner's sources have waited for this long, new posts of these sources get no pictures. */
+const LONGEST_WAIT = 5 * MINUTE;
 
 /** What became of a picture that stands for a new post. */
 export const PICTURE_RESULTS = ['kept', 'too-large', 'failed', 'over-budget'] as const;
@@ -54,11 +54,13 @@ export const fetchPictures: JobKind<NewPosts> = {
 
 /** Enqueues the job that fetches the pictures of a feed's new posts, in the transaction that stores the posts. */
 export function planPictures(hub: Hub, wanted: NewPosts): void {
-  if (jobs(hub).oldestDueSeconds(fetchPictures.name) * SECOND > LONGEST_QUEUE) return;
   const source = sources(hub).find(wanted.sourceId);
-  if (!source || source.feedUrl === null || picturesOf(hub, wanted).length === 0) return;
-  const lane = `pictures of ${new URL(source.feedUrl).host}`; // pictures hold up neither the feed nor its icon
-  enqueue(hub, fetchPictures, wanted, { lane, owner: source.ownerId, rank: RANKS.usual });
+  if (!source || source.feedUrl === null) return;
+  const { ownerId: owner, feedUrl } = source;
+  const isLate = jobs(hub).waitOfOwner(fetchPictures.name, RANKS.usual, owner) > LONGEST_WAIT;
+  if (isLate || picturesOf(hub, wanted).length === 0) return;
+  const lane = `pictures of ${new URL(feedUrl).host}`; // pictures hold up neither the feed nor its icon
+  enqueue(hub, fetchPictures, wanted, { lane, owner, rank: RANKS.usual });
 }
 
 /** The addresses of the pictures that stand for a source's new posts, the newest post first. */
@@ -74,15 +76,18 @@ function picturesOf(hub: Hub, { sourceId, since }: NewPosts): string[] {
 
 async function fetchInTurn(hub: Hub, wanted: NewPosts, signal: AbortSignal): Promise<string[]> {
   const results: string[] = [];
-  const hopeless = new Set<string>();
-  for (const url of picturesOf(hub, wanted)) {
+  const [seen, hopeless] = [new Set<string>(), new Set<string>()];
+  // The list is read again for each picture, because posts that arrive meanwhile enqueue no job of their own.
+  const next = (): string | undefined => picturesOf(hub, wanted).find((url) => !seen.has(url));
+  for (let url = next(); url !== undefined; url = next()) {
     const { host } = new URL(url);
+    seen.add(url);
     if (hopeless.has(host) || cachedFiles(hub).isKnown(hash('sha256', url))) continue;
-    const within = { maxBytes: THUMBNAIL_BYTES, totalMs: TIME, signal };
+    const within = { maxBytes: THUMBNAIL_BYTES, totalMs: TIMEOUT_MS, signal };
     const isOver = limits(hub).take(BUDGET, String(wanted.sourceId)) > 0;
-    const end = isOver ? 'over-budget' : await fetchAhead(hub, url, within);
-    if (HOPELESS.has(end)) hopeless.add(host);
-    results.push(PICTURE_RESULTS.find((result) => result === end) ?? 'failed');
+    const outcome = isOver ? 'over-budget' : await fetchAhead(hub, url, within);
+    if (HOPELESS.has(outcome)) hopeless.add(host);
+    results.push(PICTURE_RESULTS.find((result) => result === outcome) ?? 'failed');
   }
   return results;
 }

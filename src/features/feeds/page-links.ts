@@ -18,20 +18,22 @@ const OPEN_TYPES = new Set(['application/json', 'application/xml', 'text/xml']);
 const FEED_ADDRESS = /(?:^|[/._=&?-])(?:feeds?|rss2?|atom|rdf|xml)(?:[/._=&?]|$)/i;
 const OTHER_XML = /sitemap|opensearch|osd\.xml|manifest|browserconfig|wp-json|oembed/i;
 /** Matches words of an `a` element that names a feed, but not the class `feed-item` and the namespace `xml:`. */
-const FEED_WORD = /(?:^|[^a-z])(?:rss2?|atom|xml)(?![a-z:])|(?:^|[^a-z_-])(?:news|web)?feeds?(?![a-z_-])|フィード|订阅|訂閱/i;
-const COMMENTS = /comment|kommentar|coment[aá]rio|komentar|reacties|коммент|コメント|评论|評論|댓글/i;
+const FEED_WORD =
+  /(?:^|[^a-z])(?:rss2?|atom|xml)(?![a-z:])|(?:^|[^a-z_-])(?:news|web)?feeds?(?![a-z_-])|フィード|订阅|訂閱|구독/i;
+const COMMENTS = /[ck]om+ent|reacties|yorum|ком+ент|コメント|评论|評論|댓글/i;
 
 /** The start of a web page, also of a page without the usual elements `html` and `head`. */
 const HTML_START =
   /^(?:<!doctype\s+html|<(?:html|head|body|title|meta|link|script|style|h1|div|table|p|center|br)[\s/>])/i;
 /** Matches the tags that are read, and the beginnings of comments and elements whose content must be skipped. */
-const TAG = /<(?:!--|(link|base|a|script|style|template|noembed|noframes|xmp|textarea|title|iframe)(?=[\s/>]))/gi;
+const TAG = /<(?:!--|(link|base|meta|a|script|style|template|noembed|noframes|xmp|textarea|title|iframe)(?=[\s/>]))/gi;
 
 /** At most this many tags of one page are read, so that a page with thousands of links costs little time. */
 const HEAD_TAGS_MAX = 1_000;
 const ANCHORS_MAX = 5_000;
 const TAG_MAX = 4_000; // characters
 const ANCHOR_REACH = 400; // characters of the content of an `a` element that are searched for words
+const LINK_TITLE_MAX = 100; // characters
 const FEED_ANCHORS = 3; // `a` elements of a page that the hub takes for links to feeds
 
 /**
@@ -59,10 +61,19 @@ export function findFeedAnchors(html: string, pageUrl: string): FeedLink[] {
     const looksSo = looksLikeFeed(url);
     if (!looksSo && !(saysSo && isHere)) return [];
     const comments = COMMENTS.test(url + content) ? 8 : 0;
-    const title = excerpt(singleLine(content.replace(/<[^<>]*>/g, ' ')), 100) || null;
+    const title = linkTitle(content.replace(/<[^<>]*>/g, ' '));
     return { url, title, format: null, rank: comments - (isHere ? 4 : 0) - (looksSo ? 2 : 0) - (saysSo ? 1 : 0) };
   });
   return eachOnce(found.toSorted((one, other) => one.rank - other.rank)).slice(0, FEED_ANCHORS);
+}
+
+/** The addresses to which a page sends browsers within five seconds (`meta http-equiv=refresh`): at most one. */
+export function refreshAddress(html: string, pageUrl: string): string[] {
+  return [...pageTags(html, ['meta'], HEAD_TAGS_MAX)].flatMap(({ attributes }) => {
+    if (attributes.get('http-equiv')?.toLowerCase() !== 'refresh') return [];
+    const content = attributes.get('content') ?? '';
+    return absoluteUrl(/^\s*[0-5]\s*[;,]\s*(?:url\s*=\s*)?["']?([^"']+)/i.exec(content)?.[1], pageUrl) ?? [];
+  }).slice(0, 1);
 }
 
 /** Whether a document begins like a web page, after white space, comments and an XML declaration. */
@@ -104,7 +115,7 @@ function* pageTags(html: string, names: string[], most: number): Generator<Tag> 
 
 /** The offset at which reading continues after a tag: for an element of text, the end of its end tag. */
 function endOfElement(html: string, name: string, tagEnd: number): number {
-  if (name === 'link' || name === 'base' || name === 'a') return tagEnd;
+  if (['link', 'base', 'meta', 'a'].includes(name)) return tagEnd;
   const endTag = new RegExp(`</${name}`, 'gi');
   endTag.lastIndex = tagEnd;
   return endTag.test(html) ? endTag.lastIndex : html.length;
@@ -124,7 +135,7 @@ export function baseOf(tags: Tag[], pageUrl: string): string {
 /** The links of a `Link` header (RFC 8288), each with its parameters and its target as `href`. */
 function headerLinks(header: string): Attributes[] {
   return header.split('<').slice(1, 1 + HEAD_TAGS_MAX).map((link) => {
-    const [href = '', parameters = ''] = link.split('>', 2);
+    const [, href = '', parameters = ''] = /^([^>]*)>(.*)/s.exec(link) ?? [];
     return new Map([...readAttributes(parameters.replaceAll(/[;,]/g, ' '), 0, TAG_MAX), ['href', href]]);
   });
 }
@@ -138,13 +149,17 @@ function feedLink(attributes: Attributes, base: string): RankedLink[] {
   // WordPress links the data of each page as an alternate of type application/json, which is no feed.
   if (url === null || (type === 'application/json' && url.includes('/wp-json/'))) return [];
   const isSure = FEED_TYPE.test(type) || rel.includes('feed');
-  const title = singleLine(attributes.get('title') ?? '') || null;
+  const title = linkTitle(attributes.get('title') ?? '');
   const saysSo = looksLikeFeed(url) || FEED_WORD.test(title ?? '');
   const isLikely = OPEN_TYPES.has(type) || (saysSo && !/oembed|opensearch/.test(type) && !attributes.has('hreflang'));
   const isAlternate = rel.includes('alternate') && !rel.includes('stylesheet') && (isSure || isLikely);
   if (!isAlternate && !rel.includes('feed')) return [];
   const isOfComments = COMMENTS.test(`${new URL(url).pathname} ${title ?? ''}`);
   return [{ url, title, format: formatOf(type), rank: isOfComments ? 2 : isSure ? 0 : 1 }];
+}
+
+function linkTitle(text: string): string | null {
+  return excerpt(singleLine(text), LINK_TITLE_MAX) || null;
 }
 
 function formatOf(type: string): FeedLink['format'] {

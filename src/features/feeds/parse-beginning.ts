@@ -14,14 +14,15 @@ export const PAGE_BYTES = 2 * 1024 * 1024;
 const MEMBERS = ['"items"', '"version"'];
 const EMPTY_FEED = Buffer.from('{"version":"https://jsonfeed.org/version/1.1","items":[]}');
 const XML_FEED = /<(?:[\w-]+:)?(?:rss|rdf|channel|feed)[\s>]/i;
+const FEED_LINK = /<link\s[^<>]*\/(?:rss|atom)\+xml/i; // the words alone also occur in scripts
 
 /** A document that was received completely, or the beginning of a large document. */
 type Beginning = { take: TakeBody; bytes(): Buffer; isLarge(): boolean; hasMembers(): boolean };
 
 /**
- * Receives a document piece by piece, and stops when a large document is known to be a feed. Of a web page
- * at most PAGE_BYTES are received, and of a page that names a feed only the head. If a document begins like neither, it
- * is received to its end or to the limit, but only its first BEGINNING_BYTES are kept.
+ * Receives a document piece by piece, and stops when a large document is known to be a feed. JSON is received until it
+ * has the members of a JSON Feed, but only its first BEGINNING_BYTES are kept. Of any other document, such as a web
+ * page, at most PAGE_BYTES are received, and of a page that names a feed only the head.
  */
 export function takeBeginning(): Beginning {
   const pieces: Buffer[] = [];
@@ -33,15 +34,15 @@ export function takeBeginning(): Beginning {
   let headEnded = false;
 
   function take(piece: Buffer): boolean {
-    if (size < (kind === 'page' ? PAGE_BYTES : BEGINNING_BYTES)) pieces.push(piece);
+    if (kind !== 'json' || size < BEGINNING_BYTES) pieces.push(piece);
     size += piece.length;
-    namesFeed ||= piece.includes('application/rss+xml') || piece.includes('application/atom+xml');
-    headEnded ||= piece.includes('</head') || piece.includes('<body');
+    namesFeed ||= FEED_LINK.test(piece.toString('latin1'));
+    headEnded ||= namesFeed && (piece.includes('</head') || piece.includes('<body'));
     if (size <= LARGE) return true;
     kind ??= kindOf(Buffer.concat(pieces));
     if (kind === 'json') lookForMembers(Buffer.concat(end.length > 0 ? [end, piece] : pieces));
-    if (kind === 'page') return size < PAGE_BYTES && !(namesFeed && headEnded);
-    return kind === 'other' || (kind === 'json' && missing.size > 0);
+    if (kind === 'other') return size < PAGE_BYTES && !headEnded;
+    return kind === 'json' && missing.size > 0;
   }
 
   function lookForMembers(bytes: Buffer): void {
@@ -57,13 +58,12 @@ export function takeBeginning(): Beginning {
   };
 }
 
-type Kind = 'xml' | 'json' | 'page' | 'other';
+type Kind = 'xml' | 'json' | 'other';
 
 function kindOf(bytes: Buffer): Kind {
   const text = bytes.toString('latin1', 0, BEGINNING);
   if (isJson(bytes)) return 'json';
-  if (isHtmlPage(text)) return 'page';
-  return XML_FEED.test(text) ? 'xml' : 'other';
+  return XML_FEED.test(text) && !isHtmlPage(text) ? 'xml' : 'other';
 }
 
 function isJson(bytes: Buffer): boolean {
@@ -77,7 +77,7 @@ function isJson(bytes: Buffer): boolean {
  */
 export function parseBeginning(document: Beginning, source: { url: string; contentType: string | null }): ParsedFeed {
   const bytes = document.bytes();
-  if (!isJson(bytes)) return parseFeed(bytes.subarray(0, bytes.lastIndexOf('>', BEGINNING) + 1), source);
+  if (!isJson(bytes)) return parseFeed(bytes.subarray(0, bytes.lastIndexOf('>', BEGINNING) + 1 || BEGINNING), source);
   const items = bytes.indexOf('"items"');
   if (items > 0 && items < BEGINNING) {
     try {

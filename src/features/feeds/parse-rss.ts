@@ -9,7 +9,8 @@ import {
 } from './feed-values.ts';
 
 const IDS = ['guid', 'atom:id', 'id', 'dc:identifier'];
-type ChannelContext = { base: LinkBase; author: string | null; language: string | null };
+/** What a channel says about its items; `picture`: for items without any picture, such as episodes of a podcast. */
+type ChannelContext = { base: LinkBase; author: string | null; language: string | null; picture: string | null };
 type RssContent = { html: string; summary: string | null; base: LinkBase };
 
 const TITLES = ['title', 'media:title', 'dc:title', 'itunes:title'];
@@ -31,7 +32,8 @@ export function parseRss(root: XmlElement, feedUrl: string): ParsedFeed {
   const siteUrl = linkOf(channel, base.url);
   const language = languageInside(channel, LANGUAGES, languageInside(root, [], null));
   const itemBase = base.given || siteUrl === null ? base : { url: siteUrl, given: false };
-  const context = { base: itemBase, author: channelAuthorOf(channel), language };
+  const picture = pictureOf(channel, base.url);
+  const context = { base: itemBase, author: channelAuthorOf(channel), language, picture };
   const all = (channel === root ? [root] : [channel, root]).flatMap((parent) => childrenOf(parent, 'item'));
   const items = newestItems(all, (item) => firstDate(item, [...PUBLISHED, ...UPDATED], 1));
   const description = textOfFirst(channel, DESCRIPTIONS);
@@ -73,7 +75,7 @@ function readItem(item: XmlElement, channel: ChannelContext): UnidentifiedItem {
     publishedAt: firstDate(item, PUBLISHED) ?? updatedAt,
     updatedAt,
     attachments: collectAttachments(item, base.url),
-    picture: pictureOf(item, base.url),
+    picture: pictureOf(item, base.url) ?? (/<img\s/i.test(content.html) ? null : channel.picture),
   };
 }
 

@@ -7,6 +7,7 @@ import { OutboundError } from '../../platform/net/outbound-fetch.ts';
 import { raiseAlert } from '../alerts/raise-alerts.ts';
 import { sourceIcons } from '../attachments/icon-store.ts';
 import { audit, THE_HUB } from '../audit/audit.ts';
+import { compareSamples } from '../full-text/ask-for-full-text.ts';
 import { counts, enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
 import { notifications } from '../notifications/notification-store.ts';
@@ -18,7 +19,7 @@ import { isSourceFull } from '../sources/content-quota.ts';
 import { noteRuns } from '../sources/note-runs.ts';
 import type { SourceRun } from '../sources/run-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
-import { SYNC_SOURCE, syncState, type FeedFacts, type SyncState } from '../sources/sync-state-store.ts';
+import { SYNC_SOURCE, syncState, type SyncState } from '../sources/sync-state-store.ts';
 import { discoverFeed } from './discover-feed.ts';
 import {
   FeedGoneError, fetchFeed, largeFeedTurns, NO_VALIDATORS, type FetchedFeed, type LargeFeedTurns,
@@ -89,9 +90,8 @@ async function fetchUnlessGone(
 ): Promise<FetchedFeed | undefined> {
   // A host that has timed out before gets less time, except in the last attempt, in which a slow host can succeed.
   const isShort = source.timedOut === 1 && job.attempts < job.maxAttempts;
-  const authorization = authorizationFor(hub, source);
-  const turn = { large: turns.body, toRead: turns.read };
-  const within = { signal, authorization, ...turn, ...(isShort && { totalMs: SLOW_HOST_MS }) };
+  const turn = { large: turns.body, toRead: turns.read, authorization: authorizationFor(hub, source) };
+  const within = { signal, ...turn, ...(isShort && { totalMs: SLOW_HOST_MS }) };
   try {
     return await (source.lastSuccessAt === null ? discoverFeed(hub, source.url, within)
       : fetchFeed(hub, source.url, source, within));
@@ -121,7 +121,7 @@ async function prepareSync(
   const about = { id: source.sourceId, title: fetched.feed?.title ?? '' };
   const storing = { kind: 'feed', arrived: await matchRules(hub, about, prepared) };
   const { rest, stored } = early && source.sourceId !== null
-    ? await storeEarly(hub, source.sourceId, prepared, { ...early, storing, isWhole })
+    ? await storeEarly(hub, source.sourceId, source.guidPrefix, prepared, { ...early, storing, isWhole })
     : { rest: prepared, stored: undefined }; // a new source has few posts, so its posts need not be stored in steps
   const { items: _, ...feed } = fetched.feed ?? { items, deleted: [], ttl: source.ttl };
   const problem = 'cut' in feed && feed.cut ? truncationNote(items.length) : null;
@@ -132,10 +132,13 @@ async function prepareSync(
     if (url !== source.url && !moveFeed(hub, sourceId, url)) return { bytes };
     if (isWhole && rest.length === prepared.length) feedPosts(hub).followNewGuids(sourceId, rest);
     const arrived = storePosts(hub, sourceId, storing, rest, stored);
-    if (arrived.added > 0) planPictures(hub, { sourceId, since });
+    if (arrived.added > 0) (planPictures(hub, { sourceId, since }), compareSamples(hub, sourceId));
     const changed = arrived.changed - arrived.added + feedPosts(hub).takeBack(sourceId, own(feed.deleted));
     if (contained) feedPosts(hub).noteContained(sourceId, contained);
-    if ('title' in feed) keepFacts(hub, sourceId, feed);
+    if ('title' in feed) {
+      syncState(hub).keepFacts(sourceId, feed);
+      sourceIcons(hub).noteNamed(sourceId, feed.iconUrl);
+    }
     // A 304 response to a later fetch must not confirm a document that was truncated.
     syncState(hub).keepValidators(sourceId, problem === null ? validators : NO_VALIDATORS);
     const publishedAt = sourcePosts(hub).newestTimes(sourceId, RHYTHM);
@@ -147,24 +150,26 @@ async function prepareSync(
   };
 }
 
-function keepFacts(hub: Hub, sourceId: number, facts: FeedFacts): void {
-  syncState(hub).keepFacts(sourceId, facts);
-  sourceIcons(hub).noteNamed(sourceId, facts.iconUrl);
-}
-
 type EarlySteps = { signal: AbortSignal; job: Job };
 
+/** Ends the early steps of a synchronisation if the feed's address has changed since the synchronisation began. */
+const MOVED = new Error('the address of the feed has changed');
+
 function storeEarly(
-  hub: Hub, sourceId: number, prepared: PreparedPosts,
+  hub: Hub, sourceId: number, guidPrefix: string, prepared: PreparedPosts,
   { signal, job, storing, isWhole }: EarlySteps & { storing: Storing; isWhole: boolean },
 ) {
   const before = (isFirst: boolean, left: number): void => {
-    requireLease(hub, job);
+    if (jobs(hub).leaseEnd(job) === null) throw new Error('another worker has taken over this synchronisation');
+    if (syncState(hub).isElsewhere(sourceId, guidPrefix)) throw MOVED;
     requireMayStore(hub, sourceId);
     jobs(hub).noteProgress(job.id, prepared.length - left, prepared.length);
     if (isFirst && isWhole) feedPosts(hub).followNewGuids(sourceId, prepared);
   };
-  return storeMost(hub, sourceId, storing, prepared, { before, signal });
+  return storeMost(hub, sourceId, storing, prepared, { before, signal }).catch((error: unknown) => {
+    if (error === MOVED) return { rest: prepared, stored: undefined };
+    throw error;
+  });
 }
 
 /** A note for the owner of a feed whose document was truncated. */
@@ -240,14 +245,8 @@ function failedForGood(hub: Hub, { sourceId, failures }: SyncState, error: Error
 
 type OwnerEvent = 'failing' | 'recovered' | 'gone' | 'duplicate';
 
-function notifyOwner(hub: Hub, { id, ownerId, title }: Source, event: OwnerEvent, what: string): void {
-  const path = `/sources/${id}`;
-  notifications(hub).add({ accountId: ownerId, kind: `source.${event}`, title: `“${title}” ${what}`, path });
-}
-
-/** Throws an error if another worker has taken over the job. Called in a transaction. */
-function requireLease(hub: Hub, job: Job): void {
-  if (jobs(hub).leaseEnd(job) === null) throw new Error('another worker has taken over this synchronisation');
+function notifyOwner(hub: Hub, { id, ownerId: accountId, title }: Source, event: OwnerEvent, what: string): void {
+  notifications(hub).add({ accountId, kind: `source.${event}`, title: `“${title}” ${what}`, path: `/sources/${id}` });
 }
 
 /** Counts a synchronisation and stores its result, without a duration if another process began the synchronisation. */

@@ -21,6 +21,7 @@ export type Follow = {
   ownTitle: string | null; // the account's own name for the source; null: the title of the source
   folder: string | null;
   notify: number;
+  hideGlobally: number; // 1: the source's posts are in no list of all sources
   readUpTo: number;
   createdAt: number;
 };
@@ -31,6 +32,7 @@ export type ListedFollow = Omit<Follow, 'createdAt' | 'ownTitle'> & { title: str
 /** Changes to a follow; a field that is undefined stays as it is. `title` null ends the account's own name. */
 export type FollowChange = {
   title?: string | null | undefined; folder?: string | null | undefined; notify?: boolean | undefined;
+  hideGlobally?: boolean | undefined;
 };
 
 /** The name of the table of follows, which queries of reading lists join. Only `features/follows` writes to follows. */
@@ -39,6 +41,9 @@ export const FOLLOWS = 'follows';
 /** SQL condition: the follow `f` is in `@folder`; true for every follow if `@folder` is NULL. */
 export const IN_FOLDER = `(@folder IS NULL
   OR f.folder_id = (SELECT id FROM folders WHERE account_id = @viewerId AND name = @folder))`;
+
+/** SQL condition: posts of the follow `f` are in the list of `@folder` or, if `@folder` is NULL, of all sources. */
+export const IN_LIST = `(${IN_FOLDER} AND (@folder IS NOT NULL OR NOT f.hide_globally))`;
 
 /** SQL condition of all reading lists: the viewer may see the source `s`. */
 export const MAY_SEE = `(s.visibility = 'public' OR s.owner_id = @viewerId OR @isAdmin)`;
@@ -57,7 +62,7 @@ export function asking({ id, role }: Pick<Viewer, 'id' | 'role'>): Asking {
 
 /** SQL: the columns of the follow `f`, with the name of its folder. */
 export const FOLLOW = `f.source_id AS sourceId, (SELECT name FROM folders WHERE id = f.folder_id) AS folder, f.notify,
-  f.read_up_to AS readUpTo`;
+  f.hide_globally AS hideGlobally, f.read_up_to AS readUpTo`;
 
 /** SQL: the title of the source `s` as the account of the follow `f` sees it; without a follow, the source's title. */
 export const SEEN_TITLE = 'COALESCE(f.title, s.title)';
@@ -99,6 +104,8 @@ export const follows = store(({ db, clock }) => {
      ORDER BY created_at, account_id`);
   const setNotify = db.prepare<[number, number, number]>('set notification of follow',
     'UPDATE follows SET notify = ? WHERE account_id = ? AND source_id = ?');
+  const setHidden = db.prepare<[number, number, number]>('hide source globally',
+    'UPDATE follows SET hide_globally = ? WHERE account_id = ? AND source_id = ?');
   const setTitle = db.prepare<[string | null, number, number]>('name source',
     'UPDATE follows SET title = ? WHERE account_id = ? AND source_id = ?');
   const setReadUpTo = db.prepare<[number, number, number]>('set read_up_to',
@@ -135,11 +142,12 @@ export const follows = store(({ db, clock }) => {
      * Changes a follow, in the caller's transaction. Creates the folder if the account has no folder of this name. An
      * SQL trigger removes a folder of a reading list when the folder's last source leaves the folder.
      */
-    change(accountId: number, sourceId: number, { title, folder, notify }: FollowChange): void {
+    change(accountId: number, sourceId: number, { title, folder, notify, hideGlobally }: FollowChange): void {
       if (folder) insertFolder.run(accountId, folder);
       if (folder !== undefined) setFolder.run({ accountId, sourceId, name: folder });
       if (title !== undefined) setTitle.run(title, accountId, sourceId);
       if (notify !== undefined) setNotify.run(notify ? 1 : 0, accountId, sourceId);
+      if (hideGlobally !== undefined) setHidden.run(hideGlobally ? 1 : 0, accountId, sourceId);
     },
 
     /**

@@ -77,6 +77,10 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
     { result: PICTURE_RESULTS }),
   kept('counter', 'service_rules_applied_total', 'Number of posts to which rules of members were applied, by act.',
     { act: [...ACTS] }),
+  kept('gauge', 'service_full_text_bytes', 'Size of the full texts of posts.'),
+  kept('counter', 'service_full_texts_total',
+    'Number of pages that the hub fetched, or did not get, for full texts of posts, by result.',
+    { result: ['ready', 'refused', 'failed'] }),
   kept('counter', 'service_attachment_scans_total', 'Number of virus scans of uploads by result.',
     { result: ['clean', 'infected', 'unavailable'] }),
 

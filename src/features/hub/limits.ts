@@ -43,6 +43,9 @@ export const LIMITS = {
   'rules-max': [422, 'An account may have at most 100 rules.'],
   'searches-max': [422, 'An account may have at most 20 saved searches.'],
   'sync-now': [429, 'An account may start at most 10 synchronisations at once by hand, then one a minute.'],
+  'full-texts': [
+    429, 'An account may make the hub fetch the full texts of at most 60 posts at once, then of one post a minute.',
+  ],
   'webhook-rate': [429, 'A webhook may send at most 10,000 events at once, then 100 a second.'],
   'uploads-at-once': [429, 'An account may send at most 6 forms with files at the same time.'],
   'upload-quota': [422, 'An account’s uploaded files may have at most `UPLOAD_QUOTA_BYTES` bytes.'],

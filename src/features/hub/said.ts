@@ -14,6 +14,7 @@ const SAID = {
   'draft-discarded': 'The draft was discarded.',
   'folder-deleted': 'The folder was deleted; its sources are still in your list.',
   'folder-renamed': 'The folder was renamed.',
+  'full-text-chosen': 'Your choice of full texts was saved.',
   'history-cleared': 'Your reading history was cleared.',
   'icon-cleared': 'The source is shown with a letter instead of an icon from now on.',
   'icon-wanted': 'The hub is looking for the source’s icon.',

@@ -103,6 +103,12 @@ export const SETTINGS = {
     meaning: 'if 1, the worker fetches a picture of each new post for lists; if 0, lists show pictures that readers ' +
       'have opened',
   },
+  fullTextMaxBytes: {
+    name: 'FULL_TEXT_MAX_BYTES', parse: integer(0, MAX_STORE), default: '1073741824',
+    seeHandbook: 'full-texts-of-posts',
+    meaning: 'maximum size of the full texts of posts that the hub keeps (1 GiB); the longest unread goes first; 0 ' +
+      'turns full texts off for everybody',
+  },
   syncConcurrency: {
     name: 'SYNC_CONCURRENCY', parse: integer(1, 64), default: '8',
     meaning: 'feeds fetched at the same time, at most one per host (1 to 64)',

@@ -102,6 +102,10 @@ export const TABLES = {
     bounded: 'ATTACHMENT_CACHE_MAX_BYTES; failed fetches are remembered for an hour, too large pictures for a week',
     ...NOBODYS,
   },
+  full_texts: { bounded: 'one row for each post that exists; all texts together: FULL_TEXT_MAX_BYTES', ...OF_SOURCE },
+  full_texts_search: { bounded: 'one row for each text in full_texts', ...OF_SOURCE },
+  full_text_sources: { bounded: 'one row for each source', ...OF_SOURCE },
+  full_text_results: { bounded: 'one row for each source and reason', ...OF_SOURCE },
   content_usage: { ...ONE_EACH, export: null },
   upload_usage: { ...ONE_EACH, export: null },
 
@@ -111,6 +115,9 @@ export const TABLES = {
     export: 'follows', leaving: 'steps', restore: 'kept',
   },
   folders: { bounded: 'each folder has a followed source', export: 'follows', leaving: 'cascade', restore: 'kept' },
+  list_choices: {
+    most: 1_000, of: 'account', then: 'the oldest ends', export: 'listChoices', leaving: 'cascade', restore: 'kept',
+  },
   read_marks: {
     most: 20_000, of: 'account', then: 'refused', except: 'marks of apps and rules, at most one for each post',
     export: 'readMarks', leaving: 'steps', restore: 'kept',

@@ -24,6 +24,7 @@ import { notifications, type Notification } from '../notifications/notification-
 import { drafts, type Draft } from '../writing/draft-store.ts';
 import { postJson } from '../posts/query-posts.ts';
 import { posts, type Post } from '../posts/post-store.ts';
+import { listChoices, type ListChoice } from '../reading/list-choice-store.ts';
 import { mutedPosts, type MutedPost } from '../reading/muted-store.ts';
 import { readingHistory, type ReadPost } from '../reading/reading-history-store.ts';
 import { readMarks, stars, type Mark, type Star } from '../reading/reading-store.ts';
@@ -56,6 +57,9 @@ const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>
     (offer) => ownOffer(hub, account, offer)),
   imports: (hub, { id }) => ownImports(hub, id),
   follows: (hub, account) => ownFollows(hub, account),
+  listChoices: (hub, { id }) =>
+    inBatches<ListChoice>((last) => listChoices(hub).listOf(id, last?.list ?? '', BATCH)).map(
+      ({ chosenAt, ...rest }) => ({ ...rest, chosenAt: isoTime(chosenAt) })),
   stars: (hub, account) => ownStars(hub, account),
   readMarks: (hub, { id }) => inBatches<Mark>((last) => readMarks(hub).listOf(id, last, BATCH)).map(
     ({ isRead, markedAt, ...of }) => ({ ...of, read: isRead === 1, markedAt: isoTime(markedAt) })),
@@ -125,11 +129,12 @@ function* ownImports(hub: Hub, accountId: number): Generator<object> {
 
 /** The account's follows; `title` is null if the account may no longer see the source. */
 function* ownFollows(hub: Hub, account: Account): Generator<object> {
-  for (const { sourceId, ownTitle, folder, notify, readUpTo, createdAt } of inBatches<Follow>((last) =>
-    follows(hub).listOf(account.id, last?.sourceId ?? 0, BATCH))) {
+  const all = inBatches<Follow>((last) => follows(hub).listOf(account.id, last?.sourceId ?? 0, BATCH));
+  for (const { sourceId, ownTitle, folder, notify, hideGlobally, readUpTo, createdAt } of all) {
     const source = sources(hub).find(sourceId);
     const title = source && maySee(source, account) ? source.title : null;
-    const rest = { folder, notify: notify === 1, readUpTo, since: isoTime(createdAt) };
+    const switches = { notify: notify === 1, hideGlobally: hideGlobally === 1 };
+    const rest = { folder, ...switches, readUpTo, since: isoTime(createdAt) };
     if (source) yield { sourceId, title, ownTitle, ...rest };
   }
 }

@@ -11,6 +11,7 @@ import { checkPassword, confirmation, readConfirmation } from '../accounts/passw
 import { leavers, type Leaver, type Thing } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { follows } from '../follows/follow-store.ts';
+import { fullTexts } from '../full-text/full-text-store.ts';
 import { once, enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import type { SteppedTable } from '../hub/tables.ts';
 import { imports } from '../manage-sources/import-store.ts';
@@ -122,12 +123,14 @@ export const removeAccount: JobKind<{ accountId: number }> = {
 };
 
 async function forgetWords(hub: Hub, signal: AbortSignal): Promise<void> {
-  let isFirst = true;
-  await repeatThrottled(hub, 'remove words from the search index in some steps', signal, (limit) => {
-    const isMore = searchIndex(hub).forgetRemoved(isFirst);
-    isFirst = false;
-    return isMore ? limit : 0;
-  });
+  for (const index of [searchIndex(hub), fullTexts(hub)]) {
+    let isFirst = true;
+    await repeatThrottled(hub, 'remove words from the search index in some steps', signal, (limit) => {
+      const isMore = index.forgetRemoved(isFirst);
+      isFirst = false;
+      return isMore ? limit : 0;
+    });
+  }
 }
 
 /** Calls `some`, which removes up to `limit` rows, in short transactions until `some` removes fewer rows. */

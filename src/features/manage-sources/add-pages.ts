@@ -3,6 +3,7 @@ import { HttpError, page, seeOther, type Reply } from '../../platform/http/reply
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
 import { follows } from '../follows/follow-store.ts';
+import { planComparison } from '../full-text/ask-for-full-text.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying } from '../hub/said.ts';
 import { newWebhookPage } from '../webhooks/webhook-pages.ts';
@@ -29,6 +30,7 @@ export async function submitSource(hub: Hub, req: MemberRequest): Promise<Reply>
   const values = await readForm(req);
   try {
     const { source, webhook, isNew } = await addSource(hub, { kind: 'feed', ...withPassword(values) }, req);
+    if (isNew && source.kind === 'feed') planComparison(hub, source.id);
     if (webhook) return page(newWebhookPage(source, webhook), 201, { 'cache-control': 'no-store' });
     return seeOther(saying(`/sources/${source.id}`, isNew ? 'source-added' : 'source-followed'));
   } catch (problem) {

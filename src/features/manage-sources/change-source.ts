@@ -5,6 +5,9 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { audit, type AuditDetail, type AuditEvent, type By } from '../audit/audit.ts';
 import { discoverFeed } from '../feeds/discover-feed.ts';
 import { authorizationFor, basicAuthorization, keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
+import { wantNewest } from '../full-text/ask-for-full-text.ts';
+import { hasFullTexts } from '../full-text/fetch-full-text.ts';
+import { sourceFullTexts } from '../full-text/source-full-text-store.ts';
 import { settleFailedSyncs, syncSoon } from '../feeds/sync-source.ts';
 import { takeTurn, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
@@ -23,11 +26,15 @@ type Change = {
   /** The new user name and password of the feed; null removes the stored password. */
   password: FeedPassword | null | undefined;
   address: string | undefined;
+  /** Whether the full text of each new post is fetched, or only the full texts that members ask for. */
+  fullText: 'asked' | 'always' | undefined;
+  /** Whether the full texts of the last posts are fetched too. */
+  fullTextOfLast: boolean | undefined;
 };
 
 /**
- * Changes a source's title, visibility, feed address or feed password, pauses or resumes the source; returns the
- * changed source. Fetches the feed at a new address first.
+ * Changes a source's title, visibility, feed address, feed password or choice of full texts, pauses or resumes the
+ * source; returns the changed source. Fetches the feed at a new address first.
  */
 export async function changeSource(hub: Hub, id: number, values: Record<string, unknown>, by: By): Promise<Source> {
   const before = manageableSource(hub, id, by.viewer);
@@ -44,6 +51,8 @@ export async function changeSource(hub: Hub, id: number, values: Record<string, 
   return changingReaders(hub, { name: 'change source', sourceId: id, accountId: by.viewer.id }, apply);
 }
 
+const FULL_TEXT_CHOICES = ['asked', 'always'] as const;
+
 /** Reads the changes of a source from a request. Throws status 422 with all errors in the request. */
 function readChange(source: Source, values: Record<string, unknown>): Change {
   const input = createInput(values);
@@ -57,7 +66,11 @@ function readChange(source: Source, values: Record<string, unknown>): Change {
     title: values['title'] === undefined ? undefined : input.text('title', { max: TITLE_MAX }),
     visibility: readVisibility(input, Boolean(password) || source.hadPassword === 1),
     paused: input.optionalFlag('paused'),
+    fullText: input.optionalChoice('fullText', FULL_TEXT_CHOICES),
+    fullTextOfLast: input.optionalFlag('fullTextOfLast'),
   };
+  const isOwn = source.kind === 'native' && (change.fullText !== undefined || change.fullTextOfLast !== undefined);
+  if (isOwn) input.refuse('fullText', 'applies only to feeds and webhooks.');
   input.done();
   return change;
 }
@@ -66,7 +79,8 @@ function readChange(source: Source, values: Record<string, unknown>): Change {
 type LookedAt = Change & { found: FoundAddress | undefined };
 
 /** Applies each change of a source and records it in the audit log, in the caller's transaction. */
-function applyChange(hub: Hub, source: Source, { title, visibility, paused, password, found }: LookedAt, by: By): void {
+function applyChange(hub: Hub, source: Source, change: LookedAt, by: By): void {
+  const { title, visibility, paused, password, found } = change;
   const record = (event: AuditEvent, detail?: AuditDetail): void =>
     audit(hub, event, by, { kind: 'source', id: source.id, name: source.title }, detail);
 
@@ -95,6 +109,17 @@ function applyChange(hub: Hub, source: Source, { title, visibility, paused, pass
     else resume(hub, source);
     record(paused ? 'source.paused' : 'source.resumed');
   }
+  if (chooseFullText(hub, source.id, change)) record('source.full-text-chosen', { fullText: change.fullText ?? '' });
+}
+
+/** Applies a choice of full texts; returns whether the choice is another than before. */
+function chooseFullText(hub: Hub, sourceId: number, { fullText, fullTextOfLast }: Change): boolean {
+  if (fullTextOfLast && hasFullTexts(hub)) wantNewest(hub, sourceId);
+  if (fullText === undefined) return false;
+  const isAlways = fullText === 'always';
+  const isChanged = isAlways !== (sourceFullTexts(hub).find(sourceId).isAlways === 1);
+  sourceFullTexts(hub).choose(sourceId, isAlways);
+  return isChanged;
 }
 
 /** `keepsPassword`: whether the stored password of the feed belongs to the origin of the new address. */

@@ -6,6 +6,7 @@ import { timesOf } from '../../platform/http/times.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { iconsOfSources, sourceIcon } from '../attachments/icon-views.ts';
 import { FOLDER_MAX, follows } from '../follows/follow-store.ts';
+import { sourceFullTexts } from '../full-text/source-full-text-store.ts';
 import { requireRoomOf } from '../hub/disk-reserve.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
@@ -46,6 +47,7 @@ function ownSources(hub: Hub, viewer: Viewer, wanted: Wanted, sent?: SentChoice)
   return manySourcesPage({
     ...shown, wanted, folders, times, webhooks: hooks, icons, stripOf, sent,
     removals: removalsOf(hub, viewer.id), room: contentRoom(hub, viewer.id),
+    fullTexts: sourceFullTexts(hub).resultsOfOwner(viewer.id),
     offered: offers(hub).countReceived(viewer.id),
   });
 }
@@ -191,7 +193,7 @@ export async function submitFolder(hub: Hub, req: MemberRequest): Promise<Reply>
     return page(ownSources(hub, req.viewer, wantedAt(sourcesPath({ folder })), sent), 422);
   }
   req.recheck();
-  hub.db.write('change folder', () => renameFolder(hub, req.viewer.id, folder, to));
+  renameFolder(hub, req.viewer.id, folder, to);
   if (to === null) return seeOther(saying('/sources', 'folder-deleted'));
   return seeOther(saying(sourcesPath({ folder: to }), 'folder-renamed'));
 }

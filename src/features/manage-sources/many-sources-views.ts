@@ -3,6 +3,8 @@ import { icon } from '../../platform/http/icons.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import type { HttpError, Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
+import { resultsText } from '../full-text/full-text-views.ts';
+import type { ResultCount } from '../full-text/source-full-text-store.ts';
 import { progressBar } from '../hub/progress-views.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import { countText } from '../reading/reading-counts.ts';
@@ -23,6 +25,8 @@ type Shown = ManagedPage & {
   /** The number of sources that are offered to the viewer. */
   offered: number;
   room: ContentRoom;
+  /** The results of fetching the full texts of the viewer's own sources. */
+  fullTexts: ResultCount[];
   sent?: SentChoice | undefined;
 };
 
@@ -57,6 +61,7 @@ ${shown.removals.map(({ title, progress }) => html`
   progress && progressBar(progress, 'posts removed')}</div>`)}
 ${tabs(counts, wanted)}
 ${roomLine(shown.room, wanted)}
+${wanted.show === 'mine' && shown.fullTexts.length > 0 && html`<p class="meta">${resultsText(shown.fullTexts)}</p>`}
 ${filters(wanted, folders)}
 ${wanted.folder && folderForms(wanted.folder, shown.sent)}
 ${items.length > 0 ? pickForm(shown) : html`<p class="empty">${nothing(wanted, counts)}</p>`}

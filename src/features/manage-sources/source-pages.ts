@@ -1,3 +1,4 @@
+import { MINUTE } from '../../platform/clock.ts';
 import { readForm } from '../../platform/http/body.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { formSwitch, pathId } from '../../platform/http/input.ts';
@@ -9,6 +10,10 @@ import { sourceIcons } from '../attachments/icon-store.ts';
 import { sourceIcon } from '../attachments/icon-views.ts';
 import { isSyncing, syncProgress } from '../feeds/sync-source.ts';
 import { follows } from '../follows/follow-store.ts';
+import { offerOf as fullTextOfferOf } from '../full-text/ask-for-full-text.ts';
+import { fullTextSettings, offerPanel, resultsText } from '../full-text/full-text-views.ts';
+import { hasFullTexts } from '../full-text/fetch-full-text.ts';
+import { sourceFullTexts } from '../full-text/source-full-text-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
 import { followSource, unfollowSource } from '../reading/follow-source.ts';
@@ -33,11 +38,15 @@ import {
 import { sourcePage } from './source-views.ts';
 import { countFollowers } from './tell-followers.ts';
 
+/** While the posts of a new source are compared with their pages, the source's page is refreshed for this long. */
+const COMPARED_WITHIN = 2 * MINUTE;
+
 export async function showSource(hub: Hub, req: HubRequest): Promise<Reply> {
   const source = visibleSource(hub, pathId(req.params), req.viewer);
   const mayChange = mayManage(source, req.viewer);
   const isFetching = mayChange && isSyncing(hub, source.id);
   const isNew = source.kind === 'feed' && source.lastSyncAt === null && source.state === 'active';
+  const fullTextOffer = fullTextOfferOf(hub, source, req.viewer);
   const empty = isNew || isFetching ? 'The first posts are being fetched.' : 'This source has no posts yet.';
   return page(sourcePage({
     source, mayChange, icon: sourceIcon(hub, source),
@@ -45,6 +54,8 @@ export async function showSource(hub: Hub, req: HubRequest): Promise<Reply> {
     isMember: req.viewer !== null,
     follow: req.viewer && (follows(hub).find(req.viewer.id, source.id) ?? null),
     isSyncing: isFetching,
+    isComparing: fullTextOffer?.why === 'comparing' && source.createdAt > hub.clock() - COMPARED_WITHIN,
+    fullTextOffer: offerPanel(hub, source.id, fullTextOffer),
     progress: isFetching ? syncProgress(hub, source.id) : undefined,
     webhook: mayChange ? webhooks(hub).find(source.id) : undefined,
     offer: mayChange ? offerOf(hub, source, req.viewer) : null,
@@ -59,12 +70,14 @@ function offerOf(hub: Hub, { id }: Source, viewer: Viewer | null): Html | null {
   return offer ? offerNotice(offer, timesOf(hub, viewer)) : null;
 }
 
-/** Returns the results of a source's last runs and days; null for a native source. */
+/** Returns the results of a source's last runs, days and full texts; null for a native source. */
 function runsPanel(hub: Hub, source: Source, times: Times): Html | null {
   if (source.kind === 'native') return null;
   const strip = stripsOf(times, sourceRuns(hub).days([source.id]))(source);
   const runs = lastRuns(sourceRuns(hub).last(source.id), source, times);
-  return html`<div class="runs-panel">${wholeStrip(strip)}${runs}</div>`;
+  const results = sourceFullTexts(hub).results(source.id);
+  return html`<div class="runs-panel">${wholeStrip(strip)}${runs}</div>
+${results.length > 0 && html`<p>${resultsText(results)}</p>`}`;
 }
 
 export function showSettings(hub: Hub, req: MemberRequest): Reply {
@@ -80,6 +93,7 @@ function settings(hub: Hub, source: Source, { viewer }: MemberRequest, sent?: Se
     follow: follows(hub).find(viewer.id, source.id) ?? null,
     folders: follows(hub).folderNames(viewer.id),
     isSyncing: mayChange && isSyncing(hub, source.id),
+    fullTexts: mayChange && source.kind !== 'native' && hasFullTexts(hub) ? fullTextSettings(hub, source.id) : null,
     times,
     webhookPanel: webhook ? webhookPanel(webhook, webhookUrl(hub, source.id), times) : null,
     followers: countFollowers(hub, source),
@@ -122,9 +136,11 @@ export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply>
   const id = pathId(req.params);
   const wasFollowed = follows(hub).isFollowed(req.viewer.id, id);
   try {
-    const notify = formSwitch(values, 'notify');
+    const [notify, hideGlobally] = [formSwitch(values, 'notify'), formSwitch(values, 'hideGlobally')];
     const cleared = (text: string | undefined): string | null | undefined => (text?.trim() === '' ? null : text);
-    followSource(hub, req.viewer, id, readFollow({ title: cleared(title), folder: cleared(folder), notify }));
+    followSource(
+      hub, req.viewer, id, readFollow({ title: cleared(title), folder: cleared(folder), notify, hideGlobally }),
+    );
   } catch (problem) {
     return settingsAgain(hub, req, problem, { form: 'list', values });
   }
@@ -150,6 +166,14 @@ async function changed(
 ): Promise<Reply> {
   const { id } = await changeSource(hub, pathId(req.params), change, req);
   return seeOther(saying(`/sources/${id}`, said));
+}
+
+/** Form: chooses whether the full text of each new post of a source is fetched. */
+export async function submitFullText(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const values = await readForm(req);
+  const fullTextOfLast = formSwitch(values, 'fullTextOfLast');
+  const { id } = await changeSource(hub, pathId(req.params), { fullText: values['fullText'], fullTextOfLast }, req);
+  return seeOther(saying(`/sources/${id}`, 'full-text-chosen'));
 }
 
 export function submitSync(hub: Hub, req: MemberRequest): Reply {

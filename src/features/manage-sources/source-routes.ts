@@ -6,6 +6,7 @@ import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/rout
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import { iconUrl } from '../attachments/icon-views.ts';
 import { follows } from '../follows/follow-store.ts';
+import { sourceFullTexts } from '../full-text/source-full-text-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { mayManage, sources, VISIBILITIES, visibleSource, type Source } from '../sources/source-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
@@ -117,6 +118,7 @@ export function sourceJson(hub: Hub, source: Source, { isOwner, isFollowed }: As
     iconUrl: iconUrl(hub, id),
     ...(isFollowed === null ? {} : { followed: isFollowed }),
     ...(isOwner && kind === 'feed' ? { hasPassword: source.hasPassword === 1 } : {}),
+    ...(isOwner && kind !== 'native' ? { fullText: sourceFullTexts(hub).find(id).isAlways ? 'always' : 'asked' } : {}),
     // The address of a feed may contain a secret in its query.
     ...(isOwner ? { url: feedUrl, stateReason: source.stateReason, nextSyncAt: isoTime(source.nextSyncAt) } : {}),
     ...(webhook ? { webhook: { state: webhook.state, lastEventAt: isoTime(webhook.lastEventAt) } } : {}),

@@ -14,7 +14,7 @@ import { button } from './source-views.ts';
 type Settings = {
   source: Source; mayChange: boolean; isSyncing: boolean; times: Times; iconIs: 'there' | 'cleared' | 'none';
   follow: Follow | null; folders: string[]; webhook: Webhook | undefined; webhookPanel: Html | null;
-  followers: number; sent?: SentSourceForm | undefined;
+  fullTexts: Html | null; followers: number; sent?: SentSourceForm | undefined;
 };
 
 /** A refused form of the settings page, with its values and errors. */
@@ -29,6 +29,8 @@ export function sourceSettingsPage(settings: Settings): Page {
 ${settings.follow ? listSection(settings, settings.follow) : followSection(source)}
 ${mayChange && stateSection(settings)}
 ${mayChange && sourceSection(settings)}
+${settings.fullTexts && settingsSection('full-text', 'Full text',
+    'Feeds that send only the beginning of their posts.', settings.fullTexts)}
 ${mayChange && endSection(settings)}
 </div>`;
   return {
@@ -42,9 +44,10 @@ function followSection({ id }: Source): Html {
   return settingsSection('list', 'Your list', 'This source is not in your list.', follow);
 }
 
-function listSection({ source: { id, title }, folders, sent }: Settings, { ownTitle, folder, notify }: Follow): Html {
+function listSection({ source: { id, title }, folders, sent }: Settings, follow: Follow): Html {
+  const { ownTitle, folder, notify, hideGlobally } = follow;
   const { values = {}, problem } = sent?.form === 'list' ? sent : {};
-  const bell = values['notify'] ?? String(notify);
+  const [bell, hidden] = [values['notify'] ?? String(notify), values['hideGlobally'] ?? String(hideGlobally)];
   return settingsSection('list', 'Your list', 'Name, folder and notifications, only for you.', html`
   <form method="post" action="/sources/${id}/follow" class="stack">
     <label>Your name for this source <input name="title" value="${values['title'] ?? ownTitle ?? ''}" maxlength="200"
@@ -53,6 +56,11 @@ function listSection({ source: { id, title }, folders, sent }: Settings, { ownTi
     <input type="hidden" name="notify" value="0">
     <label class="check"><input type="checkbox" name="notify" value="1" ${bell === '1' && html`checked`} ${
       faulty(problem, 'notify')}> Notify me of new posts</label>${faultOf(problem, 'notify')}
+    <input type="hidden" name="hideGlobally" value="0">
+    <label class="check"><input type="checkbox" name="hideGlobally" value="1" ${hidden === '1' && html`checked`} ${
+      faulty(problem, 'hideGlobally')} aria-describedby="hide-globally"> Not in Unread and All posts</label>
+    <p class="hint" id="hide-globally">The posts are still in the list of this source and of its folder. Apps show them
+      in all of their lists.</p>${faultOf(problem, 'hideGlobally')}
     <button>Save</button>
   </form>
   ${button(`/sources/${id}/unfollow`, 'Unfollow')}`);

@@ -41,6 +41,9 @@ type SourceDetail = {
   follow: Follow | null;
   isMember: boolean;
   isSyncing: boolean;
+  /** Whether posts of the new source are being compared with their pages, and the offer that follows. */
+  isComparing: boolean;
+  fullTextOffer: Html | false;
   /** The progress of a synchronisation that is storing a large feed. */
   progress: JobProgress | undefined;
   webhook: Webhook | undefined;
@@ -53,7 +56,7 @@ type SourceDetail = {
 
 /** Page: one source with its posts. Members see the source's state in a line, and all else on demand. */
 export function sourcePage(detail: SourceDetail): Page {
-  const { source, icon, posts, title = source.title, bar, isSyncing, isMember } = detail;
+  const { source, icon, posts, title = source.title, bar, isSyncing, isComparing, isMember } = detail;
   const above = html`
 ${!bar && html`<header class="page-head"><h1>${icon} <span dir="auto">${source.title}</span></h1></header>`}
 ${isMember ? forMember(detail) : about(source)}`;
@@ -65,7 +68,7 @@ ${isMember ? forMember(detail) : about(source)}`;
     title, alternates, section: `source:${source.id}`,
     ...(bar ? { bar, main: html`<div class="about-list">${above}</div>${posts}`, shape: 'list' as const }
       : { main: html`${above}${posts}` }),
-    ...(isSyncing ? { refreshSeconds: 3 } : {}),
+    ...(isSyncing || isComparing ? { refreshSeconds: 3 } : {}),
   };
 }
 
@@ -80,7 +83,7 @@ ${description && html`<p class="about" dir="auto">${description}</p>`}`;
 
 /** The state of a source and what a member can do with the source; each button is a form of its own. */
 function forMember(detail: SourceDetail): Html {
-  const { source, follow, mayChange, times, webhook, progress, offer, runs } = detail;
+  const { source, follow, mayChange, times, webhook, progress, offer, fullTextOffer, runs } = detail;
   const { id, kind, state } = source;
   return html`
 <div class="actions source-line"><p>${stateLine(source, times, mayChange, webhook)}</p>
@@ -90,6 +93,7 @@ ${mayChange && state === 'paused' && button(`/sources/${id}/resume`, 'Resume')}
 ${(follow || mayChange) && html`<a class="button plain" href="/sources/${id}/settings">Settings</a>`}</div>
 ${progress && html`<div class="said" role="status">${progressBar(progress, 'posts stored')}</div>`}
 ${offer}
+${fullTextOffer}
 <details class="more-about"><summary>About this source</summary>
 ${about(source)}
 ${runs}

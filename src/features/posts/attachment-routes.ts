@@ -14,11 +14,11 @@ import type { PostAccess } from './post-store.ts';
 
 /** GET /attachments/:key/:filename: an uploaded file, or the hub's copy of a publisher's file. */
 export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> {
-  const signedFor = req.viewer === null ? viewerOfAddress(hub, req.path, req.query) : null;
+  const signedFor = appOfAddress(hub, req);
   const { attachment, post } = visibleFile(hub, attachmentAt(hub, req), req.viewer ?? signedFor);
+  requireFollowed(hub, signedFor, post);
   const isPublic = post.isPublic === 1;
   const isSigned = signedFor !== null;
-  if (!isPublic && isSigned) requireFollowed(hub, signedFor, post);
   const { remoteUrl, sha256, mediaType, bytes, filename, scan } = attachment;
   const about = { filename, isPublic, isSigned };
   if (remoteUrl !== null && req.query.has(KEPT_ONLY)) {
@@ -30,9 +30,14 @@ export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> 
   return serveFile({ path: uploadFiles(hub).pathOf(sha256), sha256, bytes, mediaType, ...about }, req);
 }
 
-/** Throws 404 unless the account follows the source, so that unfollowing a private source ends signed addresses. */
-function requireFollowed(hub: Hub, { id }: Viewer, { sourceId }: PostAccess): void {
-  if (!follows(hub).isFollowed(id, sourceId)) throw notFound('file');
+/** The viewer for whose app the address of a file is signed; null if somebody is signed in, or without a signature. */
+export function appOfAddress(hub: Hub, { viewer, path, query }: HubRequest): Viewer | null {
+  return viewer === null ? viewerOfAddress(hub, path, query) : null;
+}
+
+/** Throws 404 if the app's account does not follow the post's private source: unfollowing ends signed addresses. */
+export function requireFollowed(hub: Hub, signedFor: Viewer | null, { sourceId, isPublic }: PostAccess): void {
+  if (signedFor && isPublic === 0 && !follows(hub).isFollowed(signedFor.id, sourceId)) throw notFound('file');
 }
 
 /** Attachment at an address such as /attachments/7-0123456789abcdef/owl.png; undefined if the random part is wrong. */
@@ -45,7 +50,7 @@ function attachmentAt(hub: Hub, { params }: HubRequest): Attachment | undefined 
 type RemoteFile = { url: string; post: PostAccess; about: Pick<ServedFile, 'filename' | 'isPublic' | 'isSigned'> };
 
 /** Serves the hub's copy of a remote file; fetches the file again if the copy is evicted before it is opened. */
-async function serveRemote(
+export async function serveRemote(
   hub: Hub, { url, post, about }: RemoteFile, req: HubRequest,
 ): Promise<Reply> {
   const content = await openRemoteFile(hub, url, post);

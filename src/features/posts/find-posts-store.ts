@@ -1,32 +1,38 @@
+import type { Db } from '../../platform/db/open-database.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 import { fromSource, joinSource } from '../sources/source-store.ts';
 import { parseExpression } from './expression.ts';
-import { COLUMNS, type Post } from './post-store.ts';
+import { COLUMNS, POSTS_SEARCH, type Post } from './post-store.ts';
 import { searchQuery, type SearchQuery } from './search-query.ts';
 
 /** `sourceId`: searches only this source, which the caller has checked for access. */
 type Typed = { viewer: Pick<Viewer, 'id' | 'role'> | null; sourceId?: number | undefined; typed: string };
 
 /** `after`: the row id, in the search index, of the post after which a page of search results begins. */
-type PostSearch = Typed & { after?: number | undefined; limit: number };
+export type PostSearch = Typed & { after?: number | undefined; limit: number };
 
 /** Maximum posts that one search reads if it checks each of them, in some 10 ms. */
 const CHECKED_MAX = 1_000;
 
-const postSearch = store(({ db }) => ({
+/** Prepares searches in a full-text index with the columns, row ids and marks of the index of posts. */
+export const prepareSearch = (db: Db, index: string) => ({
   // better-sqlite3 binds numbers as REAL, but FTS5 takes only integers as bounds of its row ids.
   all: db.prepare<[string, number, number, number, number], Post>('search posts', `
-    SELECT ${COLUMNS} FROM posts_search CROSS JOIN posts p ON p.search_key = +posts_search.rowid
+    SELECT ${COLUMNS} FROM ${index} CROSS JOIN posts p ON p.search_key = +${index}.rowid
      CROSS ${joinSource('p.source_id')}
-     WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER) AND posts_search.rowid > CAST(? AS INTEGER)
+     WHERE ${index} MATCH ? AND ${index}.rowid < CAST(? AS INTEGER) AND ${index}.rowid > CAST(? AS INTEGER)
        AND (s.visibility = 'public' OR s.owner_id = ?)
-     ORDER BY posts_search.rowid DESC LIMIT ?`),
+     ORDER BY ${index}.rowid DESC LIMIT ?`),
   ofSource: db.prepare<[string, number, number, number], Post>('search the posts of a source', `
-    SELECT ${COLUMNS} FROM posts_search CROSS JOIN posts p ON p.search_key = +posts_search.rowid
+    SELECT ${COLUMNS} FROM ${index} CROSS JOIN posts p ON p.search_key = +${index}.rowid
      CROSS ${joinSource('p.source_id')}
-     WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER) AND posts_search.rowid > CAST(? AS INTEGER)
-     ORDER BY posts_search.rowid DESC LIMIT ?`),
+     WHERE ${index} MATCH ? AND ${index}.rowid < CAST(? AS INTEGER) AND ${index}.rowid > CAST(? AS INTEGER)
+     ORDER BY ${index}.rowid DESC LIMIT ?`),
+});
+
+const postSearch = store(({ db }) => ({
+  posts: prepareSearch(db, POSTS_SEARCH),
   owner: db.prepare<[number], { id: number }>('owner of source', `SELECT s.owner_id AS id ${fromSource('?')}`),
 }));
 
@@ -40,16 +46,18 @@ export function typedQuery(hub: StoreHub, { viewer, sourceId, typed }: Typed): S
 }
 
 /** `reached`: the key at which a search stopped before it found enough posts; null if all posts were searched. */
-type FoundPosts = { posts: Post[]; reached: number | null };
+export type FoundPosts = { posts: Post[]; reached: number | null };
 
 /** Returns the posts that a typed search finds, newest first. The caller checks access to the source. */
-export function findPosts(hub: StoreHub, { after = Number.MAX_SAFE_INTEGER, limit, ...typed }: PostSearch): FoundPosts {
+export function findPosts(
+  hub: StoreHub, { after = Number.MAX_SAFE_INTEGER, limit, ...typed }: PostSearch, index = postSearch(hub).posts,
+): FoundPosts {
   const query = typedQuery(hub, typed);
   if (query === undefined) return { posts: [], reached: null };
   const { match, above, below, fits } = query;
   const read = (before: number, most: number): Post[] => typed.sourceId !== undefined
-    ? postSearch(hub).ofSource.all(match, before, above, most)
-    : postSearch(hub).all.all(match, before, above, typed.viewer?.id ?? 0, most);
+    ? index.ofSource.all(match, before, above, most)
+    : index.all.all(match, before, above, typed.viewer?.id ?? 0, most);
   const start = Math.min(after, below);
   if (!fits) return { posts: read(start, limit), reached: null };
   const checked = read(start, CHECKED_MAX);

@@ -11,6 +11,7 @@ import { boxAttributes, missingAmong, sizesOf } from '../attachments/post-pictur
 import { contentOnPage } from '../attachments/serve-file.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
 import type { Hub } from '../hub/hub.ts';
+import { manySources } from '../sources/source-store.ts';
 import { FIRST_WORDS } from './ingest-posts.ts';
 import type { Post, WholePost } from './post-store.ts';
 
@@ -74,14 +75,20 @@ function postItem(post: Post): Html {
   </article></li>`;
 }
 
-const PRIVATE = html`<span class="tag">private</span>`;
+/** A label of a private post whose author also has a public source; other authors only write private posts. */
+function privateLabel(hub: Hub, { isPublic, sourceKind, ownerId }: WholePost): Html | false {
+  return isPublic === 0 && sourceKind === 'native'
+    && manySources(hub).nativeOf(ownerId).some(({ visibility }) => visibility === 'public')
+    && html`<span class="tag">private</span>`;
+}
 
 /** A label shown beside a quarantined file. */
 export const INFECTED = html`<span class="tag failing">infected, quarantined</span>`;
 
-/** The HTML of a whole post; `after` is the HTML below the post. */
+/** The HTML of a whole post. `note`: the HTML below the head of the post; `after`: the HTML below the post. */
 export async function postArticle(
-  hub: Hub, post: WholePost, times: Times, may: { change: boolean }, after?: Html | false,
+  hub: Hub, post: WholePost, times: Times, may: { change: boolean },
+  { note, after }: { note?: Html | false; after?: Html | false } = {},
 ): Promise<Html> {
   const files = listedAttachments(post.attachments);
   const kept = may.change ? post.attachments.filter(({ scan }) => scan === 'infected') : [];
@@ -97,10 +104,11 @@ export async function postArticle(
 <p class="from"><a class="who" href="/sources/${post.sourceId}">${icon}<span
   dir="auto">${post.sourceTitle}</span></a>${post.author && html`<span dir="auto">${post.author}</span>`}
 ${showTime(times, post.publishedAt, 'exact')}${minutes > 1 && html`<span>${minutes} min</span>`}
-${post.isPublic === 0 && post.sourceKind === 'native' && PRIVATE}</p>
+${privateLabel(hub, post)}</p>
 <h1 dir="auto" ${language}${isFirstWords(post) && html` class="unseen"`}>${titleOf(post).title}</h1>
 ${deck && html`<p class="deck" dir="auto" ${language}>${deck}</p>`}
 </header>
+${note}
 ${lead && html`<figure class="lead-picture">${lead}</figure>`}
 <div class="prose" dir="auto" ${language}>${content}</div>
 ${others.map((one) => html`<p class="picture">${one}</p>`)}

@@ -28,12 +28,15 @@ export function fittingContents(hub: StoreHub, posts: Pick<Post, 'id' | 'content
 
 type PostPage = { items: Post[]; next: string | null };
 
-/** `withContents`: the answer includes contents, and has fewer posts if not all contents fit into one API answer. */
-type PostFilter = { sourceId?: number | undefined; withContents?: boolean };
+/**
+ * `withContents`: the answer includes contents, and has fewer posts if not all contents fit into one API answer.
+ * `find`: the search for typed words, by default in the posts themselves.
+ */
+type PostFilter = { sourceId?: number | undefined; withContents?: boolean; find?: typeof findPosts };
 
 /** Returns a page of all posts or of a source's posts, by `?q=&cursor=&limit=`. Throws 404 for a hidden source. */
 export function queryPosts(
-  hub: Hub, { query, viewer }: HubRequest, { sourceId, withContents }: PostFilter = {},
+  hub: Hub, { query, viewer }: HubRequest, { sourceId, withContents, find = findPosts }: PostFilter = {},
 ): PostPage {
   if (sourceId !== undefined && !maySeeSource(hub, sourceId, viewer)) throw notFound('source');
   const limit = readLimit(query);
@@ -48,7 +51,7 @@ export function queryPosts(
   }
   refuseFault(typed);
   const [after] = readCursor(query, 1) ?? [];
-  const { posts: found, reached } = findPosts(hub, { ...wanted, viewer, typed, after });
+  const { posts: found, reached } = find(hub, { ...wanted, viewer, typed, after });
   const { items, next } = paged(found, (last) => cursorOf(last.searchKey));
   return { items, next: next ?? (reached === null ? null : cursorOf(reached)) };
 }

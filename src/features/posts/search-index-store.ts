@@ -1,4 +1,5 @@
 import { SECOND } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db/open-database.ts';
 import { store } from '../hub/hub.ts';
 import { ownersTerms } from './search-words.ts';
 
@@ -37,7 +38,6 @@ export const searchIndex = store(({ db }) => {
 
   const merge = db.prepare<[number]>('merge the index',
     `INSERT INTO posts_search (posts_search, rank) VALUES ('merge', ?)`);
-  const selectChanges = db.prepare<[], { n: number }>('changes so far', 'SELECT total_changes() AS n');
 
   const selectFrom = db.prepare<[number], { id: number }>('first search index page from a page number on',
     'SELECT id FROM posts_search_data WHERE id >= ? ORDER BY id LIMIT 1');
@@ -74,17 +74,22 @@ export const searchIndex = store(({ db }) => {
       insert.run(key, title ?? '', text ?? '', String(sourceId));
     },
 
-    /**
-     * Does one step of a merge of the search index, which drops the words of removed posts; `isFirst` starts a new
-     * merge. Returns whether the merge needs more steps (FTS5 manual, "The merge command").
-     */
-    forgetRemoved(isFirst: boolean): boolean {
-      const before = selectChanges.get()?.n ?? 0;
-      merge.run(isFirst ? -MERGED_PAGES : MERGED_PAGES);
-      return (selectChanges.get()?.n ?? 0) - before >= 2;
-    },
+    forgetRemoved: createMerge(db, merge),
   };
 });
+
+/**
+ * Returns a function that does one step of a merge of a search index, which drops the words of removed posts; `isFirst`
+ * starts a new merge. The function returns whether the merge needs more steps (FTS5 manual, "The merge command").
+ */
+export function createMerge(db: Db, merge: { run(pages: number): unknown }): (isFirst: boolean) => boolean {
+  const selectChanges = db.prepare<[], { n: number }>('changes so far', 'SELECT total_changes() AS n');
+  return (isFirst) => {
+    const before = selectChanges.get()?.n ?? 0;
+    merge.run(isFirst ? -MERGED_PAGES : MERGED_PAGES);
+    return (selectChanges.get()?.n ?? 0) - before >= 2;
+  };
+}
 
 /**
  * Returns a post's row id in the search index: ordered by the second of publishing, then by the post's id. For

@@ -3,9 +3,8 @@ import { inChunks, json, type Reply } from '../../platform/http/reply.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import type { Hub } from '../hub/hub.ts';
 import { arrivedPosts } from '../reading/arrival-list.ts';
-import { arrivals } from '../reading/arrival-store.ts';
 import { decimalId, itemIdsIn, parseItemId } from './item-ids.ts';
-import { itemTexts } from './items-json.ts';
+import { itemTexts, sizesForApps } from './items-json.ts';
 import type { AppRequest } from './reader-request.ts';
 import { readArrivalView, requireStream, stateStream } from './streams.ts';
 
@@ -91,7 +90,7 @@ function continuationOf(next: number | null): Continuation {
 /** The first post ids whose contents together fit into PAGE_BYTES; at least one post id. */
 function fittingIds(hub: Hub, ids: number[]): number[] {
   let bytes = 0;
-  const sizes = arrivals(hub).sizesOf(ids);
+  const sizes = sizesForApps(hub, ids);
   const end = sizes.findIndex(({ contentBytes }) => (bytes += contentBytes) > PAGE_BYTES);
   return end < 0 ? ids : ids.slice(0, Math.max(1, ids.indexOf(sizes[end]?.id ?? 0)));
 }

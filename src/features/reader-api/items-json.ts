@@ -5,6 +5,9 @@ import { attachments, type Attachment } from '../attachments/attachment-store.ts
 import { contentWithImages } from '../attachments/serve-file.ts';
 import { siteOf } from '../feeds/own-feeds.ts';
 import { asking, follows, type ListedFollow } from '../follows/follow-store.ts';
+import { hasFullTexts } from '../full-text/fetch-full-text.ts';
+import { fullTexts } from '../full-text/full-text-store.ts';
+import { withFullText } from '../full-text/show-full-text.ts';
 import type { Hub } from '../hub/hub.ts';
 import { titleOf } from '../posts/post-views.ts';
 import { fittingContents } from '../posts/query-posts.ts';
@@ -39,20 +42,38 @@ export function* itemTexts(hub: Hub, { viewer, recheck }: AppRequest, ids: numbe
     if (posts.length === 0) continue;
     addOrigins(shared, posts);
     const files = Map.groupBy(attachments(hub).ofPosts(batch), ({ postId }) => postId);
-    yield JSON.stringify(posts.map((post) => itemOf(shared, post, files.get(post.id) ?? []))).slice(1, -1);
+    const withText = fullTextsOf(hub, batch);
+    const items = posts.map((post) => {
+      const whole = { ...post, attachments: files.get(post.id) ?? [] };
+      const text = withText.has(post.id) ? fullTexts(hub).contentOf(post.id) : undefined;
+      return itemOf(shared, text === undefined ? whole : withFullText(whole, text));
+    });
+    yield JSON.stringify(items).slice(1, -1);
   }
 }
 
 /** The ids of existing posts in batches; the hub holds all contents of one batch in memory at the same time. */
 function* batchesOf(hub: Hub, ids: number[]): Generator<number[]> {
   for (let start = 0; start < ids.length; start += AT_ONCE) {
-    let sizes = arrivals(hub).sizesOf(ids.slice(start, start + AT_ONCE));
+    let sizes = sizesForApps(hub, ids.slice(start, start + AT_ONCE));
     while (sizes.length > 0) {
       const fitting = fittingContents(hub, sizes);
       yield sizes.slice(0, fitting).map(({ id }) => id);
       sizes = sizes.slice(fitting);
     }
   }
+}
+
+/** The sizes of the full texts that apps get in place of the feed's texts, by post id. */
+function fullTextsOf(hub: Hub, ids: number[]): Map<number, number> {
+  return hasFullTexts(hub) ? fullTexts(hub).sizesForApps(ids) : new Map();
+}
+
+/** The sizes of the contents that apps get: of the full text if the source always has full texts. */
+export function sizesForApps(hub: Hub, ids: number[]): { id: number; contentBytes: number }[] {
+  const sizes = fullTextsOf(hub, ids);
+  return arrivals(hub).sizesOf(ids)
+    .map(({ id, contentBytes }) => ({ id, contentBytes: sizes.get(id) ?? contentBytes }));
 }
 
 function addOrigins({ hub, followed, origins }: Shared, posts: AppPost[]): void {
@@ -65,11 +86,11 @@ function addOrigins({ hub, followed, origins }: Shared, posts: AppPost[]): void 
 }
 
 /** A post as apps want it. Members that some app needs are always there, even if they say nothing new. */
-function itemOf({ hub, followed, origins, sign }: Shared, post: AppPost, files: Attachment[]) {
-  const { id, sourceId, contentHtml, author, publishedAt, updatedAt, createdAt } = post;
+function itemOf({ hub, followed, origins, sign }: Shared, post: AppPost & { attachments: Attachment[] }) {
+  const { id, sourceId, author, publishedAt, updatedAt, createdAt, attachments: files } = post;
   const { baseUrl } = hub.config;
   const href = post.url ?? `${baseUrl}/posts/${id}`;
-  const content = contentWithImages(hub, { contentHtml, attachments: files }, baseUrl, () => undefined, sign);
+  const content = contentWithImages(hub, post, baseUrl, () => undefined, sign);
   const enclosure = listedAttachments(files).flatMap((file) => enclosureOf(hub, file, sign));
   return {
     id: longId(id),

@@ -109,7 +109,7 @@ export function renameTag(hub: Hub, { viewer, values }: AppRequest): Reply {
     throw new HttpError(400, 'Unknown folder.');
   }
   const { folder = to } = readFollow({ folder: to });
-  hub.db.write('rename folder of app', () => renameFolder(hub, viewer.id, from, folder));
+  renameFolder(hub, viewer.id, from, folder ?? null);
   return plain();
 }
 

@@ -7,6 +7,7 @@ import { FROM_THE_TOP, newestFirst, type Position } from '../posts/post-store.ts
 import { searchKey } from '../posts/search-index-store.ts';
 import { searchQuery, type NamedFacts, type SearchQuery } from '../posts/search-query.ts';
 import { COUNT_MAX, lists, type FollowedSource, type PageParams } from './list-store.ts';
+import { OLDEST } from './reading-store.ts';
 
 /** Posts of all followed sources or of a folder. `since` (unix ms): unread lists keep posts read after this time. */
 type ReadingList = {
@@ -29,12 +30,14 @@ const FEW_SOURCES = 60;
 
 /**
  * Returns posts of followed sources. If the viewer follows many sources, one query scans the newest posts of all
- * sources. If the viewer follows few sources, or the scan finds too few posts for a page, each source is queried.
+ * sources. If the viewer follows few sources, or the scan finds too few posts for a page, each source is queried. The
+ * beginning of a list with the oldest unread posts first is not scanned, because most old posts are read.
  */
 export function followedPosts(hub: Hub, list: ReadingList, paging: Paging): Position[] {
   const active = lists(hub).sources.all(paramsOf(list, paging))
     .filter(({ readUpTo, lastId }) => lastId !== null && (!list.isUnread || lastId > readUpTo));
-  const [found, rest] = active.length > FEW_SOURCES ? scan(hub, list, paging) : [[], paging];
+  const isScanned = active.length > FEW_SOURCES && !(list.isUnread && paging.from === OLDEST);
+  const [found, rest] = isScanned ? scan(hub, list, paging) : [[], paging];
   if (!rest) return found;
   const nearest = mergeSources(hub, active, list, rest);
   return [...found, ...list.isUnread ? withExceptions(hub, nearest, list, rest) : nearest];
@@ -55,8 +58,9 @@ function scan(hub: Hub, list: ReadingList, paging: Paging): [Position[], Paging 
  */
 function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList, paging: Paging): Position[] {
   const { ofSource, unreadOfSource, unreadOfFew } = lists(hub)[paging.isBack ? 'newer' : 'older'];
+  const maySort = sources.length <= FEW_SOURCES || paging.from === OLDEST;
   const hasFewLater = ({ sourceId, readUpTo }: MarkedUpTo): boolean =>
-    sources.length <= FEW_SOURCES && lists(hub).countAfter(sourceId, readUpTo, COUNT_MAX) < COUNT_MAX;
+    maySort && lists(hub).countAfter(sourceId, readUpTo, COUNT_MAX) < COUNT_MAX;
   const params = paramsOf(list, paging);
   return sources.reduce<Position[]>((nearest, source) => {
     const { sourceId, readUpTo } = source;
@@ -98,6 +102,15 @@ export function starredPosts(hub: Hub, list: ReadingList & { sourceId: number },
   return starred.all({ ...paramsOf(list, paging), sourceId: list.sourceId });
 }
 
+/** Returns the newest unread post of each followed source. */
+export function newestOfEach(hub: Hub, list: ReadingList, { from, isBack, limit }: Paging): Position[] {
+  const sources = sourcesWithUnread(hub, paramsOf(list, { from, limit: 1 }));
+  const newest = sources.flatMap((source) =>
+    mergeSources(hub, [source], list, { from: FROM_THE_TOP, isBack: false, limit: 1 }));
+  const compare = isBack ? (a: Position, b: Position) => newestFirst(b, a) : newestFirst;
+  return newest.filter((post) => compare(from, post) < 0).sort(compare).slice(0, limit);
+}
+
 /** `sourceId`: 0 searches all sources. */
 type Searched = ReadingList & { query: SearchQuery; sourceId: number; isStarred: boolean };
 
@@ -125,13 +138,13 @@ export function searchList(
   return { found, reached: found.length < paging.limit ? foundEnd.get({ ...wanted, last: SCAN_MAX - 1 }) : undefined };
 }
 
-/** Returns the ids of the posts that an expression fits, among the posts with the given ids, which the viewer sees. */
-export function foundAmong(hub: Hub, viewer: Viewer, expression: string, ids: number[]): number[] {
+/** Returns the ids of the posts that a rule fits, among the posts with the given ids, which the viewer may see. */
+export function fitAmong(hub: Hub, viewer: Viewer, expression: string, ids: number[]): number[] {
   const query = searchQuery(hub, parseExpression(expression, { isSearch: false }), { viewer, ownerId: viewer.id });
   if (!query) return [];
   const range = rangeOf(query, { from: FROM_THE_TOP, isBack: false });
   const wanted = { expression: query.match, ...range, ids: JSON.stringify(ids), limit: ids.length };
-  return lists(hub).older.foundAmong.all(wanted).filter(query.fits ?? (() => true)).map(({ id }) => id);
+  return lists(hub).older.fitAmong.all(wanted).filter(query.fits ?? (() => true)).map(({ id }) => id);
 }
 
 /** The range of the search index that a page of results may come from. */

@@ -4,6 +4,8 @@ import { follows, type FollowChange } from '../follows/follow-store.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
 import { maySeeSource, sources } from '../sources/source-store.ts';
+import { sectionOf } from './list-address.ts';
+import { listChoices } from './list-choice-store.ts';
 
 /** The account that follows a source. The id and role of the account decide which sources it may see. */
 export type Follower = Pick<Viewer, 'id' | 'role'>;
@@ -40,6 +42,15 @@ export function isFull(hub: Hub, { id }: Follower, sourceId: number): boolean {
 export function unfollowSource(hub: Hub, viewer: Follower, sourceId: number): void {
   requireKnown(hub, viewer, sourceId);
   follows(hub).unfollow(viewer.id, sourceId);
+}
+
+/** Renames a folder, with the member’s choice for its list; with `to` null, takes the sources out of the folder. */
+export function moveFolder(hub: Hub, accountId: number, from: string, to: string | null): void {
+  const key = (folder: string): string => sectionOf({ kind: 'unread', folder });
+  hub.db.write('move folder', () => {
+    follows(hub).moveFolder(accountId, from, to);
+    if (to !== null) listChoices(hub).rename(accountId, key(from), key(to));
+  });
 }
 
 /** A follower may still change or end the follow of a source that became hidden. */

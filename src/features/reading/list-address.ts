@@ -1,5 +1,6 @@
 import type { HubRequest } from '../../platform/http/router.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
+import type { Choice } from './list-choice-store.ts';
 import type { View } from './reading-list.ts';
 
 /** The list of posts that a page's address names. Addresses of later pages of a list have `cursor` and `newest`. */
@@ -13,8 +14,9 @@ export function readListAddress({ path, params, query }: Pick<HubRequest, 'path'
   const about = {
     ...(since !== undefined && { since }), ...(q !== undefined && { q }), ...(isBest && { by: 'relevance' as const }),
   };
+  const order = query.get('order') === 'oldest' && { order: 'oldest' as const };
   return {
-    view: { ...viewAt(path, params, query.get('show')), ...about },
+    view: { ...viewAt(path, params, query.get('show')), ...order, ...about },
     cursor: query.get('cursor') || null,
     newest: parseId(query.get('newest') ?? ''),
   };
@@ -24,11 +26,44 @@ function viewAt(path: string, params: Record<string, string>, show: string | nul
   const [, first] = path.split('/', 2);
   if (first === 'all') return { kind: 'all' };
   if (first === 'starred') return { kind: 'starred' };
-  if (first === 'folders') return { kind: show === 'all' ? 'all' : 'unread', folder: params['name'] ?? '' };
+  const each = show === 'each' && { each: true as const };
+  if (first === 'folders') return { kind: show === 'all' ? 'all' : 'unread', folder: params['name'] ?? '', ...each };
   if (first === 'sources') {
     return { kind: show === 'unread' ? 'unread' : 'all', sourceId: pathId(params, params['source'] ? 'source' : 'id') };
   }
-  return { kind: 'unread' };
+  return { kind: 'unread', ...each };
+}
+
+/** Query parameters with which an address says how its list is shown. */
+const EXPLICIT = ['show', 'order', 'cursor', 'since', 'q'];
+
+/** Whether an address names a list only, so that the list is shown as the member last chose. */
+export function isPlain(query: URLSearchParams): boolean {
+  return !EXPLICIT.some((name) => query.has(name));
+}
+
+/** Returns the view of a list with the member's choice for the list. */
+export function withChoice({ folder, sourceId, kind }: View, { order, show }: Choice): View {
+  const list = { ...(folder !== undefined && { folder }), ...(sourceId !== undefined && { sourceId }) };
+  const isFixed = kind !== 'unread' && folder === undefined && sourceId === undefined;
+  return {
+    ...list, kind: isFixed ? kind : show === 'all' ? 'all' : 'unread', ...(order === 'oldest' && { order }),
+    ...(show === 'each' && sourceId === undefined && !isFixed && { each: true }),
+  };
+}
+
+/** Returns the choice that makes a list look like the view. */
+export function choiceOf({ kind, order, each }: View): Choice {
+  return { order: order ?? 'newest', show: each ? 'each' : kind === 'unread' ? 'unread' : 'all' };
+}
+
+/** Returns the list that a key of `sectionOf` names, as it is without a choice; undefined for any other text. */
+export function listOfSection(section: string): View | undefined {
+  const [, kind, name = ''] = /^(unread|all|starred|folder:|source:)(.*)$/s.exec(section) ?? [];
+  if (kind === 'folder:') return name === '' ? undefined : { kind: 'unread', folder: name };
+  const sourceId = parseId(name);
+  if (kind === 'source:') return sourceId === undefined ? undefined : { kind: 'all', sourceId };
+  return kind === undefined || name !== '' ? undefined : { kind: kind as View['kind'] };
 }
 
 /** Query parameters that keep a list as it was when the reader opened it. */
@@ -64,10 +99,10 @@ function pathOf({ kind, folder, sourceId }: View): string {
 }
 
 /** Query parameters of a list. `show` is left out for its default: unread posts of a folder, all posts of a source. */
-function queryOf({ kind, folder, sourceId, q, by }: View): Record<string, string | undefined> {
+function queryOf({ kind, folder, sourceId, order, each, q, by }: View): Record<string, string | undefined> {
   const usual = sourceId === undefined ? 'unread' : 'all';
   const show = (folder !== undefined || sourceId !== undefined) && kind !== usual ? kind : undefined;
-  return { show, q, by };
+  return { show: each ? 'each' : show, order, q, by };
 }
 
 function withQuery(path: string, values: Record<string, string | number | null | undefined>): string {

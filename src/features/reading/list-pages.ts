@@ -14,13 +14,15 @@ import { posts } from '../posts/post-store.ts';
 import { postList } from '../posts/post-views.ts';
 import { positionCursor, queryPosts } from '../posts/query-posts.ts';
 import { visibleSource } from '../sources/source-store.ts';
-import { readListAddress, sectionOf } from './list-address.ts';
+import { isPlain, readListAddress, sectionOf, withChoice } from './list-address.ts';
+import { listChoices } from './list-choice-store.ts';
 import { COUNT_MAX } from './list-store.ts';
-import { listBar, listMain, listTitle, type SearchFacts, type ShownList } from './list-views.ts';
+import { listBar, listMain, listTitle, type ShownList } from './list-views.ts';
 import { countsForPage, countText } from './reading-counts.ts';
 import { countFound, wholePage, type View } from './reading-list.ts';
 import { readMarks, readUndo } from './reading-store.ts';
 import { savedSearches } from './saved-search-store.ts';
+import type { SearchFacts } from './search-views.ts';
 
 /** Number of posts on a page of a list: more than two screens, and 12 kB compressed. */
 const PAGE = 30;
@@ -57,7 +59,9 @@ export async function postsOnSourcePage(
 
 async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
   const { viewer, query } = req;
-  const { view, cursor, newest } = readListAddress(req);
+  const { view: addressed, cursor, newest } = readListAddress(req);
+  const choice = isPlain(query) ? listChoices(hub).find(viewer.id, sectionOf(addressed)) : undefined;
+  const view = choice ? withChoice(addressed, choice) : addressed;
   const after = readAfter(query, ['publishedAt', 'id']);
   const fault = faultOfSearch(view.q ?? '', { hasStates: true });
   const isNoSearch = view.q === '' || fault !== undefined;

@@ -1,7 +1,8 @@
 import type { Db } from '../../platform/db/open-database.ts';
 import {
-  FOLLOW, FOLLOWS, IN_FOLDER, MAY_SEE, READING_LIST, SEEN_TITLE, type Asking, type ListedFollow,
+  FOLLOW, FOLLOWS, IN_FOLDER, IN_LIST, MAY_SEE, READING_LIST, SEEN_TITLE, type Asking, type ListedFollow,
 } from '../follows/follow-store.ts';
+import { FULL_TEXTS_SEARCH, matchesForMembers } from '../full-text/full-text-store.ts';
 import { store } from '../hub/hub.ts';
 import { POSTS, POSTS_SEARCH, type Position } from '../posts/post-store.ts';
 import type { NamedFacts } from '../posts/search-query.ts';
@@ -20,7 +21,8 @@ export type FollowedSource = { sourceId: number; readUpTo: number; lastId: numbe
  * A followed source, with counts of posts from which its unread count is computed. `later`: posts above the high-water
  * mark. `readAfter`: read posts above the high-water mark. `unreadBefore`: unread posts below the high-water mark.
  */
-type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'readUpTo' | 'title' | 'state'> & {
+type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'hideGlobally' | 'readUpTo'
+  | 'title' | 'state'> & {
   later: number; readAfter: number; unreadBefore: number;
 };
 
@@ -37,6 +39,7 @@ type Range = { key: number; end: number };
 type SearchParams = ScanParams & Range & {
   expression: string; isUnread: number; isStarred: number; sourceId: number;
 };
+type AmongParams = Range & { expression: string; ids: string; limit: number };
 /** A post that the search index has found, with the facts that `SearchQuery.fits` checks. */
 type FoundPost = Position & NamedFacts;
 type ArrivedParams = Asking & { newest: number; folder: string | null; scanned: number };
@@ -70,7 +73,7 @@ export const lists = store(({ db }) => {
     SELECT COUNT(*) AS n FROM (SELECT id, source_id FROM ${POSTS} WHERE id > @newest ORDER BY id LIMIT @scanned) p
       CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
       CROSS ${joinSource('p.source_id')}
-     WHERE ${IN_FOLDER} AND ${MAY_SEE}`);
+     WHERE ${IN_LIST} AND ${MAY_SEE}`);
   const selectStars = db.prepare<[Asking & { limit: number }], { n: number }>('count stars', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM stars t ${joinSource('t.source_id')}
      WHERE t.account_id = @viewerId AND ${MAY_SEE} LIMIT @limit)`);
@@ -86,7 +89,7 @@ export const lists = store(({ db }) => {
     sources: db.prepare<[ListParams], FollowedSource>('read the sources of a reading list', `
       SELECT f.source_id AS sourceId, f.read_up_to AS readUpTo,
              (SELECT MAX(id) FROM ${POSTS} WHERE source_id = f.source_id) AS lastId
-      ${READING_LIST}`),
+      ${READING_LIST} AND ${IN_LIST}`),
     exceptionSources: db.prepare<[ListParams], { id: number }>('sources with exceptions', `
       SELECT DISTINCT m.source_id AS id FROM read_marks m WHERE m.account_id = @viewerId AND m.is_read = 0
       UNION SELECT m.source_id FROM read_marks m INDEXED BY read_marks_marked
@@ -125,7 +128,7 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
                ORDER BY published_at ${order}, id ${order} LIMIT @scanned) p
         CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
         CROSS ${joinSource('p.source_id')}
-       WHERE ${IN_FOLDER} AND ${MAY_SEE} LIMIT @limit`),
+       WHERE ${IN_LIST} AND ${MAY_SEE} LIMIT @limit`),
     scanUnread: db.prepare<[ScanParams], Position>('unread posts', `
       SELECT p.id, p.published_at AS publishedAt
         FROM (SELECT id, published_at, source_id FROM ${POSTS} INDEXED BY posts_newest
@@ -134,7 +137,7 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
         CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
         CROSS ${joinSource('p.source_id')}
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-       WHERE ${IN_FOLDER} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} LIMIT @limit`),
+       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} LIMIT @limit`),
     /** Returns the position of the last post that a scan of the newest posts has examined. */
     scanEnd: db.prepare<[Position & { last: number }], Position>('find the end of a scan of posts', `
       SELECT id, published_at AS publishedAt FROM ${POSTS} INDEXED BY posts_newest
@@ -175,7 +178,7 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
         CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = m.source_id
         CROSS ${joinSource('m.source_id')}
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = m.source_id AND p.id = m.post_id
-       WHERE ${IN_FOLDER} AND ${MAY_SEE}
+       WHERE ${IN_LIST} AND ${MAY_SEE}
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
@@ -195,7 +198,7 @@ const IN_SEARCHED_LIST = `CROSS JOIN ${POSTS} p ON p.search_key = n.place CROSS 
         LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
        WHERE ${MAY_SEE} AND ${IN_FOLDER}
          AND (NOT @isStarred OR t.post_id IS NOT NULL)
-         AND (@isStarred OR @sourceId = p.source_id OR f.source_id IS NOT NULL)
+         AND (@isStarred OR @sourceId = p.source_id OR ${IN_LIST})
          AND (@sourceId = 0 OR @sourceId = p.source_id)
          AND (NOT @isUnread OR ${isUnread('COALESCE(f.read_up_to, 0)')})`;
 
@@ -205,9 +208,7 @@ function prepareSearch(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC'
     /** Reads the posts of the list among the next `scanned` matches of the full-text index. */
     found: db.prepare<[SearchParams], FoundPost>('found posts', `
       SELECT p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author
-        FROM (SELECT rowid AS place FROM ${POSTS_SEARCH} WHERE posts_search MATCH @expression
-                 AND rowid ${onwards} CAST(@key AS INTEGER)
-                 AND rowid ${back} CAST(@end AS INTEGER) ORDER BY rowid ${order} LIMIT @scanned) n
+        FROM (${matchesForMembers(onwards, back, order, 'LIMIT @scanned')}) n
         ${IN_SEARCHED_LIST} LIMIT @limit`),
     /** Reads the best posts of the list among the next `scanned` matches; a word in a title counts five times. */
     best: db.prepare<[SearchParams], FoundPost>('best found posts', `
@@ -219,35 +220,41 @@ function prepareSearch(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC'
     /** Returns the position of the last match that a search examined. */
     foundEnd: db.prepare<[SearchParams & { last: number }], Position>('find the end of a search step', `
       SELECT p.id, p.published_at AS publishedAt
-        FROM (SELECT rowid AS place FROM ${POSTS_SEARCH} WHERE posts_search MATCH @expression
-                 AND rowid ${onwards} CAST(@key AS INTEGER)
-                 AND rowid ${back} CAST(@end AS INTEGER) ORDER BY rowid ${order} LIMIT 1 OFFSET @last) n
+        FROM (${matchesForMembers(onwards, back, order, 'LIMIT 1 OFFSET @last')}) n
         CROSS JOIN ${POSTS} p ON p.search_key = n.place`),
     /** Reads the matches of a search among the posts whose ids are given as JSON. */
-    foundAmong: db.prepare<[Range & { expression: string; ids: string; limit: number }], FoundPost>(
-      'find the matches of a search among few posts', `
+    foundAmong: db.prepare<[AmongParams], FoundPost>('find the matches of a search among few posts', `
       SELECT p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author
-        FROM ${POSTS_SEARCH} CROSS JOIN ${POSTS} p ON p.search_key = +posts_search.rowid
-       WHERE posts_search MATCH @expression AND posts_search.rowid ${onwards} CAST(@key AS INTEGER)
-         AND posts_search.rowid ${back} CAST(@end AS INTEGER)
-         AND +posts_search.rowid IN
-             (SELECT search_key FROM ${POSTS} WHERE id IN (SELECT value FROM json_each(@ids)))
-       ORDER BY posts_search.rowid ${order} LIMIT @limit`),
+        FROM (${matchesAmong(POSTS_SEARCH, onwards, back)} UNION ${matchesAmong(FULL_TEXTS_SEARCH, onwards, back)}) n
+        CROSS JOIN ${POSTS} p ON p.search_key = n.place ORDER BY n.place ${order} LIMIT @limit`),
+    /** Reads the matches like `foundAmong`, without matches of full texts. */
+    fitAmong: db.prepare<[AmongParams], FoundPost>('find the posts that a rule fits', `
+      SELECT p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author
+        FROM (${matchesAmong(POSTS_SEARCH, onwards, back)}) n
+        CROSS JOIN ${POSTS} p ON p.search_key = n.place ORDER BY n.place ${order} LIMIT @limit`),
   };
+}
+
+/** SQL: the row ids at which a full-text index matches `@expression`, among the posts with ids in `@ids`. */
+function matchesAmong(index: string, onwards: '<' | '>', back: '<' | '>'): string {
+  return `SELECT rowid AS place FROM ${index} WHERE ${index} MATCH @expression
+     AND rowid ${onwards} CAST(@key AS INTEGER) AND rowid ${back} CAST(@end AS INTEGER)
+     AND +rowid IN (SELECT search_key FROM ${POSTS} WHERE id IN (SELECT value FROM json_each(@ids)))`;
 }
 
 /** Queries for the ids of all posts of a list, unordered, at most `@limit`. */
 function prepareMembers(db: Db) {
   return {
     all: db.prepare<[MemberParams], { id: number }>('read the ids of all posts of followed sources', `
-      SELECT p.id FROM (SELECT f.source_id ${READING_LIST}) f
+      SELECT p.id FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id LIMIT @limit`),
     unread: db.prepare<[MemberParams], { id: number }>('all unread posts', `
-      SELECT p.id FROM (SELECT f.source_id, f.read_up_to ${READING_LIST}) f
+      SELECT p.id FROM (SELECT f.source_id, f.read_up_to ${READING_LIST} AND ${IN_LIST}) f
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id AND p.id > f.read_up_to
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
        WHERE ${isUnread('f.read_up_to')}
-      UNION ALL SELECT m.post_id FROM (${EXCEPTIONS}) m CROSS JOIN (SELECT f.source_id, f.read_up_to ${READING_LIST}) f
-        ON f.source_id = m.source_id AND m.post_id <= f.read_up_to LIMIT @limit`),
+      UNION ALL SELECT m.post_id FROM (${EXCEPTIONS}) m
+        CROSS JOIN (SELECT f.source_id, f.read_up_to ${READING_LIST} AND ${IN_LIST}) f
+           ON f.source_id = m.source_id AND m.post_id <= f.read_up_to LIMIT @limit`),
   };
 }

@@ -2,16 +2,14 @@ import { DAY, isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { dayName, dayNumber, showTime, type Times } from '../../platform/http/times.ts';
-import { isEmptyExpression, parseExpression, type FaultPlace } from '../posts/expression.ts';
-import { faultShown, HELP_PATH } from '../posts/expression-views.ts';
+import type { FaultPlace } from '../posts/expression.ts';
 import { markFound, type Found } from '../posts/mark-found.ts';
 import { AWAY, languageOf, titleOf } from '../posts/post-views.ts';
+import { positionCursor } from '../posts/query-posts.ts';
+import { orderMenu, unreadOrAll } from './list-choice-views.ts';
 import { listPath, postPaths, sectionOf, withoutSearch } from './list-address.ts';
-import { countText } from './reading-counts.ts';
 import type { ListedPost, View } from './reading-list.ts';
-
-/** Facts about a search. `count`: of found posts, at most COUNT_MAX. `savedId`: of the equal saved search, if any. */
-export type SearchFacts = { count: number; isAll: boolean; savedId: number | undefined };
+import { emptySearch, searchForm, searchHead, type SearchFacts } from './search-views.ts';
 
 /** The data that a page of a list of posts shows. */
 export type ShownList = {
@@ -60,16 +58,8 @@ ${!isSearch && unreadOrAll(view)}
 <span class="space"></span>
 ${!isSearch && html`${searchForm(view, 'find only-wide')}
 <a class="button plain iconic only-narrow" href="${listPath({ ...view, q: '' })}" aria-label="Search">${
-  icon('search')}</a>`}
+  icon('search')}</a>${orderMenu(view)}`}
 ${canMark(list) && markMenu(list)}`;
-}
-
-/** Links between the unread posts and all posts of a folder or source. The sidebar links the unread and all posts. */
-function unreadOrAll(view: View): Html | false {
-  const link = (kind: 'unread' | 'all', label: string): Html => html`
-<a href="${listPath({ ...view, kind })}" ${view.kind === kind && html`aria-current="page"`}>${label}</a>`;
-  return (view.folder ?? view.sourceId) !== undefined && html`
-<nav class="switch" aria-label="Which posts">${link('unread', 'Unread')}${link('all', 'All')}</nav>`;
 }
 
 /** The window's title: the search words, or else the list's name and count. */
@@ -81,23 +71,6 @@ export function listTitle({ view: { q }, name, count }: ShownList): string {
 function countMark({ view, count }: ShownList, unit: Html | false = false): Html {
   return html`<span class="count" data-count="${sectionOf(view)}" ${!count && html`hidden`}>${count || 0}${
     unit}</span>`;
-}
-
-function searchForm(view: View, kind: 'find only-wide' | 'search'): Html {
-  const [path, query = ''] = listPath(withoutSearch(view)).split('?');
-  const label = `Search ${scopeText(view)}`;
-  const kept = [...new URLSearchParams(query)];
-  return html`<form class="${kind}" role="search" action="${path}">${kept.map(([name, value]) => html`
-<input type="hidden" name="${name}" value="${value}">`)}
-<input type="search" name="q" value="${view.q}" placeholder="${label}" aria-label="${label}" maxlength="200" ${
-  view.q === '' && html`autofocus`}>${kind === 'search' ? html`<button>Search</button>`
-    : html`<button class="plain iconic" aria-label="Search">${icon('search')}</button>`}</form>`;
-}
-
-function scopeText({ kind, folder, sourceId }: View): string {
-  if (folder !== undefined) return kind === 'unread' ? 'unread here' : 'this folder';
-  if (sourceId !== undefined) return kind === 'unread' ? 'unread here' : 'this source';
-  return { unread: 'unread', all: 'all posts', starred: 'starred' }[kind];
 }
 
 function canMark({ view, items }: ShownList): boolean {
@@ -139,18 +112,25 @@ export function listMain(list: ShownList): Html {
   const days = [...Map.groupBy(items, ({ publishedAt }) => dayNumber(list.times, publishedAt)).values()];
   const isByTime = view.by === undefined;
   const postAt = postPaths(view, { since, cursor });
-  const isLive = q === undefined && cursor === null && view.kind !== 'starred';
+  const isOldestFirst = view.order === 'oldest' && q === undefined;
+  const isAtNewest = isOldestFirst ? next === null : cursor === null;
+  const isLive = q === undefined && isAtNewest && view.kind !== 'starred';
   const live = isLive && html`data-view="${scopeQuery(view)}" data-newest="${newest}"`;
-  return html`${q !== undefined && html`<div class="search-head">${searchForm(view, 'search')}${
-    list.search && searchLine(view, list.search)}${list.fault && faultShown(q, list.fault)}${
-    searchSyntax(items.length === 0)}</div>`}
-${isLive && freshLine(view)}
+  return html`${q !== undefined && searchHead(view, q, list.search, list.fault)}
+${isLive && !isOldestFirst && freshLine(listPath(view))}
 ${items.length > 0 && stateForm(`${listPath(view, { since, cursor })}#post-`)}
 <div id="list" ${live}>${isByTime ? days.map((posts, index) => daySection(list, postAt, posts, index))
     : html`<ol class="rows">${items.map((post) => row(list, postAt, post))}</ol>`}</div>
 ${items.length === 0 && q !== '' && !list.fault && emptyList(list)}
+${isLive && isOldestFirst && freshLine(listPath(view, { since, cursor: endOf(list) }))}
 ${next && html`<nav class="more" aria-label="Pages"><a class="button" rel="next"
-  href="${listPath(view, { since, cursor: next, newest })}">Older posts</a></nav>`}`;
+  href="${listPath(view, { since, cursor: next, newest })}">${isOldestFirst ? 'Newer' : 'Older'} posts</a></nav>`}`;
+}
+
+/** The cursor after the last post of the page: posts that arrive later come after this post in an oldest-first list. */
+function endOf({ items, cursor }: ShownList): string | null {
+  const last = items.at(-1);
+  return last ? positionCursor(last) : cursor;
 }
 
 function scopeQuery({ folder, sourceId }: View): string {
@@ -159,8 +139,8 @@ function scopeQuery({ folder, sourceId }: View): string {
 }
 
 /** A hidden line that the page's script shows when new posts have arrived. */
-function freshLine(view: View): Html {
-  return html`<a class="fresh" href="${listPath(view)}" hidden><span data-n="1">One new post.</span><span
+function freshLine(href: string): Html {
+  return html`<a class="fresh" href="${href}" hidden><span data-n="1">One new post.</span><span
   data-n="n"><span data-number></span> new posts.</span> <b>Show</b></a>`;
 }
 
@@ -223,13 +203,19 @@ export function lessLikeThis(id: number): Html {
   return html`<a class="button" data-less href="/settings/rules/new?post=${id}">Less like this</a>`;
 }
 
+/** The mark-read form’s fields for the posts above and below a post of a page; `above` always means newer posts. */
+export function sidesOf({ order }: View): ['above', 'below'] | ['below', 'above'] {
+  return order === 'oldest' ? ['below', 'above'] : ['above', 'below'];
+}
+
 function rowMenu(list: ShownList, { id, url }: ListedPost): Html {
-  const marks = canMark(list) && marksWhole(list);
+  const marks = canMark(list) && marksWhole(list) && !list.view.each;
+  const [above, below] = sidesOf(list.view);
   return html`<details class="drop"><summary class="toggle" aria-label="More" title="More"
  aria-describedby="t${id}">${icon('more')}</summary><div class="sheet">${url !== null && html`<a class="button"
  data-original href="${url}" ${AWAY}>Open the original</a>`}${
-  lessLikeThis(id)}${marks && html`<button form="mark" name="above"
- value="${id}">Mark all above as read</button><button form="mark" name="below" value="${id}">Mark all below as
+  lessLikeThis(id)}${marks && html`<button form="mark" name="${above}"
+ value="${id}">Mark all above as read</button><button form="mark" name="${below}" value="${id}">Mark all below as
  read</button>`}</div></details>`;
 }
 
@@ -237,62 +223,18 @@ function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html 
   const { kind, folder, sourceId, q } = view;
   if (q !== undefined) return emptySearch(view, name);
   if (cursor !== null) {
-    return html`<p class="empty">This list has no older posts. <a href="${listPath(view)}">To the newest</a></p>`;
+    const [further, first] = view.order === 'oldest' ? ['newer', 'oldest'] : ['older', 'newest'];
+    return html`<p class="empty">This list has no ${further} posts.
+<a href="${listPath(view)}">To the ${first}</a></p>`;
   }
   if (kind === 'starred') return html`<p class="empty">Nothing is starred yet. Starred posts are never removed.</p>`;
   if (kind === 'unread' && isFollowing) {
-    const all = listPath({ ...view, kind: 'all' });
+    const { each, ...rest } = view;
+    const all = listPath({ ...rest, kind: 'all' });
     return html`<p class="empty">You have read everything${(folder ?? sourceId) !== undefined && ' here'}.
 <a href="${all}">All posts</a></p>`;
   }
   if (empty) return html`<p class="empty">${empty}</p>`;
   return html`<p class="empty">This list has no posts yet. <a href="/sources">Follow a source</a> to see its posts in
 this list.</p>`;
-}
-
-/** How many posts a search finds, in which order they stand, and a button that keeps the search in the sidebar. */
-function searchLine(view: View, { count, isAll, savedId }: SearchFacts): Html {
-  const found = `${isAll ? '' : 'More than '}${countText(count)} ${count === 1 ? 'post' : 'posts'}`;
-  const byTime = { ...withoutSearch(view), q: view.q ?? '' };
-  const order = (by: View['by'], label: string): Html => html`<a href="${listPath({ ...byTime, ...by && { by } })}" ${
-    view.by === by && html`aria-current="page"`}>${label}</a>`;
-  return html`<div class="search-line"><span role="status">${found}</span>
-<nav class="switch" aria-label="Order">${order(undefined, 'Newest first')}${order('relevance', 'Best first')}</nav>
-${savedId === undefined ? html`<form method="post" action="/searches"><input type="hidden" name="q"
-  value="${view.q}"><button class="plain">Save search</button></form>`
-    : html`<form method="post" action="/searches/${savedId}/remove"><button class="plain">Remove saved
-  search</button></form>`}</div>`;
-}
-
-function searchSyntax(isOpen: boolean): Html {
-  return html`<details class="syntax" ${isOpen && html`open`}><summary>How to search</summary><ul>
-<li><kbd>low water</kbd> finds posts with both words. The last word may be the
-beginning of a longer word, if it has three letters or more.</li>
-<li><kbd>"low water"</kbd> finds the words side by side.</li>
-<li><kbd>low -ferry</kbd> leaves out posts with “ferry”.</li>
-<li><kbd>harb* map</kbd> finds words that begin with “harb”: harbour, harbours.</li>
-<li>Capitals and accents make no difference: <kbd>strasse</kbd> finds Straße. An emoji is a word.</li></ul>
-<p><a href="${HELP_PATH}">Search by title, author, source, folder and time</a></p>
-</details>`;
-}
-
-/** The HTML that says that a search of a list found no posts, and offers searches of larger lists. */
-function emptySearch(view: View, name: string): Html {
-  const { kind, folder, sourceId, q = '' } = view;
-  if (isEmptyExpression(parseExpression(q, { isSearch: true }))) {
-    return html`<p class="empty">Your search has no word to look for: add a word without a minus sign.</p>`;
-  }
-  const post = { unread: 'unread post', all: 'post', starred: 'starred post' }[kind];
-  const isPart = folder !== undefined || sourceId !== undefined;
-  const place = isPart ? html` in <span dir="auto">${name}</span>` : kind === 'all' ? ' of your sources' : '';
-  const wider = [
-    ...(kind === 'unread' ? [widen({ ...view, kind: 'all' }, isPart ? 'Include read posts' : 'All posts')] : []),
-    ...(isPart || kind === 'starred' ? [widen({ kind: 'all', q }, 'All of your sources')] : []),
-  ];
-  return html`<p class="empty">No ${post}${place} matches “<span dir="auto">${q}</span>”. ${wider.length > 0 && html`
-Search elsewhere: ${wider}`}</p>`;
-}
-
-function widen(view: View, label: string): Html {
-  return html`<a class="button plain" href="${listPath(view)}">${label}</a> `;
 }

@@ -158,7 +158,7 @@ function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits:
 
 /**
  * Undoes a call of `markRead`, in several transactions; posts that were marked again after the call stay as they are.
- * Throws status 410 if the call of `markRead` is older than a minute or was undone before.
+ * Throws status 410 if the call of `markRead` is older than two minutes or was undone before.
  */
 export async function undoMark(hub: Hub, viewer: Viewer, undo: number): Promise<void> {
   if (!readUndo(hub).find(viewer.id, undo)?.isLive) throw new HttpError(410, 'It is too late to undo this marking.');

@@ -6,6 +6,10 @@ import { page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { EVERYBODY, showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { errorFields } from '../../platform/log.ts';
+import { offerOf } from '../full-text/ask-for-full-text.ts';
+import { fullTexts } from '../full-text/full-text-store.ts';
+import { offerPanel, textSwitch } from '../full-text/full-text-views.ts';
+import { chooseText, type ShownText } from '../full-text/show-full-text.ts';
 import type { Hub } from '../hub/hub.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
 import { mayManagePost, visiblePost } from '../posts/post-access.ts';
@@ -13,7 +17,7 @@ import { posts, type Post, type WholePost } from '../posts/post-store.ts';
 import { AWAY, languageOf, postArticle, titleOf } from '../posts/post-views.ts';
 import { listPath, postPaths, readListAddress, sectionOf, type Opened } from './list-address.ts';
 import { countOf, nameOf } from './list-pages.ts';
-import { lessLikeThis, scopeField, stateButton, stateForm } from './list-views.ts';
+import { lessLikeThis, scopeField, sidesOf, stateButton, stateForm } from './list-views.ts';
 import { setSeen } from './mark-read.ts';
 import { readingHistory } from './reading-history-store.ts';
 import { neighbours, withReadState, type ListedPost, type Neighbours, type View } from './reading-list.ts';
@@ -59,7 +63,8 @@ async function shownInList(
 ): Promise<Reply> {
   const { viewer } = req;
   const name = nameOf(hub, viewer, view); // throws 404 for an unknown reading list; the post then stays unread
-  if (viewer.scope !== 'read' && isOpening(req)) recordOpened(hub, viewer, post.id);
+  const text = chooseText(hub, post, req.query.get('text'));
+  if (viewer.scope !== 'read' && isOpening(req)) recordOpened(hub, viewer, post.id, text?.which === 'full');
   const may = mayManagePost(post, viewer);
   const [state] = withReadState(hub, viewer, [post]);
   if (!state) throw new Error('a post that the viewer may see has no read state');
@@ -70,10 +75,21 @@ async function shownInList(
     times: timesOf(hub, viewer),
     may: { delete: may, change: may && post.sourceKind === 'native' },
   };
-  const article = await postArticle(hub, state, shown.times, shown.may, turnAtEnd(shown));
+  const note = text !== null && textNote(hub, viewer, text, req);
+  const read = { ...text?.post ?? post, sourceTitle: state.sourceTitle };
+  const article = await postArticle(hub, read, shown.times, shown.may, { note, after: turnAtEnd(shown) });
+  const isWaiting = text?.wanted === 'full' && text.fullText.state === 'waiting';
   return page({
     title: titleOf(post).title, main: html`${article}${nextInList(shown)}`, bar: postBar(shown), shape: 'article',
+    ...(isWaiting && { refreshSeconds: 3 }),
   });
+}
+
+/** The button that switches between the texts of a post, and the offer to its source's owner to always fetch them. */
+function textNote(hub: Hub, viewer: Viewer, text: ShownText<WholePost>, { path, query }: MemberRequest): Html {
+  const { sourceId, ownerId } = text.post;
+  const offer = offerOf(hub, { id: sourceId, ownerId }, viewer);
+  return html`${textSwitch(text, `${path}?${query}`)}${offer?.why === 'used' && offerPanel(hub, sourceId, offer)}`;
 }
 
 /** Whether the viewer opens the post, unlike a browser's prefetch or the page shown after an action (`said`). */
@@ -83,13 +99,15 @@ function isOpening({ method, headers, query }: HubRequest): boolean {
 
 /**
  * Records that the viewer has opened a post. Adds the post to the reading history and marks it as read, unless the
- * viewer chose to mark posts by hand. If the disk cannot be written, the post is still shown.
+ * viewer chose to mark posts by hand. If the disk cannot be written, the post is still shown. `isFullText`: the viewer
+ * reads the full text of the post.
  */
-function recordOpened(hub: Hub, viewer: Viewer, postId: number): void {
+function recordOpened(hub: Hub, viewer: Viewer, postId: number, isFullText: boolean): void {
   if (!mayRecord(hub)) return;
   try {
     readingHistory(hub).note(viewer.id, postId);
     if (viewer.preferences.marksOpened) setSeen(hub, viewer, postId);
+    if (isFullText) fullTexts(hub).noteUse(postId);
   } catch (error) {
     if (!isStorageTrouble(error)) throw error;
     hub.log.warn('reading not recorded', errorFields(error));
@@ -129,13 +147,14 @@ function addressOf(shown: PostInList, postId: number): string {
 
 function moreMenu(shown: PostInList): Html {
   const { post, view, may } = shown;
-  const marks = view.kind !== 'starred' && view.q === undefined;
+  const marks = view.kind !== 'starred' && view.q === undefined && !view.each;
+  const [above, below] = sidesOf(view);
   return html`<details class="drop"><summary class="button plain iconic" aria-label="More" title="More">${
   icon('more')}</summary><div class="sheet">${marks && html`
 <form id="mark" method="post" action="/reading/mark-read"><input type="hidden" name="from"
   value="${addressOf(shown, post.id)}">${scopeField(view)}<input type="hidden" name="upTo"
-  value="${shown.newest}"><button name="above" value="${post.id}">Mark all above as
-  read</button><button name="below" value="${post.id}">Mark all below as read</button></form>`}
+  value="${shown.newest}"><button name="${above}" value="${post.id}">Mark all above as
+  read</button><button name="${below}" value="${post.id}">Mark all below as read</button></form>`}
 <a class="button" href="/posts/${post.id}">Address of this post</a>
 ${lessLikeThis(post.id)}
 ${may.change && html`<a class="button" href="/posts/${post.id}/edit">Edit</a>`}

@@ -1,6 +1,8 @@
 import { nextLink, parseId, pathId, readAfter, readLimit } from '../../platform/http/input.ts';
 import { HttpError, json, noContent, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
+import { findForMember } from '../full-text/find-full-texts.ts';
+import { fullTextJson } from '../full-text/show-full-text.ts';
 import type { Hub } from '../hub/hub.ts';
 import { visiblePost } from '../posts/post-access.ts';
 import { fittingContents, positionCursor, postJson, queryPosts, refuseFault } from '../posts/query-posts.ts';
@@ -21,14 +23,16 @@ export async function listPosts(hub: Hub, req: HubRequest): Promise<Reply> {
   const { items, next } = isList && viewer
     ? await listedPosts(hub, viewer, view, query)
     : queryPosts(hub, view === 'public' ? { ...req, viewer: null } : req,
-      { sourceId: readSourceId(query), withContents: true });
+      { sourceId: readSourceId(query), withContents: true, ...(viewer && view === null && { find: findForMember }) });
   const shown = asJson(hub, posts(hub).whole(items), viewer);
   return json({ items: shown, next }, 200, nextLink(req.path, query, next));
 }
 
 /** GET /api/posts/:id */
 export function showPostJson(hub: Hub, { params, viewer }: HubRequest): Reply {
-  return json(asJson(hub, [visiblePost(hub, pathId(params), viewer)], viewer)[0]);
+  const post = visiblePost(hub, pathId(params), viewer);
+  const [shown] = asJson(hub, [post], viewer);
+  return json(viewer ? { ...shown, fullText: fullTextJson(hub, post) } : shown);
 }
 
 /** Posts as JSON for the API; members also get `read` and `starred`. */

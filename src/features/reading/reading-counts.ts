@@ -4,7 +4,7 @@ import type { Hub } from '../hub/hub.ts';
 import { COUNT_MAX, LATER_MAX, lists } from './list-store.ts';
 
 export type CountedSource = Pick<ListedFollow, 'title' | 'state' | 'folder'> & {
-  id: number; unread: number; notify: boolean;
+  id: number; unread: number; notify: boolean; hideGlobally: boolean;
 };
 /** A folder with its unread count; `name` is null for the sources without a folder. */
 export type CountedFolder = { name: string | null; unread: number; sources: CountedSource[] };
@@ -16,11 +16,11 @@ const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base'
 /** The viewer's followed sources in alphabetical order, with their unread counts, each at most COUNT_MAX. */
 export function countedSources(hub: Hub, viewer: Viewer): CountedSource[] {
   const rows = lists(hub).counts.all({ ...asking(viewer), folder: null });
-  const sources = rows.map(({ sourceId: id, readUpTo, later, readAfter, unreadBefore, notify, ...row }) => {
+  const sources = rows.map(({ sourceId: id, readUpTo, later, readAfter, unreadBefore, ...row }) => {
     const isExact = later < LATER_MAX || later - readAfter >= COUNT_MAX;
     const after = isExact ? later : lists(hub).countAfter(id, readUpTo, COUNT_MAX + readAfter);
     const unread = Math.min(COUNT_MAX, after - readAfter + unreadBefore);
-    return { id, unread, ...row, notify: notify === 1 };
+    return { id, unread, ...row, notify: row.notify === 1, hideGlobally: row.hideGlobally === 1 };
   });
   return sources.sort((a, b) => compare(a.title, b.title) || a.id - b.id);
 }
@@ -33,7 +33,8 @@ export function readingCounts(hub: Hub, viewer: Viewer): ReadingCounts {
   const byFolder = Map.groupBy(countedSources(hub, viewer), ({ folder }) => folder);
   const folders = [...byFolder].map(([name, sources]): CountedFolder => ({ name, unread: sum(sources), sources }));
   folders.sort((a, b) => (a.name === null ? 1 : b.name === null ? -1 : compare(a.name, b.name)));
-  return { unread: sum(folders), starred: lists(hub).countStars(asking(viewer), COUNT_MAX), folders };
+  const unread = sum(folders.flatMap(({ sources }) => sources.filter(({ hideGlobally }) => !hideGlobally)));
+  return { unread, starred: lists(hub).countStars(asking(viewer), COUNT_MAX), folders };
 }
 
 function sum(counted: { unread: number }[]): number {

@@ -4,18 +4,21 @@ import { nextTurn } from '../../platform/turns.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { typedQuery } from '../posts/find-posts-store.ts';
-import { FROM_THE_TOP, posts, type Position, type Post } from '../posts/post-store.ts';
+import { FROM_THE_TOP, newestFirst, posts, type Position, type Post } from '../posts/post-store.ts';
 import { visibleSource } from '../sources/source-store.ts';
-import { bestFound, followedPosts, postsOfSource, searchList, starredPosts, type Paging } from './find-in-lists.ts';
-import { readMarks } from './reading-store.ts';
+import {
+  bestFound, followedPosts, newestOfEach, postsOfSource, searchList, starredPosts, type Paging,
+} from './find-in-lists.ts';
+import { OLDEST, readMarks } from './reading-store.ts';
 
 /**
  * A list of posts of all followed sources, a folder or a source; `q` is a search in the list. `since` (unix ms): a list
- * of unread posts also contains posts that were read after this time. `by`: the order of a search; by default by time.
+ * of unread posts also contains posts that were read after this time. `order`: a list with the oldest posts first.
+ * `each`: only the newest unread post of each source. A search ignores `order` and `each`. `by`: the order of a search.
  */
 export type View = {
   kind: 'unread' | 'all' | 'starred'; folder?: string; sourceId?: number; q?: string; since?: number;
-  by?: 'relevance';
+  order?: 'oldest'; each?: true; by?: 'relevance';
 };
 
 export type ListedPost = Post & { read: boolean; starred: boolean };
@@ -34,11 +37,11 @@ const SEARCH_STEPS = 40;
 /** `next`: the position after which the next page of the list begins. */
 type ListPage = { items: ListedPost[]; next: Position | null };
 
-/** A page of a reading list or of a search, newest posts first. Throws 404 for an unknown folder or hidden source. */
+/** A page of a reading list or of a search, in the view's order. Throws 404 for an unknown folder or hidden source. */
 export function listView(
-  hub: Hub, viewer: Viewer, view: View, { after = FROM_THE_TOP, limit }: { after?: Position; limit: number },
+  hub: Hub, viewer: Viewer, view: View, { after = startOf(view), limit }: { after?: Position; limit: number },
 ): ListPage {
-  const { found, reached } = find(hub, viewer, view, { from: after, isBack: false, limit: limit + 1 });
+  const { found, reached } = find(hub, viewer, view, { from: after, isBack: isOldestFirst(view), limit: limit + 1 });
   const items = withReadState(hub, viewer, posts(hub).listed(found.slice(0, limit).map(({ id }) => id)));
   return { items, next: found.length > limit ? found[limit - 1] ?? null : reached ?? null };
 }
@@ -48,7 +51,7 @@ export async function wholePage(
   hub: Hub, viewer: Viewer, view: View, { after, limit }: { after?: Position | undefined; limit: number },
 ): Promise<ListPage> {
   const items: ListedPost[] = [];
-  let next = after ?? FROM_THE_TOP;
+  let next = after ?? startOf(view);
   for (let steps = 1; ; steps++) {
     const step = listView(hub, viewer, view, { after: next, limit: limit - items.length });
     items.push(...step.items);
@@ -58,15 +61,24 @@ export async function wholePage(
   }
 }
 
+function isSearch({ q }: View): boolean {
+  return q !== undefined && q.trim() !== '';
+}
+
+function isOldestFirst(view: View): boolean {
+  return view.order === 'oldest' && !isSearch(view);
+}
+
+/** The position before the first post of a list. */
+function startOf(view: View): Position {
+  return isOldestFirst(view) ? OLDEST : FROM_THE_TOP;
+}
+
 /** Returns the neighbours of a post in a list. */
 export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position): Neighbours {
   const from = { publishedAt: post.publishedAt, id: post.id };
-  const { found: [previous] } = find(hub, viewer, view, { from, isBack: true, limit: 1 });
-  const { found: below } = find(hub, viewer, view, { from, isBack: false, limit: FOLLOWING });
-  const unread: View = { ...view, kind: 'unread', since: Infinity };
-  const { found: [unreadBelow] } = find(hub, viewer, unread, { from, isBack: false, limit: 1 });
-  const fromTheTop = { from: FROM_THE_TOP, isBack: false, limit: 2 };
-  const nextUnread = unreadBelow ?? find(hub, viewer, unread, fromTheTop).found.find(({ id }) => id !== post.id);
+  const { previous, below, nextUnread } = view.each && !isSearch(view) ? aroundInEach(hub, viewer, view, from)
+    : around(hub, viewer, view, from);
   const wanted = [previous, nextUnread, ...below].flatMap((position) => position?.id ?? []);
   const byId = new Map(posts(hub).listed([...new Set(wanted)]).map((listed) => [listed.id, listed]));
   const postAt = (position: Position | undefined): Post | null => byId.get(position?.id ?? 0) ?? null;
@@ -83,6 +95,31 @@ export function countFound(hub: Hub, viewer: Viewer, view: View, most: number): 
 
 /** Number of posts that a search by relevance shows, on a single page. */
 const BEST = 100;
+type Around = { previous: Position | undefined; below: Position[]; nextUnread: Position | undefined };
+
+function around(hub: Hub, viewer: Viewer, view: View, from: Position): Around {
+  const isBack = isOldestFirst(view);
+  const { found: [previous] } = find(hub, viewer, view, { from, isBack: !isBack, limit: 1 });
+  const { found: below } = find(hub, viewer, view, { from, isBack, limit: FOLLOWING });
+  const unread: View = { ...view, kind: 'unread', since: Infinity };
+  const { found: [unreadBelow] } = find(hub, viewer, unread, { from, isBack, limit: 1 });
+  const fromTheStart = { from: startOf(view), isBack, limit: 2 };
+  const nextUnread = unreadBelow ?? find(hub, viewer, unread, fromTheStart).found.find(({ id }) => id !== from.id);
+  return { previous, below, nextUnread };
+}
+
+/** The neighbours in a list of one post of each source. A source whose post was read gets no other post here. */
+function aroundInEach(hub: Hub, viewer: Viewer, view: View, from: Position): Around {
+  const isBack = isOldestFirst(view);
+  const { found } = find(hub, viewer, view, { from: startOf(view), isBack, limit: Infinity });
+  const others = found.filter(({ id }) => id !== from.id);
+  const [below = [], above = []] = [true, false].map((isBelow) =>
+    others.filter((other) => newestFirst(from, other) < 0 === (isBelow !== isBack)));
+  const states = readMarks(hub).statesOf(viewer, others.map(({ id }) => id));
+  const unread = new Set(states.filter(({ isRead }) => isRead === 0).map(({ id }) => id));
+  const nextUnread = [...below, ...above].find(({ id }) => unread.has(id));
+  return { previous: above.at(-1), below: below.slice(0, FOLLOWING), nextUnread };
+}
 
 /** Dates and ids of a list's posts. `reached`: the post at which a search stopped before it found enough posts. */
 function find(
@@ -92,7 +129,7 @@ function find(
   if (folder !== undefined && !follows(hub).hasFolder(viewer.id, folder)) throw notFound('folder');
   if (sourceId !== undefined) visibleSource(hub, sourceId, viewer);
   const list = { viewer, folder, since, isUnread: kind === 'unread' };
-  if (q !== undefined && q.trim() !== '') {
+  if (q !== undefined && isSearch(view)) {
     const query = typedQuery(hub, { typed: q, viewer, sourceId });
     if (query === undefined) return { found: [] };
     const isStarred = kind === 'starred' || query.states.has('starred');
@@ -101,6 +138,7 @@ function find(
     if (by === 'relevance') return { found: pageOfBest(bestFound(hub, searched, BEST), paging) };
     return searchList(hub, searched, paging);
   }
+  if (view.each) return { found: newestOfEach(hub, list, paging) };
   if (kind === 'starred') return { found: starredPosts(hub, { ...list, sourceId: sourceId ?? 0 }, paging) };
   if (sourceId === undefined) return { found: followedPosts(hub, list, paging) };
   // If the viewer does not follow a source, its posts are unread, except posts that the viewer has marked as read.

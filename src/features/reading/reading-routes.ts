@@ -37,16 +37,17 @@ export function readFollow(values: Record<string, unknown>): FollowChange {
   const input = createInput(values);
   const title = values['title'] === null ? null : input.optionalText('title', { max: TITLE_MAX });
   const folder = values['folder'] === null ? null : input.optionalText('folder', { max: FOLDER_MAX });
-  const notify = input.optionalFlag('notify');
+  const [notify, hideGlobally] = [input.optionalFlag('notify'), input.optionalFlag('hideGlobally')];
   input.done();
-  return { title, folder, notify };
+  return { title, folder, notify, hideGlobally };
 }
 
 export function showReading(hub: Hub, { viewer }: MemberRequest): Reply {
   const { unread, starred, folders } = readingCounts(hub, viewer);
   const shown = folders.map(({ sources, ...folder }) => ({
     ...folder,
-    sources: sources.map(({ id, title, unread: n, notify }) => ({ id, title, unread: n, notify })),
+    sources: sources.map(({ id, title, unread: n, notify, hideGlobally }) =>
+      ({ id, title, unread: n, notify, hideGlobally })),
   }));
   return json({ unread, starred, folders: shown });
 }

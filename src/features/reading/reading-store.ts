@@ -6,8 +6,11 @@ import { TABLES } from '../hub/tables.ts';
 import { POSTS, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
-/** Time for which a person can undo marking posts as read. */
-const UNDONE_WITHIN = MINUTE;
+/** Time for which pages offer to undo marking posts as read: at loading, and by the stylesheet from then on. */
+const UNDO_OFFERED = MINUTE;
+
+/** Time for which a marking can be undone: a page that offers to undo the marking may be a minute old. */
+const UNDONE_WITHIN = 2 * UNDO_OFFERED;
 
 /** Time for which needless read or unread marks of posts stay, because pages that are still open list the posts. */
 const KEPT = DAY;
@@ -272,17 +275,19 @@ export const readUndo = store(({ db, clock }) => {
       return added;
     },
 
-    /** A mark-as-read action; `isLive`: whether the action is less than a minute old and can be undone. */
-    find(accountId: number, id: number): { madeAt: number; changes: ReadChanges; isLive: boolean } | undefined {
+    /** A mark-as-read action. `isLive`: it can be undone; `isOffered`: pages offer to undo the action. */
+    find(accountId: number, id: number) {
       const row = select.get(id, accountId);
-      const isLive = row !== undefined && row.madeAt <= clock() && row.madeAt > clock() - UNDONE_WITHIN;
-      return row && { madeAt: row.madeAt, changes: JSON.parse(row.changes) as ReadChanges, isLive };
+      const isYounger = (age: number): boolean =>
+        row !== undefined && row.madeAt <= clock() && row.madeAt > clock() - age;
+      const [isLive, isOffered] = [isYounger(UNDONE_WITHIN), isYounger(UNDO_OFFERED)];
+      return row && { madeAt: row.madeAt, changes: JSON.parse(row.changes) as ReadChanges, isLive, isOffered };
     },
 
     remove: (accountId: number, id: number): void => void remove.run(id, accountId),
-    /** The last marking by an app that can still be undone: its id and its number of posts. */
+    /** The last marking by an app that pages offer to undo: its id and its number of posts. */
     lastOfApp: (accountId: number): { id: number; posts: number } | undefined =>
-      selectByApp.get(accountId, clock() - UNDONE_WITHIN + 1, clock()),
+      selectByApp.get(accountId, clock() - UNDO_OFFERED + 1, clock()),
     hasLive: (accountId: number): boolean =>
       selectLive.get(accountId, clock() - UNDONE_WITHIN, clock()) !== undefined,
     /** Removes up to `limit` mark-as-read actions that are too old to undo; returns the number of removed actions. */

@@ -6,8 +6,9 @@ import { FOLDER_MAX, follows } from '../follows/follow-store.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';
 import { EXPRESSION_MAX, requireExpression } from '../posts/expression.ts';
 import type { Post } from '../posts/post-store.ts';
-import { foundAmong } from '../reading/find-in-lists.ts';
+import { fitAmong } from '../reading/find-in-lists.ts';
 import { mutedPosts } from '../reading/muted-store.ts';
+import { moveFolder } from '../reading/follow-source.ts';
 import { listView } from '../reading/reading-list.ts';
 import { ACTS, rules, RULES_MAX, type Rule, type RuleTerms } from './rule-store.ts';
 
@@ -60,8 +61,10 @@ export async function removeRule(hub: Hub, viewer: Viewer, id: number): Promise<
 
 /** Renames a folder of an account, also in its rules; null instead of a new name deletes the folder. */
 export function renameFolder(hub: Hub, accountId: number, from: string, to: string | null): void {
-  follows(hub).moveFolder(accountId, from, to);
-  if (to !== null) rules(hub).moveFolder(accountId, from, to);
+  hub.db.write('rename folder', () => {
+    moveFolder(hub, accountId, from, to);
+    if (to !== null) rules(hub).moveFolder(accountId, from, to);
+  });
 }
 
 /** Lets the posts that a rule has muted appear in lists again, in short transactions. */
@@ -99,6 +102,6 @@ export function previewRule(hub: Hub, viewer: Viewer, values: Values): { posts: 
   const view = { kind: 'all' as const, ...sourceId !== null && { sourceId }, ...folder !== null && { folder } };
   const { items } = listView(hub, viewer, view, { limit: PREVIEWED });
   const affected = items.filter(({ isPublic, ownerId }) => isPublic === 1 || ownerId === viewer.id);
-  const found = new Set(foundAmong(hub, viewer, match, affected.map(({ id }) => id)));
+  const found = new Set(fitAmong(hub, viewer, match, affected.map(({ id }) => id)));
   return { posts: affected.filter(({ id }) => found.has(id)), among: affected.length };
 }

@@ -163,6 +163,8 @@ export function createJobReadings(db: Db, clock: Clock) {
   const firstDue = db.prepare<[string, number], { at: number }>('first due job', `
     SELECT run_at AS at FROM jobs WHERE kind = ? AND state IN ('queued', 'retrying') AND run_at > ?
      ORDER BY run_at LIMIT 1`);
+  const firstOfOwner = db.prepare<[string, number, number], { at: number | null }>('first due job of an owner', `
+    SELECT MIN(run_at) AS at FROM jobs WHERE kind = ? AND rank = ? AND owner = ? AND state IN ('queued', 'retrying')`);
   const firstLeaseEnd = db.prepare<[string, number], { at: number }>('first end of a lease', `
     SELECT lease_expires_at AS at FROM jobs WHERE kind = ? AND state = 'running' AND lease_expires_at > ?
      ORDER BY lease_expires_at LIMIT 1`);
@@ -188,6 +190,11 @@ export function createJobReadings(db: Db, clock: Clock) {
     oldestDueSeconds(kind: string): number {
       const first = firstDue.get(kind, -1);
       return first ? Math.max(0, (clock() - first.at) / SECOND) : 0;
+    },
+
+    /** How long the oldest due job of the kind, rank and owner has waited, in ms; 0 if no such job is due. */
+    waitOfOwner(kind: string, rank: number, owner: number): number {
+      return Math.max(0, clock() - (firstOfOwner.get(kind, rank, owner)?.at ?? Infinity));
     },
 
     /** The first time later than `after` at which a job falls due or a lease ends; null if no such time is stored. */

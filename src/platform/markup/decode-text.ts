@@ -4,8 +4,8 @@ import { WINDOWS_1252 } from './entities.ts';
 
 type Utf32 = 'utf-32le' | 'utf-32be';
 
-/** The XML declaration, or the `meta` element of a page, is searched in this many bytes at the start of a document. */
-const DECLARATION_REACH = 1024;
+/** The XML declaration and the `meta` element of a page are searched in this many bytes at the start of a document. */
+const [DECLARATION_REACH, META_REACH] = [1024, 32_768];
 const ESCAPE = 0x1b;
 const REPLACEMENT_CODE = 0xfffd;
 const CONTROL = /[\x80-\x9f]/;
@@ -63,9 +63,9 @@ function isMarkupStart(byte: number | undefined): boolean {
 
 /** The existing encodings that the HTTP header, the XML declaration and a `meta` element name, in this order. */
 function declaredEncodings(bytes: Buffer, contentType: string | null): string[] {
-  const start = bytes.toString('latin1', 0, DECLARATION_REACH);
+  const start = bytes.toString('latin1', 0, META_REACH);
   const http = /;\s*charset\s*=\s*["']?([^\s"';,]+)/i.exec(contentType ?? '')?.[1];
-  const xml = /<\?xml\s[^>]*?encoding\s*=\s*["']?\s*([\w.:-]+)/i.exec(start)?.[1];
+  const xml = /<\?xml\s[^>]*?encoding\s*=\s*["']?\s*([\w.:-]+)/i.exec(start.slice(0, DECLARATION_REACH))?.[1];
   const meta = /<meta\s[^<>]*?charset\s*=[\s"']*([\w.:-]+)/i.exec(start)?.[1];
   return [http, xml, meta].map(knownEncoding).filter((encoding) => encoding !== null);
 }

@@ -46,6 +46,13 @@ export function decodeXmlText(text: string): string {
   return text.replace(XML_REFERENCE, decodeEntities);
 }
 
+/** The text that a whole reference such as `&amp;` or `&#38;` stands for; undefined for an unknown name. */
+export function referredText(reference: string): string | undefined {
+  const [, hex, decimal] = /^&#(?:x([0-9a-f]+)|([0-9]+));$/i.exec(reference) ?? [];
+  if (hex !== undefined) return characterFor(parseInt(hex, 16));
+  return decimal === undefined ? NAMED.get(reference.slice(1, -1)) : characterFor(Number(decimal));
+}
+
 function readNamedReferences(list: string): Map<string, string> {
   const values = new Map<string, string>();
   for (const item of list.trim().split(/\s+/)) {

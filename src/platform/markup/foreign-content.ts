@@ -92,7 +92,10 @@ export function withoutForeignContent(reader: HtmlReader): TokenReader & { end: 
   }
 
   const inForeignContent = (): boolean => stack.length > 0 && stack.at(-1)?.namespace !== 'html';
-  return { startTag, endTag, text, inForeignContent, end: leave };
+  const rawText = (name: string, written: string): void => {
+    if (stack.length === 0) reader.rawText?.(name, written);
+  };
+  return { startTag, endTag, text, rawText, inForeignContent, end: leave };
 }
 
 /** Whether browsers read a start tag inside this element as HTML (HTML Standard, 13.2.6, dispatcher). */

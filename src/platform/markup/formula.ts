@@ -17,6 +17,7 @@ export type Formula = {
 /** A formula that is being read, element by element; a spoilt formula is incomplete, so its markup is not used. */
 export type FormulaDraft = ReturnType<typeof createFormula>;
 
+/** `children`: without the elements that are left out. `isSilent`: left out, with everything inside. */
 type OpenElement = { name: string; endTag: string; children: number; isSilent: boolean };
 
 /** The only MathML elements that contain text. In a browser, these elements may contain HTML elements too. */
@@ -57,9 +58,9 @@ export function createFormula(attributes: Attributes) {
 
   function open(name: string, isMath: boolean, given: Attributes): void {
     const parent = stack.at(-1);
-    if (parent) parent.children += 1;
     const isSilent = parent?.isSilent === true || isLeftOut(name, isMath, given)
-      || (parent?.name === 'semantics' && parent.children > 1);
+      || (parent?.name === 'semantics' && parent.children === 1);
+    if (parent && !isSilent) parent.children += 1;
     const output = isMath && (name !== 'math' || parent === undefined) ? MATH_ELEMENTS.get(name) : undefined;
     const isWritten = output !== undefined && !isSilent;
     if (!isWritten && !isSilent && name !== 'semantics') isSound = false;
@@ -72,6 +73,7 @@ export function createFormula(attributes: Attributes) {
     const closed = stack.pop();
     if (closed === undefined || closed.isSilent) return;
     markup.push(closed.endTag);
+    if (closed.name === 'semantics' && closed.children === 0) isSound = false;
     const parent = stack.at(-1);
     if (parent?.name === 'mfrac' && parent.children === 1) words.push('/');
     if (closed.name === 'mtd' || closed.name === 'mtr') words.push(' ');

@@ -5,12 +5,14 @@ import { decodeAttributeEntities, decodeEntities } from './entities.ts';
 /** A tag's attributes: lower-case names, decoded values; the first of equal names wins. */
 export type Attributes = ReadonlyMap<string, string>;
 
-/** Callbacks for tags, with lower-case names, and for decoded text. The tokenizer skips comments and raw text. */
+/** Callbacks for tags, with lower-case names, and for decoded text. The tokenizer skips comments. */
 export type TokenReader = {
   startTag: (name: string, attributes: Attributes, selfClosing: boolean) => void;
   endTag: (name: string) => void;
   /** A long text arrives in several calls of `text`. */
   text: (text: string) => void;
+  /** The content of a raw-text element such as `script` or `title`, as written; readers without `rawText` skip it. */
+  rawText?: (name: string, written: string) => void;
   /** Whether the innermost open element belongs to svg or math, where CDATA exists and raw-text elements do not. */
   inForeignContent: () => boolean;
 };
@@ -18,6 +20,8 @@ export type TokenReader = {
 type Tag = { name: string; attributes: Attributes; selfClosing: boolean; end: number };
 
 const MAX_ATTRIBUTES = 100;
+/** A longer value of an attribute keeps its character references, whose decoding would take long. */
+const MAX_DECODED = 65_536;
 
 /** Elements without content and end tag, including elements of older versions of HTML. */
 export const VOID_ELEMENTS = new Set(
@@ -88,7 +92,9 @@ function readStartTag(html: string, start: number, reader: TokenReader): number 
   const tag = readTag(html, start);
   if (tag === undefined) return html.length;
   reader.startTag(tag.name, tag.attributes, tag.selfClosing);
-  return endOfRawText(html, tag, reader);
+  const end = endOfRawText(html, tag, reader);
+  if (end > tag.end) reader.rawText?.(tag.name, html.slice(tag.end, end));
+  return end;
 }
 
 function readEndTag(html: string, start: number, reader: TokenReader): number {
@@ -133,7 +139,20 @@ function readTag(html: string, start: number): Tag | undefined {
     const [attribute, written = '', double, single, bare] = matchAt(ATTRIBUTE, html, at);
     addAttribute(attributes, written, double ?? single ?? bare ?? '');
     at += attribute.length;
+    if (attributes.size >= MAX_ATTRIBUTES) at = endOfAttributes(html, at);
   }
+}
+
+/** The index of the `>` that ends a tag, found without reading the attributes. Skips quoted values. */
+function endOfAttributes(html: string, start: number): number {
+  let isValue = false;
+  for (let at = start; at < html.length; at += 1) {
+    const character = html[at] ?? '';
+    if (character === '>') return at;
+    if (isValue && (character === '"' || character === "'")) at = after(html, character, at + 1) - 1;
+    if (character > ' ') isValue = character === '=';
+  }
+  return html.length;
 }
 
 /** Matches a sticky regular expression, which fits at any place of a text. */
@@ -145,7 +164,7 @@ function matchAt(expression: RegExp, html: string, at: number): RegExpExecArray 
 function addAttribute(attributes: Map<string, string>, rawName: string, rawValue: string): void {
   const name = lowerCase(rawName);
   if (attributes.size >= MAX_ATTRIBUTES || attributes.has(name)) return;
-  attributes.set(name, decodeAttributeEntities(rawValue));
+  attributes.set(name, rawValue.length > MAX_DECODED ? rawValue : decodeAttributeEntities(rawValue));
 }
 
 /** The index of the next token after this start tag: after the content, for an element of raw text. */

@@ -1,15 +1,61 @@
 import { setImmediate } from 'node:timers/promises';
+import { refuseInTransaction } from '../db/open-database.ts';
 import { charged } from '../turns.ts';
 
 /** Resumable work on a text; `read` handles about `characters` characters and returns whether text is left. */
 export type Reading<Result> = { read(characters: number): boolean; end(): Result };
 
+/** How much has been read since a generator last paused, in characters. */
+export type Pace = { unpaused: number };
+
 /** Characters of HTML or XML that are parsed at a time, which takes 5 ms for the slowest markup. */
 export const STEP = 20_000;
+
+/** A reading of work that yields after each part of about STEP characters, or of a few milliseconds. */
+export function readingInParts<Result>(parts: Generator<void, Result>): Reading<Result> {
+  let part: IteratorResult<void, Result> | undefined;
+  return {
+    read() {
+      if (part?.done !== true) part = parts.next();
+      return part.done !== true;
+    },
+    end() {
+      while (part?.done !== true) part = parts.next();
+      return part.value;
+    },
+  };
+}
 
 export function atOnce<Result>({ read, end }: Reading<Result>): Result {
   while (read(STEP));
   return end();
+}
+
+/** Characters that a generator reads between two pauses. */
+const PAUSE = 1_000;
+
+/** Notes that a generator has read `characters` more; returns whether the generator should pause. */
+export function isPauseDue(pace: Pace, characters: number): boolean {
+  pace.unpaused += characters;
+  if (pace.unpaused < PAUSE) return false;
+  pace.unpaused = 0;
+  return true;
+}
+
+/** Makes a `Reading` of a generator that pauses whenever `isPauseDue` returns true. */
+export function pausingWork<Result>(work: Generator<void, Result>): Reading<Result> {
+  let result: Result | undefined;
+  const read = (characters: number): boolean => {
+    refuseInTransaction('reading a text');
+    for (let done = 0; done < characters; done += PAUSE) {
+      const step = work.next();
+      if (!step.done) continue;
+      result = step.value;
+      return false;
+    }
+    return true;
+  };
+  return { read, end: () => result as Result };
 }
 
 /**

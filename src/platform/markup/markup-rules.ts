@@ -88,6 +88,10 @@ const direction = oneOf('ltr', 'rtl', 'auto');
 const imageSize = pattern(/^[1-9]\d{0,3}x[1-9]\d{0,3}$/);
 const integer = pattern(/^-?[0-9]{1,6}$/);
 
+const cellAttributes: [name: string, rule: AttributeRule][] = [
+  ['colspan', span], ['rowspan', span], ['align', oneOf('left', 'center', 'right')],
+];
+
 const ATTRIBUTE_RULES: Record<string, [name: string, rule: AttributeRule][]> = {
   a: [['class', oneOf('remote-image')], ['data-size', imageSize], ['title', title], ['hreflang', language]],
   abbr: [['title', title]],
@@ -97,8 +101,8 @@ const ATTRIBUTE_RULES: Record<string, [name: string, rule: AttributeRule][]> = {
   del: [['cite', address], ['datetime', moment]],
   ins: [['cite', address], ['datetime', moment]],
   time: [['datetime', moment]],
-  td: [['colspan', span], ['rowspan', span]],
-  th: [['colspan', span], ['rowspan', span], ['scope', oneOf('row', 'col', 'rowgroup', 'colgroup')]],
+  td: cellAttributes,
+  th: [...cellAttributes, ['scope', oneOf('row', 'col', 'rowgroup', 'colgroup')]],
   col: [['span', span]],
   colgroup: [['span', span]],
   ol: [['start', integer], ['reversed', flag], ['type', pattern(/^[1aAiI]$/)]],

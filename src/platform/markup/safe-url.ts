@@ -1,4 +1,4 @@
-import { removeMoreTracking, removeTracking } from './tracking-parameters.ts';
+import { removeLinkTracking, removeTracking } from './tracking-parameters.ts';
 
 const MAX_URL_LENGTH = 4_096;
 
@@ -11,7 +11,7 @@ const PRINTABLE_ADDRESS = /^(?:mailto|tel):[!-~]+$/;
  */
 export function safeLink(address: string, baseUrl: string): string | undefined {
   const web = webUrl(address, baseUrl);
-  if (web !== undefined && web.search !== '') removeMoreTracking(web, baseUrl);
+  if (web !== undefined && web.search !== '') removeLinkTracking(web, baseUrl);
   if (web !== undefined) return web.href;
   const href = parseUrl(address, baseUrl)?.href ?? '';
   return PRINTABLE_ADDRESS.test(href) ? href : undefined;

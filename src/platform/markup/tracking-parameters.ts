@@ -2,8 +2,8 @@
  * Parameters that the hub removes from every address. A post without an id of its publisher is known by its address
  * without these parameters, so this list never changes: otherwise such posts would arrive a second time.
  */
-const FIRST_PREFIX = /^(?:utm|pk|mtm|matomo|piwik|hsa|vero|oly)_/i;
-const FIRST_NAMES = new Set([
+const FIXED_PREFIX = /^(?:utm|pk|mtm|matomo|piwik|hsa|vero|oly)_/i;
+const FIXED_NAMES = new Set([
   'fbclid', 'gclid', 'gclsrc', 'dclid', 'gbraid', 'wbraid', 'msclkid', 'yclid', 'ymclid', 'twclid', 'ttclid',
   'igshid', 'igsh', 'li_fat_id', 'epik', 'srsltid', 'mc_cid', 'mc_eid', '_hsenc', '_hsmi', '__hstc', '__hssc',
   '__hsfp', 'hsctatracking', 'mkt_tok', '_openstat', 'wickedid', 'rb_clickid', 's_kwcid', 'ef_id', 'ml_subscriber',
@@ -11,7 +11,7 @@ const FIRST_NAMES = new Set([
 ]);
 
 /** Parameters that the hub also removes from the links that readers see; this list may grow. */
-const MORE_NAMES = new Set([
+const LINK_NAMES = new Set([
   'fb_action_ids', 'fb_action_types', 'fb_ref', 'fb_source', 'fbc', 'campaign_medium', 'campaign_name',
   'campaign_source', 'campaign_term', 'campaign_content', 'ysclid', 'mc_tc', 'sc_cid', '_bhlid', '_branch_referrer',
   '__readwiselocation', 'guccounter', 'guce_referrer', 'guce_referrer_sig', 'ref_src', 'ref_url', 'trkcampaign',
@@ -19,14 +19,14 @@ const MORE_NAMES = new Set([
   'gad_source', 'gad_campaignid', 'irclickid', 'cjevent', 'sfmc_id', 'dm_i', '_kx', 'ck_subscriber_id',
 ]);
 
-/** Removes the parameters of the first list from a URL. */
+/** Removes the parameters of the fixed list from a URL. */
 export function removeTracking(url: URL): void {
-  keepParameters(url, (name) => !FIRST_PREFIX.test(name) && !FIRST_NAMES.has(name.toLowerCase()));
+  keepParameters(url, (name) => !FIXED_PREFIX.test(name) && !FIXED_NAMES.has(name.toLowerCase()));
 }
 
-/** Removes the parameters of the second list from a link, and `ref` if `ref` names the host of the linking page. */
-export function removeMoreTracking(url: URL, pageUrl: string): void {
-  keepParameters(url, (name, value = '') => !MORE_NAMES.has(name.toLowerCase())
+/** Removes the parameters of LINK_NAMES from a link, and `ref` if `ref` names the host of the linking page. */
+export function removeLinkTracking(url: URL, pageUrl: string): void {
+  keepParameters(url, (name, value = '') => !LINK_NAMES.has(name.toLowerCase())
     && !(name.toLowerCase() === 'ref' && withoutWww(value) === withoutWww(URL.parse(pageUrl)?.hostname ?? '/')));
 }
 

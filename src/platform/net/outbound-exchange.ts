@@ -63,7 +63,7 @@ const UNPACKERS = new Map<string, (first: Buffer) => Transform | null>([
 ]);
 
 /** Values that servers send as the Content-Encoding of a body that is not packed. */
-const NO_CODINGS = new Set(['', 'identity', 'none', 'utf-8', 'utf8']);
+const NO_CODINGS = new Set(['', 'identity', 'none', 'binary', '8bit', 'utf-8', 'utf8', 'iso-8859-1']);
 
 /**
  * Sends one GET request and reads the response. The body is empty unless the status is 2xx or 300. Closes the
@@ -189,8 +189,9 @@ function tooLargeError({ who, maxBytes }: OutboundRequest): OutboundError {
 
 /** The Content-Encoding. A list of codings has no decoder, because each level would multiply a decompression bomb. */
 function codingOf({ headers }: IncomingMessage): string {
-  const written = (headers['content-encoding'] ?? '').trim().toLowerCase();
-  return written === 'x-gzip' ? 'gzip' : NO_CODINGS.has(written) ? 'identity' : written;
+  const written = (headers['content-encoding'] ?? '').toLowerCase().split(',').map((coding) => coding.trim());
+  const coding = written.filter((one) => !NO_CODINGS.has(one)).join();
+  return coding === 'x-gzip' ? 'gzip' : coding || 'identity';
 }
 
 /** The unpacker of a body without a Content-Encoding, which may still be a file in the gzip format (RFC 1952). */

@@ -136,7 +136,7 @@ function startDeadline(url: URL, totalMs: number, outer: AbortSignal | undefined
       clearTimeout(timer);
       await wait();
       endsAt += performance.now() - since;
-      timer = setTimeout(onTimeout, endsAt - performance.now());
+      timer = setTimeout(onTimeout, Math.max(0, endsAt - performance.now()));
     },
     stop() {
       clearTimeout(timer);

@@ -60,9 +60,11 @@ test('a stop asks every process once and is over when the last has ended', async
   assert.ok(!pids.some(isRunning));
 });
 
-test('every process has two arenas of memory', { skip: process.platform !== 'linux' && 'no /proc' }, async (t) => {
+test('every process has two arenas of memory and returns freed memory', { skip: process.platform !== 'linux' && 'no /proc' }, async (t) => {
   const { pids } = await run(t, ['obedient']);
-  assert.match(readFileSync(`/proc/${pids[0]}/environ`, 'utf8'), /(?:^|\0)MALLOC_ARENA_MAX=2\0/);
+  const environment = `\0${readFileSync(`/proc/${pids[0]}/environ`, 'utf8')}`;
+  assert.match(environment, /\0MALLOC_ARENA_MAX=2\0/);
+  assert.match(environment, /\0MALLOC_TRIM_THRESHOLD_=131072\0/);
 });
 
 test('a process that does not stop within the grace time is killed', async (t) => {

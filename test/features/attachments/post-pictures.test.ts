@@ -58,11 +58,12 @@ test('a post has a thumbnail once a reader has loaded its picture; no list asks 
   assert.equal(publisher.requests.length, 1);
 });
 
-test('a picture that is too small, or larger than 256 KiB, is no thumbnail; the first that fits is', async (t) => {
+test('a picture that is too small, larger than 256 KiB or over 8 million pixels is no thumbnail; the first that fits is', async (t) => {
   const heavy = png({ width: 400, height: 400 }, pngChunk('teXt', Buffer.alloc(256 * 1024)));
-  assert.ok(heavy.length > 256 * 1024);
+  const vast = png({ width: 4_100, height: 2_100 });
+  assert.ok(heavy.length > 256 * 1024 && vast.length < 256 * 1024);
   const { hub, post, read } = await hubWithRead(t, {
-    '/heavy.png': image(heavy), '/narrow.png': image(png({ width: 95, height: 64 })),
+    '/heavy.png': image(heavy), '/vast.png': image(vast), '/narrow.png': image(png({ width: 95, height: 64 })),
     '/low.gif': image(gif({ width: 96, height: 63 })), '/owl.png': image(PICTURE), '/later.webp': image(webp(LARGE_ENOUGH)),
   });
   await read();

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { discoverFeed } from '../../../src/features/feeds/discover-feed.ts';
 import { largeFeedTurns } from '../../../src/features/feeds/fetch-feed.ts';
 import { rss, serving } from '../../support/feeds.ts';
+import { RetryLaterError } from '../../../src/platform/jobs/run-job.ts';
 import { startHub } from '../../support/hub.ts';
 import { reply, startOrigin, type OriginHandler } from '../../support/origin.ts';
 import { SHAPES, type Shape } from '../../support/page-shapes.ts';
@@ -53,6 +54,8 @@ test('a refusal names each address with its answer, and what to try; at most 12 
     return true;
   });
   assert.equal(origin.requests.length, 11);
+  const typed = discoverFeed(handle, `${origin.url}/gone`, { guess: true });
+  await assert.rejects(typed, /^Error: No feed was found at [^/]*\/gone: 127[^/]* answered 404: [^.]*\. Look for a link/);
   const anchors = ['/1.xml', '/2.xml', '/3.xml', '/4.xml'].map((path) => `<a href="${path}">RSS</a>`).join('');
   const large = await startOrigin(t, { '/blog/': reply(200, HTML, many + anchors) });
   await assert.rejects(discoverFeed(handle, `${large.url}/blog/`, { guess: true }), /\/blog\/feed, \/blog\/index\.xml, \/feed \(/);
@@ -65,9 +68,13 @@ test('usual paths are tried only while a person waits, and a host that asks to w
   const busy = await startOrigin(t, { '/': reply(200, HTML, link('/a') + link('/b')), '/a': reply(429, { 'retry-after': '60' }) });
 
   await assert.rejects(discoverFeed(handle, `${bare.url}/`, {}), /No feed was found/);
-  await assert.rejects(discoverFeed(handle, `${busy.url}/`, { guess: true }), /asks the hub to wait \(429\)/);
+  const look = discoverFeed(handle, `${busy.url}/`, { guess: true });
+  await assert.rejects(look, (error) => error instanceof RetryLaterError && error.at === handle.clock() + 60_000
+    && /also tried \/a \([^)]*asks the hub to wait \(429\)\)/.test(error.message));
 
   assert.deepEqual([bare, busy].map(({ requests }) => requests.map(({ path }) => path)), [['/'], ['/', '/a']]);
+  const page = await startOrigin(t, { '/': reply(200, HTML, link(`${busy.url}/a`) + link(`${bare.url}/feed`)) });
+  assert.equal((await discoverFeed(handle, `${page.url}/`, {})).url, `${bare.url}/feed`, 'other hosts are asked');
 });
 
 test('a page with a password names no feed of another origin, and the refusal says so', async (t) => {

@@ -46,6 +46,11 @@ test('no feed link carries credentials', () => {
   assert.deepEqual(findFeedLinks(html, PAGE), [{ url: 'https://evil.example/feed', title: null, format: null }]);
 });
 
+test('a long title of a link is shortened', () => {
+  const [long] = findFeedLinks(`<link rel=feed href=/f title="${'Owls '.repeat(500)}">`, PAGE);
+  assert.match(long?.title ?? '', /^Owls .{50,95}$/);
+});
+
 test('links in comments, scripts, styles and other text are not links of the page', () => {
   const link = '<link rel="alternate" type="application/rss+xml" href="/hidden">';
   const html = `<!-- ${link} --><script>"${link}"</script><style>${link}</style><title>${link}</title>

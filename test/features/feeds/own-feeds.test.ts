@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
-import { leadsHere } from '../../../src/features/feeds/fetch-feed.ts';
+import { leadsHere } from '../../../src/features/hub/own-address.ts';
 import { readConfig } from '../../../src/features/hub/read-config.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';

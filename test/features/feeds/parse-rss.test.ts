@@ -202,6 +202,13 @@ test('the author of a channel is the author of items without an author', () => {
   assert.equal(mailed.author, 'ann@example.org');
 });
 
+test('the picture of a podcast stands for episodes without a picture of their own', () => {
+  const items = ['<itunes:image href="/own.jpg"/>', '<description>&lt;img src="/a.png"&gt;</description>', ''];
+  const channel = rss('<itunes:image href="https://pod.example/art.jpg"/>'
+    + items.map((item, at) => `<item><guid>${at}</guid>${item}</item>`).join(''));
+  assert.deepEqual(channel.items.map(({ picture }) => picture?.replace(/.*\//, '')), ['own.jpg', undefined, 'art.jpg']);
+});
+
 test('an address that stands beside a name is not published', () => {
   for (const written of [
     'Ann (ann@example.org)', 'Ann Lee (mailto:ann@example.org)', 'ann@example.org (Ann)', 'Ann &lt;ann@example.org&gt;',

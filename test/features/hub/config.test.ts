@@ -98,6 +98,7 @@ test('an empty environment gives the documented defaults', () => {
     virusScanRequired: false,
     virusScanTimeoutSeconds: 30,
     attachmentCacheMaxBytes: 1024 * 1024 * 1024,
+    fullTextMaxBytes: 1024 * 1024 * 1024,
     listPictures: true,
     hubStopCommand: null,
     hubStartCommand: null,

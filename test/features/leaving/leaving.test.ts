@@ -410,7 +410,7 @@ test('the export holds everything of a person, nothing of others, and no secrets
   const sourceId = await addNotes(bob, 'Bob’s', 'private');
   const postIds: number[] = [];
   for (let n = 0; n < 45; n++) postIds.push(await addPost(bob, sourceId, `Post ${n}`));
-  await sendJson(bob, 'PUT', '/api/sources/1/follow', { folder: 'Friends', notify: true, title: 'My own' });
+  await sendJson(bob, 'PUT', '/api/sources/1/follow', { folder: 'Friends', notify: true, title: 'My own', hideGlobally: true });
   for (const id of [1, ...postIds]) await sendJson(bob, 'PUT', `/api/posts/${id}/read`, {});
   await sendJson(bob, 'PUT', '/api/posts/1/star', {});
   await addPost(ada, 1, 'One more');
@@ -425,8 +425,8 @@ test('the export holds everything of a person, nothing of others, and no secrets
   assert.equal(data.account['username'], 'bob');
   assert.deepEqual(data['sources']?.map(({ title }) => title), ['Bob’s']);
   assert.equal(data['posts']?.length, 45);
-  const followed = data['follows']?.map(({ sourceId, ownTitle, folder, notify }) => [sourceId, ownTitle, folder, notify]);
-  assert.deepEqual(followed, [[1, 'My own', 'Friends', true], [2, null, null, false]]);
+  const followed = data['follows']?.map(({ readUpTo, since, title, ...rest }) => Object.values(rest));
+  assert.deepEqual(followed, [[1, 'My own', 'Friends', true, true], [2, null, null, false, false]]);
   assert.deepEqual(data['stars']?.map(({ postId, title }) => [postId, title]), [[1, 'Ada wrote this']]);
   assert.equal(data['readMarks']?.length, 46);
   assert.equal(data['history']?.length, 46);

@@ -95,7 +95,8 @@ test('a synchronisation that is under way when the address changes stores nothin
   const answered = Promise.withResolvers<void>();
   feed.handler = (request, response) => {
     asked.resolve();
-    void answered.promise.then(() => serving(() => rss('Owls', [{ guid: 'late', title: 'Late' }]))(request, response));
+    const late = Array.from({ length: 60 }, (_, n): Item => ({ guid: `${n}`, title: 'Late' })); // more than one step
+    void answered.promise.then(() => serving(() => rss('Owls', late))(request, response));
   };
 
   const working = hub.work(DAY);

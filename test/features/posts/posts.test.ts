@@ -5,7 +5,7 @@ import { attachments } from '../../../src/features/attachments/attachment-store.
 import { preparePosts } from '../../../src/features/posts/ingest-posts.ts';
 import type { IncomingPost } from '../../../src/features/posts/post-store.ts';
 import { posts } from '../../../src/features/posts/post-store.ts';
-import { addFeed, foundTitles } from '../../support/accounts.ts';
+import { addNotes, addPost, addFeed, foundTitles } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { rss, serving, type Item } from '../../support/feeds.ts';
 import { HOSTILE_MARKUP } from '../../support/hostile-markup.ts';
@@ -263,6 +263,15 @@ test('paging shows every post once, newest first, with equal times too, and whil
   }
   const times = all.map(({ publishedAt, id }) => [publishedAt, id] as const);
   assert.deepEqual(times, times.toSorted((a, b) => (b[0] < a[0] ? -1 : b[0] > a[0] ? 1 : b[1] - a[1])));
+});
+
+test('a private post is labelled only if its author also has a public source of own posts', async (t) => {
+  const { ada } = await hubWith(t, ['ada']);
+  const post = await addPost(ada, await addNotes(ada, 'Diary', 'private'));
+  const labels = async (id: number): Promise<number> => (await ada.page(`/posts/${id}`)).text.split('class="tag">private<').length - 1;
+  assert.equal(await labels(post), 0);
+  const shown = await addPost(ada, await addNotes(ada, 'News', 'public'));
+  assert.deepEqual([await labels(post), await labels(shown)], [1, 0]);
 });
 
 test('own private posts stand among the public ones, page after page', async (t) => {

@@ -1,7 +1,7 @@
 // Protects what apps read: streams, filters, pages and items, in the order of arrival, without anything cut off silently.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { addNotes, addPost } from '../../support/accounts.ts';
+import { addNotes, addPost, sendJson } from '../../support/accounts.ts';
 import { hubWith } from '../../support/hub.ts';
 import { appOf, hexItemId, idsIn, itemId, itemIds, STATE, type ReaderApp } from '../../support/reader-app.ts';
 import { addPosts } from '../../support/stored-posts.ts';
@@ -86,6 +86,16 @@ test('streams hold the posts that pages show, newest arrival first, with the sta
   assert.equal(items[0]?.crawlTimeMsec, String(hub.now()));
   assert.deepEqual(await titlesOf(app, `stream/contents/feed%2F${news}?n=20`), ['First']);
   assert.deepEqual(await titlesOf(app, 'stream/contents'), ['Second', 'First']);
+});
+
+test('an app lists and marks the posts of a source that pages hide from the lists of all sources', async (t) => {
+  const { ada, bob, app, news } = await hubWithApp(t);
+  const post = await addPost(ada, news, 'Hidden');
+  await sendJson(bob, 'PUT', `/api/sources/${news}/follow`, { hideGlobally: true });
+  const unread = `s=${STATE}reading-list&xt=${STATE}read`;
+  assert.deepEqual(await itemIds(app, unread), [post]);
+  await app.post('mark-all-as-read', `s=${STATE}reading-list`);
+  assert.deepEqual(await itemIds(app, unread), []);
 });
 
 test('the starred posts outside one stream are those of all other sources, followed or not', async (t) => {

@@ -77,7 +77,8 @@ test('sources stand in folders of one’s own, which go with the last source in 
   assert.deepEqual((await counts(bob)).folders, [{
     name: 'Harbour', unread: 1,
     sources: [
-      { id: other, title: 'Another', unread: 0, notify: false }, { id: sourceId, title: 'Notes', unread: 1, notify: true },
+      { id: other, title: 'Another', unread: 0, notify: false, hideGlobally: false },
+      { id: sourceId, title: 'Notes', unread: 1, notify: true, hideGlobally: false },
     ],
   }]);
   assert.deepEqual(await ids(bob, 'unread&folder=Harbour'), [1]);
@@ -90,6 +91,33 @@ test('sources stand in folders of one’s own, which go with the last source in 
   assert.equal(countRows(hub, 'folders'), 0);
   assert.equal((await follow(bob, sourceId, { folder: 'x'.repeat(101) })).status, 422);
   assert.equal((await follow(bob, sourceId, { folder: 7 })).status, 422);
+});
+
+test('the posts of a source that is hidden globally are only in the lists of the source, of its folder and of stars', async (t) => {
+  const { hub, ada, bob, sourceId, posts } = await readingHub(t, 2);
+  const other = await addNotes(ada, 'Another');
+  await follow(bob, other);
+  const shown = await addPost(ada, other, 'Shown');
+  await sendJson(bob, 'PUT', `/api/posts/${posts[0]}/star`, {});
+  await follow(bob, sourceId, { folder: 'Harbour', hideGlobally: true });
+
+  for (const view of ['unread', 'list', 'unread&q=Shown', 'list&q=Shown']) assert.deepEqual(await ids(bob, view), [shown], view);
+  for (const view of ['unread&q=Post', 'list&q=Post']) assert.deepEqual(await ids(bob, view), [], view);
+  for (const list of [`source=${sourceId}`, 'folder=Harbour']) {
+    for (const view of ['unread', 'list', 'list&q=Post']) {
+      assert.deepEqual(await ids(bob, `${view}&${list}`), posts.toReversed(), `${view}&${list}`);
+    }
+  }
+  for (const view of ['starred', 'starred&q=Post']) assert.deepEqual(await ids(bob, view), [posts[0]], view);
+  const counted = await counts(bob);
+  assert.deepEqual([counted.unread, counted.folders.map(({ unread }) => unread)], [1, [2, 1]]);
+  const fresh = (list: string) => bob.get(`/reading/fresh?newest=0&${list}`).then((answer) => answer.json<{ fresh: number }>().fresh);
+  assert.deepEqual([await fresh(''), await fresh('folder=Harbour')], [1, 2]);
+  hub.passTime(MINUTE);
+  assert.equal((await mark(bob, { all: true })).marked, 1, 'the hidden posts stay unread');
+  assert.deepEqual(await ids(bob, 'unread&folder=Harbour'), posts.toReversed());
+  await follow(bob, sourceId, { hideGlobally: false });
+  assert.deepEqual(await ids(bob, 'unread'), posts.toReversed());
 });
 
 test('a star keeps a post in a list of its own, for one person, in the order of publishing', async (t) => {
@@ -126,10 +154,10 @@ test('all is marked up to the newest post that was shown, and undone within a mi
   assert.equal((await bob.post('/api/reading/undo', { undo })).status, 410);
   const again = await mark(bob, { source: sourceId });
   assert.equal(again.marked, 5);
-  hub.passTime(MINUTE);
+  hub.passTime(2 * MINUTE);
   assert.equal((await bob.post('/api/reading/undo', { undo: again.undo })).status, 410, 'before it is tidied away, too');
   await mark(bob, { source: sourceId });
-  await hub.work(MINUTE);
+  await hub.work(2 * MINUTE);
   assert.equal(countRows(hub, 'read_undo'), 0);
 });
 

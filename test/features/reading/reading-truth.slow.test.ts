@@ -82,8 +82,8 @@ function isUnread({ states }: Record, { id }: KnownPost): boolean {
 }
 
 /** The list as it should be, from the top. */
-function expected({ posts }: World, record: Record, { kind, folder, sourceId, since, q }: View): KnownPost[] {
-  return [...posts.values()].filter((post) => {
+function expected({ posts }: World, record: Record, { kind, folder, sourceId, since, q, order, each }: View): KnownPost[] {
+  const all = [...posts.values()].filter((post) => {
     if (q !== undefined && !isFound(post)) return false;
     if (sourceId !== undefined && post.sourceId !== sourceId) return false;
     if (kind === 'starred') return record.stars.has(post.id);
@@ -94,6 +94,8 @@ function expected({ posts }: World, record: Record, { kind, folder, sourceId, si
     const wasReadSince = since !== undefined && state?.isRead === true && state.at >= since;
     return kind === 'all' || isUnread(record, post) || wasReadSince;
   }).sort(isNewer);
+  const shown = !each || q !== undefined ? all : all.filter((post) => all.find((one) => one.sourceId === post.sourceId) === post);
+  return order === 'oldest' && q === undefined ? shown.reverse() : shown;
 }
 
 /** Something that this person does, by the hub and on record. */
@@ -197,7 +199,7 @@ async function undo({ hub, below }: World, record: Record): Promise<void> {
   const [id, made] = [...record.undos][below(record.undos.size)] ?? [];
   if (id === undefined || !made) return;
   record.undos.delete(id);
-  if (hub.now() - made.at >= MINUTE) {
+  if (hub.now() - made.at >= 2 * MINUTE) {
     await assert.rejects(undoMark(hub.handle, record.viewer, id), { status: 410 });
     return;
   }
@@ -221,7 +223,8 @@ function compare(world: World, record: Record, said: string): void {
   ];
   for (const kind of ['unread', 'all', 'starred'] as const) {
     for (const scope of kind === 'starred' ? [{}, { q: WORD }] : scopes) {
-      const view: View = { kind, ...scope };
+      const isEach = kind === 'unread' && scope.sourceId === undefined && below(3) === 0;
+      const view: View = { kind, ...scope, ...(below(2) === 0 && { order: 'oldest' }), ...(isEach && { each: true }) };
       const wanted = expected(world, record, view);
       const seen: { id: number; read: boolean; starred: boolean }[] = [];
       const limit = 1 + below(12);
@@ -245,7 +248,7 @@ function compareAround(world: World, record: Record, view: View, wanted: KnownPo
   if (!post) return;
   const { previous, next, nextUnread, following } = neighbours(hub.handle, record.viewer, view, post);
   const unread = expected(world, record, { ...view, kind: 'unread' });
-  const unreadBelow = unread.find((one) => isNewer(one, post) > 0) ?? unread.find(({ id }) => id !== post.id);
+  const unreadBelow = unread.find((one) => isNewer(one, post) * (view.order === 'oldest' && view.q === undefined ? -1 : 1) > 0) ?? unread.find(({ id }) => id !== post.id);
   assert.deepEqual(
     [previous?.id, next?.id, nextUnread?.id, following.map(({ id }) => id)],
     [wanted[at - 1]?.id, wanted[at + 1]?.id, unreadBelow?.id, wanted.slice(at + 1, at + 6).map(({ id }) => id)],

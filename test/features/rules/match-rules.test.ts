@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { searchTerms } from '../../../src/features/posts/search-words.ts';
 import { tokensOf } from '../../../src/features/posts/tokens-store.ts';
-import { foundAmong } from '../../../src/features/reading/find-in-lists.ts';
+import { fitAmong } from '../../../src/features/reading/find-in-lists.ts';
 import { compileRules, type PostTokens } from '../../../src/features/rules/match-rules.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
@@ -51,7 +51,7 @@ test('rules made at random catch the posts that a search for them finds, and no 
   const ids = texts.map((_, index) => index + 1);
   let hits = 0;
   for (const match of new Set(expressions)) {
-    const found = foundAmong(hub.handle, { id: 1, role: 'admin' } as Viewer, match, ids).toSorted((a, b) => a - b);
+    const found = fitAmong(hub.handle, { id: 1, role: 'admin' } as Viewer, match, ids).toSorted((a, b) => a - b);
     assert.deepEqual(ids.filter((id) => caught[id - 1]?.has(match)), found, match);
     hits += found.length;
   }

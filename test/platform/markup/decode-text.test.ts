@@ -112,6 +112,7 @@ test('a page is decoded as its meta element says, if neither the header nor an X
     decodeText(Buffer.concat([Buffer.from(`<!doctype html><html><head>${meta}<title>`), letters]), contentType).slice(-3);
 
   assert.equal(read('<meta charset=windows-1251>', 'text/html'), 'Нов');
+  assert.equal(read(`<style>${' '.repeat(9_000)}</style><meta charset=windows-1251>`, 'text/html'), 'Нов');
   assert.equal(read('<META http-equiv="Content-Type" content="text/html; charset=windows-1251">', null), 'Нов');
   assert.equal(read('<meta charset="windows-1251">', 'text/html; charset=iso-8859-1'), 'Íîâ');
   assert.equal(read('<meta name=a>', null), 'Íîâ');

@@ -196,6 +196,8 @@ test('a formula with anything that is not allowed becomes its alttext, else its 
     ['<math alttext="a &lt; b"><maction><mi>a</mi></maction></math>', 'a &lt; b'],
     ['<math><maction><mi>a</mi><mo>=</mo><mi>b</mi></maction></math>', 'a = b'],
     ['<math><mi>a<mglyph src=/x></mi></math>', 'a'],
+    ['<math alttext=a><mfrac><semantics></semantics></mfrac></math>', 'a'],
+    ['<math alttext=a><mi>x</mi><semantics><annotation>x</annotation></semantics></math>', 'a'],
     ['<math><mtext>a<b>b</b><svg><text>gone</text></svg><select>gone</select></mtext></math>', 'ab'],
     ['<math>a<mi>b</mi></math>', 'ab'],
     ['<math><mrow><math><mi>a</mi></math></mrow></math>', 'a'],

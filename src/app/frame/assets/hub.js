@@ -1,7 +1,7 @@
 // The hub's only script, on members' pages. Every page works without the script, which uses:
 // li.row#post-1 with h3 a, button.seen, button.star; a[rel=up|prev|next], a[data-next-unread]; [data-original]; [data-less];
 // .bar h1 > span; #list[data-view][data-newest], .fresh; [data-count]; details.drop, form#mark; dialog#help;
-// #failed[popover]; body[data-keys][data-zone].
+// #failed[popover]; body[data-keys][data-zone]; form.text-switch[data-waiting].
 
 const $ = (selector, within = document) => within.querySelector(selector);
 const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -51,6 +51,34 @@ addEventListener('submit', (event) => {
   toggle(event.submitter);
 });
 
+// Shows the full text of a post, or the feed's text, without leaving the page.
+
+addEventListener('submit', (event) => {
+  if (!event.target.matches('.text-switch')) return;
+  event.preventDefault();
+  switchText(event.target, event.submitter);
+});
+
+/** Takes the article from the page with the other text; asks each second while the hub fetches the full text. */
+async function switchText(form, button) {
+  if (button.ariaBusy) return;
+  button.ariaBusy = true;
+  const body = new URLSearchParams(new FormData(form, button));
+  let answer = await ask(form.action, { method: 'POST', body });
+  for (let isShown; ; isShown = true) {
+    if (!answer.ok) return form.submit(); // the page that answers says why
+    const article = $('article', new DOMParser().parseFromString(await answer.text(), 'text/html'));
+    const isWaiting = $('[data-waiting]', article);
+    if (!isShown || !isWaiting) {
+      $('article').replaceWith(article);
+      $('.text-switch :is(button, [tabindex])')?.focus({ preventScroll: true }); // which screen readers read
+    }
+    if (!isWaiting) return;
+    await new Promise((resume) => setTimeout(resume, 1000));
+    answer = await ask(answer.url);
+  }
+}
+
 // Updates counts and the state of posts, also after "back".
 
 let refreshing;
@@ -80,7 +108,9 @@ function listTitle() {
 
 addEventListener('pageshow', ({ persisted }) => {
   if (persisted || performance.getEntriesByType('navigation')[0].type === 'back_forward') refresh();
-  if (!persisted) focusLast();
+  if (persisted) return;
+  focusLast();
+  for (const row of $('[data-scroll=on]') ? rows() : []) visible.observe(row);
 });
 
 /** A post page stores its post's id, and the list then focuses that post. The key j stores 0 for the first post. */
@@ -91,13 +121,16 @@ function focusLast() {
   else focusRow(last === '0' ? $('.row') : $(`#post-${last}`));
 }
 
-// Marks posts as read that were scrolled past, a second after the scrolling, if the member has chosen so.
+// Marks posts as read that were scrolled past, a second after the scrolling, if the member has chosen so. Rows that the
+// page itself has passed, to focus the last post, have not been shown.
 
 let marking;
+const shown = new Set();
+const visible = new IntersectionObserver((all) => all.forEach((one) => one.isIntersecting && shown.add(one.target)));
 
 async function markPassed() {
-  const passed = $$('button.seen').filter((button) =>
-    !isOn(button) && !byHand.has(button) && button.closest('.row')?.getBoundingClientRect().bottom < 0);
+  const passed = $$('button.seen').filter((button) => !isOn(button) && !byHand.has(button)
+    && shown.has(button.closest('.row')) && button.closest('.row').getBoundingClientRect().bottom < 0);
   if (!passed.length) return;
   const { ok } = await send('/reading/mark-read', { posts: passed.map(postOf).join(' ') });
   if (!ok) return;
@@ -195,7 +228,7 @@ function openOriginal() {
   const link = $('[data-original]', current() ?? document);
   if (!link) return;
   open(link.href, '_blank', 'noopener');
-  const seen = current() && $('button.seen', current());
+  const seen = $('button.seen', link.closest('.row') ?? document);
   if (seen && !isOn(seen)) seen.click();
 }
 
@@ -229,7 +262,7 @@ const KEYS = {
   j: () => step(1), k: () => step(-1), n: () => step(1), p: () => step(-1), l: () => turnPage(1),
   J: () => stepSource(1), K: () => stepSource(-1), o: () => follow('.row:focus-within h3 a'),
   v: openOriginal, m: () => press('button.seen'), s: () => press('button.star'), f: () => press('button.star'),
-  A: askToMarkRead, '-': () => press('[data-less]'),
+  A: askToMarkRead, '-': () => press('[data-less]'), t: () => follow('.text-switch button'),
   '/': () => $('input[name=q]')?.focus(), '?': () => $('#help')?.showModal(),
 };
 const PLACES = { u: '/', a: '/all', s: '/starred', w: '/write' };

@@ -1,0 +1,83 @@
+import { MINUTE } from '../../platform/clock.ts';
+import { HttpError } from '../../platform/http/reply.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import { takeTurn, type Hub } from '../hub/hub.ts';
+import type { NamedLimit } from '../hub/limits.ts';
+import { posts, type Post } from '../posts/post-store.ts';
+import type { Source } from '../sources/source-store.ts';
+import { describeFullText, type FullTextState } from './explain-full-text.ts';
+import { enqueueFullText, hasFullTexts } from './fetch-full-text.ts';
+import { fullTexts } from './full-text-store.ts';
+import { sourceFullTexts } from './source-full-text-store.ts';
+
+/** Only presses of the button that make the hub fetch a page count. */
+const BUTTON_LIMIT: NamedLimit = { name: 'full-texts', burst: 60, everyMs: MINUTE };
+
+/** On request, the hub fetches the full texts of this many posts that a source already has, the newest posts. */
+export const LAST_POSTS = 20;
+
+/** The posts of a new source that are compared with their pages. */
+const SAMPLES = 3;
+
+/** After the button was used this often on posts of a source, the owner is offered full texts for all new posts. */
+const USES = 5;
+
+/**
+ * A member asks for the full text of a post. Fetches the page unless it was fetched before; a page that only robots.txt
+ * kept from the hub is fetched now. Throws 409 if the post can have no full text, 429 beyond the limit.
+ */
+export function askForFullText(hub: Hub, viewer: Viewer, { id: postId, url, sourceId }: Post): FullTextState {
+  if (!hasFullTexts(hub)) throw new HttpError(409, 'This hub keeps no full texts.');
+  if (url === null) throw new HttpError(409, 'The post has no address at which the hub could find its full text.');
+  const row = fullTexts(hub).find(postId);
+  const isOver = row !== undefined && row.state !== 'waiting' && row.reason !== 'robots';
+  const isNew = !isOver && !(row?.state === 'waiting' && row.isAsked === 1);
+  if (isNew) takeTurn(hub, BUTTON_LIMIT, String(viewer.id));
+  hub.db.write('ask for full text', () => {
+    sourceFullTexts(hub).addUse(sourceId);
+    if (!isNew) return;
+    fullTexts(hub).ask(postId);
+    enqueueFullText(hub, { postId, url, owner: viewer.id, isAsked: true });
+  });
+  return describeFullText(fullTexts(hub).find(postId));
+}
+
+/** Makes the newest posts of a source wait for their full texts, in the caller's transaction; returns their ids. */
+export function wantNewest(hub: Hub, sourceId: number, limit = LAST_POSTS): number[] {
+  const newest = posts(hub).newest({ viewerId: null, sourceId, limit }).filter(({ url }) => url !== null);
+  for (const { id } of newest) fullTexts(hub).want(id);
+  return newest.map(({ id }) => id);
+}
+
+/** Has the newest posts of a new source compared with their pages, for the offer on the page of the source. */
+export function planComparison(hub: Hub, sourceId: number): void {
+  if (!hasFullTexts(hub)) return;
+  hub.db.write('plan comparison', () => {
+    sourceFullTexts(hub).setSamples(sourceId, []);
+    compareSamples(hub, sourceId);
+  });
+}
+
+/** Begins a planned comparison once the source has posts, in the caller's transaction. */
+export function compareSamples(hub: Hub, sourceId: number): void {
+  if (sourceFullTexts(hub).find(sourceId).samples?.length !== 0) return;
+  const samples = wantNewest(hub, sourceId, SAMPLES);
+  if (samples.length > 0) sourceFullTexts(hub).setSamples(sourceId, samples);
+}
+
+/**
+ * Why the owner of a source is offered full texts for all new posts: the button was used often (`used`), or most of the
+ * compared posts were teasers (`teasers`, with the id of such a post). `comparing`: the comparison is not over.
+ */
+export type FullTextOffer = { why: 'used' | 'comparing' } | { why: 'teasers'; postId: number };
+
+/** What the viewer is offered for a source; null for everybody but the owner, and once the owner has chosen. */
+export function offerOf(hub: Hub, source: Pick<Source, 'id' | 'ownerId'>, viewer: Viewer | null): FullTextOffer | null {
+  const { isAlways, isChosen, uses, samples } = sourceFullTexts(hub).find(source.id);
+  if (viewer?.id !== source.ownerId || isAlways || isChosen || !hasFullTexts(hub)) return null;
+  if (uses >= USES) return { why: 'used' };
+  const compared = (samples ?? []).map((id) => ({ id, row: fullTexts(hub).find(id) }));
+  if (compared.some(({ row }) => row?.state === 'waiting')) return { why: 'comparing' };
+  const cut = compared.filter(({ row }) => row?.isCut === 1);
+  return cut[0] && cut.length > compared.length / 2 ? { why: 'teasers', postId: cut[0].id } : null;
+}

@@ -1,0 +1,53 @@
+import type { ExtractionRefusal } from './extract-article.ts';
+import type { FullTextRow } from './full-text-store.ts';
+
+/** Why the hub refuses a page: the page itself gives the reason, or the rules of its site. */
+export type Refusal = ExtractionRefusal | 'robots' | 'not-html' | 'no-address';
+
+/** Why a fetch failed, which may be different a day later. */
+export type Failure = 'unreachable' | 'bad-answer' | 'error';
+
+/** The reasons why a post has no full text, in words for readers and in a few words for counts. */
+const REASONS: Record<Refusal | Failure, readonly [sentence: string, short: string]> = {
+  'wall': ['The page asks for consent to cookies before it shows the post.', 'cookie wall'],
+  'paywall': ['The page shows the post only to subscribers.', 'paywall'],
+  'front-page': ['The post’s address leads to a front page or a list of posts.', 'front page'],
+  'forum': ['The page is a discussion, not an article.', 'discussion'],
+  'empty': ['The page has no text that can be read without scripts.', 'no text without scripts'],
+  'different': ['The text of the page has nothing in common with the post.', 'another text'],
+  'too-large': ['The page is too large.', 'page too large'],
+  'robots': [
+    'The site’s robots.txt asks programs not to fetch this page by themselves. Press “Full text” to fetch the page.',
+    'robots.txt',
+  ],
+  'not-html': ['The post’s address leads to a file, not to a web page.', 'no web page'],
+  'no-address': ['The post has no address.', 'no address'],
+  'unreachable': ['The hub could not fetch the page.', 'site not reached'],
+  'bad-answer': ['The site did not send the page.', 'site refused'],
+  'error': ['The hub could not read the page because of an error of the hub.', 'error of the hub'],
+};
+
+/** The full text of a post, as pages and the API describe it; `reason` and `explanation` say why there is none. */
+export type FullTextState = {
+  state: FullTextRow['state'] | 'none';
+  reason?: string;
+  explanation?: string;
+};
+
+/** Describes what came of fetching a post's page. */
+export function describeFullText(row: FullTextRow | undefined): FullTextState {
+  if (!row) return { state: 'none' };
+  const { state, reason, dueAt } = row;
+  if (reason === null || !isReason(reason)) return { state };
+  const next = state === 'failed' && dueAt !== null ? ' The hub fetches the page once more after a day.' : '';
+  return { state, reason, explanation: (row.detail ?? REASONS[reason][0]) + next };
+}
+
+/** A reason in a few words, for counts such as "paywall 3". */
+export function shortReason(reason: string): string {
+  return isReason(reason) ? REASONS[reason][1] : reason;
+}
+
+function isReason(reason: string): reason is keyof typeof REASONS {
+  return Object.hasOwn(REASONS, reason);
+}

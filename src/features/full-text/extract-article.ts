@@ -1,0 +1,46 @@
+import { readTree } from '../../platform/markup/html-tree.ts';
+import { readingInParts, type Reading } from '../../platform/markup/in-steps.ts';
+import { cleanArticle } from './clean-article.ts';
+import { findArticle, type ChosenPart, type Rules } from './find-article.ts';
+import { measurePage } from './measure-page.ts';
+import { refusalOf, type ExtractionRefusal, type PostOfPage } from './refuse-article.ts';
+import { writeArticle } from './write-article.ts';
+
+/** The article of a page as markup that is not sanitised yet; relative addresses are relative to the page. */
+export type Article = { contentHtml: string };
+
+export type Extraction = { article: Article } | { refused: ExtractionRefusal };
+
+export type { ExtractionRefusal, PostOfPage };
+
+/** Attempts until one finds `enough` characters, each with weaker rules than the one before. */
+const ATTEMPTS: (Rules & { enough: number })[] = [
+  { dropsClutter: true, cleans: true, enough: 500 },
+  { dropsClutter: false, cleans: true, enough: 200 },
+  { dropsClutter: false, cleans: false, enough: 0 },
+];
+/** A text of at least FAIR characters counts unless an attempt with weaker rules finds twice as much. */
+const FAIR = 200;
+
+/** Finds the article of a page, or says why the post's teaser should stay. Works in steps, for `inSteps`. */
+export function extractArticle(html: string, post: PostOfPage): Reading<Extraction> {
+  return readingInParts(extract(html, post));
+}
+
+function* extract(html: string, post: PostOfPage): Generator<void, Extraction> {
+  const tree = yield* readTree(html);
+  if (tree === null) return { refused: 'too-large' };
+  const page = yield* measurePage(tree);
+  let best: { size: number; choice: ChosenPart } | undefined;
+  for (const rules of ATTEMPTS) {
+    const choice = yield* findArticle(page, rules);
+    const size = yield* cleanArticle(page, choice, rules, [tree.title, post.title]);
+    if (best === undefined || size > best.size * (best.size < FAIR ? 1 : 2)) best = { size, choice };
+    if (best.size >= rules.enough) break;
+  }
+  if (best === undefined) return { refused: 'empty' };
+  const refused = refusalOf(page, best.choice, post);
+  if (refused !== undefined) return { refused };
+  yield;
+  return { article: { contentHtml: yield* writeArticle(page, best.choice, post.url) } };
+}

@@ -1,0 +1,176 @@
+import { createLanes } from '../../platform/limit-concurrency.ts';
+import { RANKS } from '../../platform/jobs/job-queue.ts';
+import { decodeText } from '../../platform/markup/decode-text.ts';
+import { inSteps } from '../../platform/markup/in-steps.ts';
+import { readingText } from '../../platform/markup/plain-text.ts';
+import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
+import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';
+import { mayRecord } from '../hub/disk-reserve.ts';
+import { counts, enqueue, jobs, once, type Hub, type JobKind } from '../hub/hub.ts';
+import { searchableText } from '../posts/ingest-posts.ts';
+import { posts, type SearchTerms, type WholePost } from '../posts/post-store.ts';
+import type { Failure, Refusal } from './explain-full-text.ts';
+import { extractArticle } from './extract-article.ts';
+import { fetchPage, PageFailed, PageRefused } from './fetch-page.ts';
+import { fullTexts, REPEATED_AFTER, type FullTextRow, type NoFullText } from './full-text-store.ts';
+import { sourceFullTexts } from './source-full-text-store.ts';
+
+/** Pages are fetched side by side, because most of the time the hub waits for a site; one page is read at a time. */
+const FETCHED_AT_ONCE = 4;
+
+/** At most this many jobs for due full texts wait at the same time, so that no other job waits behind many of them. */
+const PLANNED_AT_ONCE = 20;
+
+/** A post's page is fetched this often at most, unless the post changes. */
+const FETCHES = 2;
+
+/** Characters of a full text before sanitising, as of a post's content. */
+const MAX_LENGTH = 400_000;
+
+/** If more full texts are evicted after one was stored, the schedule evicts the rest. */
+const EVICTED_AT_ONCE = 50;
+
+/** The feed's text is a teaser if it has less than this share of the full text. */
+const TEASER_SHARE = 1 / 3;
+
+/** The ends of teasers, without spaces. */
+const CUT_SIGNS = ['…', '...', 'readmore', 'continuereading', 'weiterlesen', 'lirelasuite'];
+
+/** The label of a fetch that brought a full text, in counts of results. */
+export const READY = 'ready';
+
+const reading = once((_: Hub) => createLanes());
+
+/** Whether the hub keeps full texts: the operator can turn full texts off for everybody. */
+export function hasFullTexts({ config }: Pick<Hub, 'config'>): boolean {
+  return config.fullTextMaxBytes > 0;
+}
+
+/** Fetches the page of a post, and stores the article of the page or why there is none. */
+export const fetchFullText: JobKind<{ postId: number }> = {
+  name: 'fetch-full-text',
+  key: ({ postId }) => String(postId),
+  attempts: 2, // only for errors of the hub: a page that cannot be fetched is no failure of the job
+  concurrency: FETCHED_AT_ONCE,
+  afterRestore: 'discard', // the schedule plans waiting full texts again
+  stores: true,
+
+  async run(hub, { postId }, signal) {
+    const [row, post] = [fullTexts(hub).find(postId), posts(hub).find(postId)];
+    if (row?.state !== 'waiting' || !post || !hasFullTexts(hub)) return;
+    const found = await findFullText(hub, post, row, signal);
+    return () => 'text' in found ? keep(hub, post, row, found) : settle(hub, post, row, found);
+  },
+
+  failed(hub, { postId }, _error, fate) {
+    const [row, post] = [fullTexts(hub).find(postId), posts(hub).listed([postId])[0]];
+    if (fate === 'failed' && row && post) settle(hub, post, row, failure('error', null, FETCHES));
+  },
+};
+
+type FoundText = { text: string; isCut: boolean; terms: SearchTerms };
+
+async function findFullText(
+  hub: Hub, post: WholePost, { isAsked, failures }: FullTextRow, signal: AbortSignal,
+): Promise<FoundText | NoFullText> {
+  if (post.url === null) return refusal('no-address');
+  try {
+    const page = await fetchPage(hub, post.url, { isAsked: isAsked === 1, signal });
+    return await reading(hub)('page', signal, () => readPage(hub, post, page));
+  } catch (error) {
+    if (error instanceof PageRefused) return refusal(error.reason);
+    if (error instanceof PageFailed) return failure(error.reason, error.message, failures + 1, hub.clock());
+    throw error;
+  }
+}
+
+/** Finds the article of a fetched page, and sanitises the article as the content of a post. */
+async function readPage(
+  hub: Hub, post: WholePost, { url, headers, body }: OutboundResponse,
+): Promise<FoundText> {
+  const html = decodeText(body, headers['content-type'] ?? null);
+  const teaser = await inSteps(readingText(post.contentHtml));
+  const found = await inSteps(extractArticle(html, { url, title: post.title, teaser }));
+  if ('refused' in found) throw new PageRefused(found.refused);
+  const text = await inSteps(sanitizingHtml(found.article.contentHtml.slice(0, MAX_LENGTH), { baseUrl: url }));
+  const words = await inSteps(readingText(text));
+  if (words === '') throw new PageRefused('empty');
+  if (Buffer.byteLength(text) > hub.config.fullTextMaxBytes) throw new PageRefused('too-large');
+  // Searches for words of both texts find the post.
+  const terms = await searchableText(post, `${post.contentHtml}\n${text}`);
+  return { text, isCut: isTeaser(teaser, words), terms };
+}
+
+/** Whether a feed's text is a teaser of the full text: much shorter, or with an ellipsis or "read more" at its end. */
+function isTeaser(teaser: string, words: string): boolean {
+  const end = teaser.slice(-30).toLowerCase().replace(/[^\p{L}….]/gu, '');
+  const isOpen = CUT_SIGNS.some((sign) => end.endsWith(sign));
+  return teaser.length < words.length * TEASER_SHARE || isOpen && teaser.length < words.length;
+}
+
+function refusal(reason: Refusal): NoFullText {
+  return { state: 'refused', reason, detail: null, failures: 0, dueAt: null };
+}
+
+function failure(reason: Failure, detail: string | null, failures: number, now = 0): NoFullText {
+  return { state: 'failed', reason, detail, failures, dueAt: failures < FETCHES ? now + REPEATED_AFTER : null };
+}
+
+function keep(hub: Hub, { id }: WholePost, { version }: FullTextRow, { text, isCut, terms }: FoundText): void {
+  const post = posts(hub).listed([id])[0];
+  if (!post || !fullTexts(hub).keep({ postId: id, version }, { isCut: isCut ? 1 : 0, contentHtml: text })) return;
+  fullTexts(hub).index(post, terms);
+  fullTexts(hub).evict(hub.config.fullTextMaxBytes, EVICTED_AT_ONCE, id);
+  countResult(hub, post, 'ready', READY);
+}
+
+function settle(
+  hub: Hub, post: { id: number; sourceId: number }, { version }: FullTextRow, how: NoFullText,
+): void {
+  if (!fullTexts(hub).settle({ postId: post.id, version }, how)) return;
+  countResult(hub, post, how.state, how.reason ?? '');
+}
+
+function countResult(
+  hub: Hub, { sourceId }: { sourceId: number }, result: 'ready' | 'refused' | 'failed', reason: string,
+): void {
+  counts(hub).add('full_texts_total', result, 1);
+  sourceFullTexts(hub).addResult(sourceId, reason);
+}
+
+/** Enqueues the job that fetches a post's page, in the caller's transaction. `owner`: the account that waits for it. */
+export function enqueueFullText(
+  hub: Hub, { postId, url, owner, isAsked }: { postId: number; url: string; owner: number; isAsked: boolean },
+): void {
+  const turn = { lane: URL.parse(url)?.host ?? '', owner, rank: isAsked ? RANKS.asked : RANKS.usual };
+  if (!enqueue(hub, fetchFullText, { postId }, turn) && isAsked) jobs(hub).hurry(fetchFullText.name, String(postId));
+}
+
+/** Scheduled task: enqueues jobs for due full texts, unless earlier jobs are still waiting. */
+export function planFullTexts(hub: Hub): void {
+  if (!hasFullTexts(hub) || jobs(hub).oldestDueSeconds(fetchFullText.name) > 0 || !mayRecord(hub)) return;
+  hub.db.write('plan full texts', () => {
+    for (const { postId, ownerId, url, isAsked } of fullTexts(hub).takeDue(PLANNED_AT_ONCE)) {
+      enqueueFullText(hub, { postId, url: url ?? '', owner: ownerId, isAsked: isAsked === 1 });
+    }
+  });
+}
+
+/** Scheduled task: removes full texts beyond the limit, and all that is known of full texts once they are off. */
+export function evictFullTexts(hub: Hub, limit: number): number {
+  return !hasFullTexts(hub) ? fullTexts(hub).clear(limit) : fullTexts(hub).evict(hub.config.fullTextMaxBytes, limit);
+}
+
+/** Scheduled task: adds full texts to the search index whose readers have changed. */
+export async function indexFullTexts(hub: Hub, stopping: AbortSignal): Promise<void> {
+  for (const id of fullTexts(hub).unindexed(PLANNED_AT_ONCE)) {
+    if (stopping.aborted || !mayRecord(hub)) return;
+    const post = posts(hub).find(id);
+    if (!post) continue;
+    const terms = await searchableText(post, `${post.contentHtml}\n${fullTexts(hub).contentOf(id) ?? ''}`);
+    hub.db.write('index full text', () => {
+      const current = posts(hub).listed([id])[0];
+      if (current) fullTexts(hub).index(current, terms);
+    });
+  }
+}

@@ -1,0 +1,185 @@
+import { DAY, hasPassed, HOUR, MINUTE } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db/open-database.ts';
+import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
+import { counts, store } from '../hub/hub.ts';
+import { POSTS, POSTS_SEARCH, type Post, type SearchTerms } from '../posts/post-store.ts';
+import { createMerge } from '../posts/search-index-store.ts';
+import { ownersTerms } from '../posts/search-words.ts';
+import { joinSource } from '../sources/source-store.ts';
+
+/** What came of fetching a post's page. `failures`: failed fetches of this version of the post. Times in unix ms. */
+export type FullTextRow = {
+  state: 'waiting' | 'ready' | 'refused' | 'failed';
+  reason: string | null;
+  detail: string | null;
+  isAsked: number;
+  failures: number;
+  version: number;
+  dueAt: number | null;
+  usedAt: number;
+  isCut: number;
+};
+
+/** A post whose page the hub has to fetch now, and the owner of the post's source. */
+export type DueFullText = { postId: number; ownerId: number; url: string | null; isAsked: number };
+
+/** Why a fetch brought no full text, and the time of the next fetch; null if no fetch follows. */
+export type NoFullText = Pick<FullTextRow, 'reason' | 'detail' | 'failures' | 'dueAt'> & {
+  state: 'refused' | 'failed';
+};
+
+type KeptText = { isCut: 0 | 1; contentHtml: string };
+type Version = { postId: number; version: number };
+
+/** The full-text index of full texts, whose rows have the columns, row ids and marks of the index of posts. */
+export const FULL_TEXTS_SEARCH = 'full_texts_search';
+
+/** A failed fetch is repeated once, after this time. */
+export const REPEATED_AFTER = DAY;
+
+/** A waiting full text is planned again after this time, in case its job was lost. */
+const LOST_AFTER = 10 * MINUTE;
+
+/** `used_at` is updated at most once in this time, so that reading full texts hardly ever writes to the database. */
+const USED_RESOLUTION = HOUR;
+
+const TIMES: StoredTime[] = [
+  { table: 'full_texts', column: 'due_at', furthest: REPEATED_AFTER },
+  { table: 'full_texts', column: 'used_at', furthest: 0 },
+];
+
+/** Stores the full texts of posts, and what came of fetching the other pages. */
+export const fullTexts = store((hub) => {
+  const { db, clock } = hub;
+  const [sql, words] = [prepareFullTexts(db), prepareWords(db)];
+  const bytes = (): number => counts(hub).value('full_text_bytes');
+
+  return {
+    find: (postId: number): FullTextRow | undefined => sql.find.get(postId),
+    /** The sanitised full text of a post; undefined without a full text. */
+    contentOf: (postId: number): string | undefined => sql.contentOf.get(postId)?.contentHtml,
+    /** The sizes in bytes of the full texts of those posts whose source always fetches full texts, by post id. */
+    sizesForApps: (postIds: number[]): Map<number, number> =>
+      new Map(sql.sizesForApps.all(JSON.stringify(postIds)).map(({ id, bytes }) => [id, bytes])),
+
+    /** Makes a post wait for its full text, because a member asked for it. In the caller's transaction. */
+    ask: (postId: number): void => void sql.ask.run({ postId, now: clock(), dueAt: clock() + LOST_AFTER }),
+    /** Makes a post wait for its full text, unless its page was fetched before. In the caller's transaction. */
+    want: (postId: number): void => void sql.want.run({ postId, now: clock() }),
+    /** Returns up to `limit` posts whose pages are due, one owner after another. In the caller's transaction. */
+    takeDue(limit: number): DueFullText[] {
+      const due = sql.due.all(clock(), limit);
+      for (const { postId } of due) sql.postpone.run(clock() + LOST_AFTER, postId);
+      return due;
+    },
+
+    /** Notes why a fetch brought no full text. Returns false if the post has changed since the fetch began. */
+    settle: (of: Version, how: NoFullText): boolean => sql.settle.run({ ...of, ...how }).changes === 1,
+    /** Stores a full text. Returns false if the post has changed since the fetch began. */
+    keep: (of: Version, text: KeptText): boolean => sql.keep.run({ ...of, ...text, now: clock() }).changes === 1,
+    noteUse(postId: number): void {
+      const usedAt = sql.find.get(postId)?.usedAt;
+      if (usedAt !== undefined && hasPassed(usedAt, USED_RESOLUTION, clock())) sql.touch.run(clock(), postId);
+    },
+    /**
+     * Removes full texts, the longest unread first, until all full texts take at most `maxBytes`, but at most `limit`
+     * full texts, and never the full text of the post `spared`. Returns the number of removed full texts.
+     */
+    evict(maxBytes: number, limit: number, spared = 0): number {
+      for (let removed = 0; ; removed++) {
+        const next = removed < limit && bytes() > maxBytes ? sql.longestUnread.get(spared) : undefined;
+        if (!next) return removed;
+        sql.remove.run(next.postId);
+      }
+    },
+    /** Removes up to `limit` rows, whatever their state; returns how many rows were removed. */
+    clear: (limit: number): number => sql.clear.run(limit).changes,
+    forgetRemoved: createMerge(db, words.merge),
+    bringBackTimes: createTimeRepair(db, clock, TIMES),
+
+    /** Up to `limit` posts whose full texts are not in the search index. */
+    unindexed: (limit: number): number[] => words.unindexed.all(limit).map(({ postId }) => postId),
+    /** Adds the words of a post and of its full text to the search index. In the caller's transaction. */
+    index({ id, sourceId, searchKey, isPublic, ownerId }: Post, { searchTitle, searchText }: SearchTerms): void {
+      if (words.setKey.run(searchKey, id).changes === 0) return;
+      const [title, text] = [searchTitle, searchText].map((terms) =>
+        isPublic === 1 ? terms : ownersTerms(terms, ownerId));
+      words.insert.run(searchKey, title ?? '', text ?? '', String(sourceId));
+    },
+  };
+});
+
+function prepareFullTexts(db: Db) {
+  return {
+    find: db.prepare<[number], FullTextRow>('full text', `
+      SELECT state, reason, detail, is_asked AS isAsked, failures, version, due_at AS dueAt, used_at AS usedAt,
+             is_cut AS isCut FROM full_texts WHERE post_id = ?`),
+    contentOf: db.prepare<[number], { contentHtml: string }>('content of full text',
+      'SELECT content_html AS contentHtml FROM full_texts WHERE post_id = ? AND content_html IS NOT NULL'),
+    sizesForApps: db.prepare<[string], { id: number; bytes: number }>('sizes of full texts for apps', `
+      SELECT t.post_id AS id, octet_length(t.content_html) AS bytes
+        FROM json_each(?) j CROSS JOIN full_texts t ON t.post_id = j.value AND t.content_html IS NOT NULL
+        CROSS JOIN ${POSTS} p ON p.id = t.post_id
+        CROSS JOIN full_text_sources f ON f.source_id = p.source_id AND f.is_always = 1`),
+    ask: db.prepare<[{ postId: number; now: number; dueAt: number }]>('ask for full text', `
+      INSERT INTO full_texts (post_id, state, is_asked, due_at, used_at) VALUES (@postId, 'waiting', 1, @dueAt, @now)
+      ON CONFLICT DO UPDATE SET state = 'waiting', is_asked = 1, due_at = @dueAt, reason = NULL, detail = NULL`),
+    want: db.prepare<[{ postId: number; now: number }]>('want full text', `
+      INSERT INTO full_texts (post_id, state, due_at, used_at) VALUES (@postId, 'waiting', @now, @now)
+      ON CONFLICT DO NOTHING`),
+    due: db.prepare<[number, number], DueFullText>('full texts that are due', `
+      SELECT postId, ownerId, url, isAsked FROM (
+        SELECT t.post_id AS postId, s.owner_id AS ownerId, p.url, t.is_asked AS isAsked, t.due_at AS dueAt,
+               row_number() OVER (PARTITION BY s.owner_id ORDER BY t.due_at) AS turn
+          FROM full_texts t CROSS JOIN ${POSTS} p ON p.id = t.post_id CROSS ${joinSource('p.source_id')}
+         WHERE t.due_at <= ?)
+       ORDER BY turn, dueAt LIMIT ?`),
+    postpone: db.prepare<[number, number]>('postpone full text',
+      `UPDATE full_texts SET state = 'waiting', due_at = ? WHERE post_id = ?`),
+    settle: db.prepare<[Version & NoFullText]>('settle full text', `
+      UPDATE full_texts SET state = @state, reason = @reason, detail = @detail, failures = @failures, due_at = @dueAt
+       WHERE post_id = @postId AND version = @version AND state = 'waiting'`),
+    keep: db.prepare<[Version & KeptText & { now: number }]>('keep full text', `
+      UPDATE full_texts SET state = 'ready', reason = NULL, detail = NULL, due_at = NULL, used_at = @now,
+             is_cut = @isCut, content_html = @contentHtml
+       WHERE post_id = @postId AND version = @version AND state = 'waiting'`),
+    touch: db.prepare<[number, number]>('note use of full text',
+      'UPDATE full_texts SET used_at = ? WHERE post_id = ?'),
+    longestUnread: db.prepare<[number], { postId: number }>('longest unread full text', `
+      SELECT post_id AS postId FROM full_texts
+       WHERE content_html IS NOT NULL AND post_id <> ? ORDER BY used_at, post_id LIMIT 1`),
+    remove: db.prepare<[number]>('remove full text', 'DELETE FROM full_texts WHERE post_id = ?'),
+    clear: db.prepare<[number]>('remove some full texts',
+      'DELETE FROM full_texts WHERE post_id IN (SELECT post_id FROM full_texts LIMIT ?)'),
+  };
+}
+
+function prepareWords(db: Db) {
+  return {
+    unindexed: db.prepare<[number], { postId: number }>('full texts that are not indexed', `
+      SELECT post_id AS postId FROM full_texts WHERE content_html IS NOT NULL AND search_key IS NULL LIMIT ?`),
+    setKey: db.prepare<[number, number]>('set search key of full text',
+      `
+      UPDATE full_texts SET search_key = ?
+       WHERE post_id = ? AND content_html IS NOT NULL AND search_key IS NULL`),
+    merge: db.prepare<[number]>('merge the index of full texts',
+      `INSERT INTO full_texts_search (full_texts_search, rank) VALUES ('merge', ?)`),
+    insert: db.prepare<[number, string, string, string]>('index full text',
+      'INSERT INTO full_texts_search (rowid, title, body, source) VALUES (?, ?, ?, ?)'),
+  };
+}
+
+/**
+ * SQL: the row ids (`place`) at which the index of posts or the index of full texts matches `@expression`, between
+ * `@key` and `@end`. At most `@scanned` row ids are read from each index. `end`: the LIMIT of the query.
+ */
+export function matchesForMembers(
+  onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC', end: string,
+): string {
+  const matches = (table: string): string => `
+    SELECT place FROM (SELECT rowid AS place FROM ${table} WHERE ${table} MATCH @expression
+       AND rowid ${onwards} CAST(@key AS INTEGER) AND rowid ${back} CAST(@end AS INTEGER)
+     ORDER BY rowid ${order} LIMIT @scanned)`;
+  return `SELECT place FROM (${matches(POSTS_SEARCH)} UNION ${matches(FULL_TEXTS_SEARCH)})
+    ORDER BY place ${order} ${end}`;
+}

@@ -1,0 +1,92 @@
+import { html, type Html } from '../../platform/http/html.ts';
+import { plural } from '../../platform/in-words.ts';
+import { plainText } from '../../platform/markup/plain-text.ts';
+import { excerpt } from '../../platform/markup/tidy-text.ts';
+import type { Hub } from '../hub/hub.ts';
+import { posts } from '../posts/post-store.ts';
+import { languageOf } from '../posts/post-views.ts';
+import type { FullTextOffer } from './ask-for-full-text.ts';
+import { shortReason } from './explain-full-text.ts';
+import { READY } from './fetch-full-text.ts';
+import { fullTexts } from './full-text-store.ts';
+import type { ShownText } from './show-full-text.ts';
+import { sourceFullTexts, type ResultCount } from './source-full-text-store.ts';
+
+/** Says which text of a post is shown, with the button that shows the other text. `from`: the page's own address. */
+export function textSwitch({ post, which, wanted, fullText }: ShownText<{ id: number }>, from: string): Html {
+  const { state, explanation } = fullText;
+  const isWaiting = wanted === 'full' && state === 'waiting';
+  const other = which === 'full' ? html`<button class="link" name="text" value="feed">As in the feed</button>`
+    : html`<button class="link" name="text" value="full">Full text</button>`;
+  const why = wanted === 'full' && which === 'feed' && explanation;
+  const result = html`${why && html`<span role="status" tabindex="-1">${why}</span>`}${
+    (!why || fullText.reason === 'robots') && other}`;
+  return html`
+<form class="text-switch" method="post" action="/posts/${post.id}/full-text" ${isWaiting && html`data-waiting`}>
+<input type="hidden" name="from" value="${from}">
+<span class="tag">${which === 'full' ? 'Full text' : 'As in the feed'}</span>
+${isWaiting ? html`<span role="status" tabindex="-1">The hub is fetching the full text.</span>` : result}</form>`;
+}
+
+/** Offers the owner of a source full texts for all new posts; the owner can decline the offer. */
+export function offerPanel(hub: Hub, sourceId: number, offer: FullTextOffer | null): Html | false {
+  if (!offer) return false;
+  if (offer.why === 'comparing') {
+    return html`<p class="said" role="status">The hub is comparing three posts with their pages, to find out whether
+the feed has the full text.</p>`;
+  }
+  return html`
+<section class="panel full-text-offer" aria-labelledby="full-text-offer"><h2 id="full-text-offer">Always fetch the full
+text?</h2>
+${offer.why !== 'teasers' ? html`<p>The full text of posts of this source was opened several times. The hub can fetch
+the full text of each new post by itself.</p>` : html`<p>The posts of this feed look like teasers. The hub can fetch the
+full text of each new post from its page.</p>${sideBySide(hub, offer.postId)}`}
+<div class="actions">${choice(sourceId, 'always', 'Always fetch the full text', 'primary')}${
+  choice(sourceId, 'asked', 'No, thanks', '')}</div></section>`;
+}
+
+function choice(sourceId: number, value: 'always' | 'asked', label: string, look: string): Html {
+  return html`<form method="post" action="/sources/${sourceId}/full-text"><button class="${look}" name="fullText"
+  value="${value}">${label}</button></form>`;
+}
+
+/** Characters of markup from which a preview is made, and characters of its text. */
+const PREVIEW_MARKUP = 8_000;
+const PREVIEW = 600;
+
+/** The beginnings of both texts of a post, side by side. */
+function sideBySide(hub: Hub, postId: number): Html | false {
+  const post = posts(hub).find(postId);
+  const text = fullTexts(hub).contentOf(postId);
+  if (!post || text === undefined) return false;
+  const column = (name: string, markup: string): Html => html`
+<div><h3>${name}</h3><p dir="auto" ${languageOf(post)}>${
+  excerpt(plainText(markup.slice(0, PREVIEW_MARKUP)), PREVIEW)}</p></div>`;
+  return html`<p>For example: <a href="/posts/${postId}?text=full" dir="auto">${post.title}</a></p>
+<div class="two-texts">${column('As in the feed', post.contentHtml)}${column('Full text', text)}</div>`;
+}
+
+/** The form with which an owner chooses whether a source always has full texts, and how often fetching worked. */
+export function fullTextSettings(hub: Hub, sourceId: number): Html {
+  const { isAlways } = sourceFullTexts(hub).find(sourceId);
+  return html`
+<form method="post" action="/sources/${sourceId}/full-text" class="stack">
+  <input type="hidden" name="fullText" value="asked">
+  <label class="check"><input type="checkbox" name="fullText" value="always" ${isAlways === 1 && html`checked`}> Fetch
+    the full text of each new post</label>
+  <label class="check"><input type="checkbox" name="fullTextOfLast" value="1"> Also fetch the full text of the last 20
+    posts</label>
+  <button>Save</button>
+</form>
+<p>${resultsText(sourceFullTexts(hub).results(sourceId))}</p>`;
+}
+
+/** How often fetching pages led to full texts, and why not: "The hub fetched 7 pages, and found 5 full texts; …" */
+export function resultsText(results: ResultCount[]): string {
+  const worked = results.find(({ reason }) => reason === READY)?.n ?? 0;
+  const others = results.filter(({ reason }) => reason !== READY);
+  if (results.length === 0) return 'The hub has fetched no full text yet.';
+  const all = others.reduce((sum, { n }) => sum + n, worked);
+  const why = others.map(({ reason, n }) => `${shortReason(reason)} ${n}`).join(', ');
+  return `The hub fetched ${plural(all, 'page')}, and found ${plural(worked, 'full text')}${why && `; ${why}`}.`;
+}

@@ -1,0 +1,99 @@
+import type { HtmlTree } from '../../platform/markup/html-tree.ts';
+import { BLOCK_ELEMENTS } from '../../platform/markup/implied-ends.ts';
+import { createHints, type Hint } from './page-hints.ts';
+
+/** A page's tree with what extraction asks of each node; arrays are indexed by node. */
+export type MeasuredPage = {
+  tree: HtmlTree;
+  count: number;
+  /** Characters of a text, with white space collapsed; an ideograph counts as two. */
+  sizes: Int32Array;
+  /** The characters that are part of a link. */
+  linkedSizes: Int32Array;
+  /** The node itself, if the node is a block, or else the nearest block around the node. */
+  blocks: Int32Array;
+  /** Whether a block has other blocks within. */
+  isOuter: Uint8Array;
+  /** INVISIBLE, SILENT (hidden from programs that read aloud) or 0. */
+  hiding: Uint8Array;
+  hints: Hint[];
+  /** For each block, its own characters outside links. */
+  own: Int32Array;
+  /** For each subtree, the characters of blocks with at least LONG own characters. */
+  prose: Int32Array;
+};
+
+export const [INVISIBLE, SILENT] = [1, 2];
+export const LONG = 60;
+/** Nodes, and characters, that are measured at a time, which takes a few milliseconds. */
+export const [NODES_AT_ONCE, CHARACTERS_AT_ONCE] = [20_000, 400_000];
+const INVISIBLE_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
+const MAX_STYLE = 500;
+
+/** Measures each node of a page, in parts. */
+export function* measurePage(tree: HtmlTree): Generator<void, MeasuredPage> {
+  const count = tree.names.length;
+  const page: MeasuredPage = {
+    tree, count, hints: [],
+    sizes: new Int32Array(count), linkedSizes: new Int32Array(count), blocks: new Int32Array(count),
+    isOuter: new Uint8Array(count), hiding: new Uint8Array(count), own: new Int32Array(count),
+    prose: new Int32Array(count),
+  };
+  const hintOf = createHints();
+  const isLinked = new Uint8Array(count);
+  let read = 0;
+  for (let node = 0; node < count; node += 1) {
+    const [name = '', attributes, text = ''] = [tree.names[node], tree.attributes[node] ?? new Map(), tree.texts[node]];
+    const parent = parentOf(page, node);
+    const isBlock = node === 0 || BLOCK_ELEMENTS.has(name);
+    page.blocks[node] = isBlock ? node : page.blocks[parent] ?? 0;
+    if (isBlock && node > 0) page.isOuter[page.blocks[parent] ?? 0] = 1;
+    isLinked[node] = name === 'a' ? Number(attributes.has('href')) : isLinked[parent] ?? 0;
+    page.hints.push(hintOf(attributes));
+    // Publishers hide formulas that pictures stand for.
+    if (attributes.size > 0 && tree.names[node + 1] !== 'math') page.hiding[node] = hidingOf(attributes);
+    page.sizes[node] = sizeOf(text);
+    if (isLinked[node] === 1) page.linkedSizes[node] = page.sizes[node] ?? 0;
+    read += text.length + CHARACTERS_AT_ONCE / NODES_AT_ONCE;
+    if (read > CHARACTERS_AT_ONCE) [read] = [0, yield];
+  }
+  sumProse(page);
+  yield;
+  return page;
+}
+
+/** The element around a node; the page itself for the page. */
+export function parentOf({ tree }: Pick<MeasuredPage, 'tree'>, node: number): number {
+  return Math.max(0, tree.parents[node] ?? 0);
+}
+
+/** Adds to a number of an array. */
+export function raise(array: Int32Array | Float64Array, index: number, by: number): void {
+  array[index] = (array[index] ?? 0) + by;
+}
+
+function hidingOf(attributes: ReadonlyMap<string, string>): number {
+  const style = attributes.get('style')?.slice(0, MAX_STYLE) ?? '';
+  if (attributes.has('hidden') || INVISIBLE_STYLE.test(style)) return INVISIBLE;
+  return attributes.get('aria-hidden') === 'true' ? SILENT : 0;
+}
+
+function sizeOf(text: string): number {
+  let [size, isSpace] = [0, true];
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    const wasSpace = isSpace;
+    isSpace = code <= 32 || code === 0xa0;
+    if (isSpace) size += wasSpace ? 0 : 1;
+    else size += code >= 0x3040 && code <= 0x9fff ? 2 : 1;
+  }
+  return size;
+}
+
+function sumProse({ tree, count, sizes, linkedSizes, blocks, own, prose }: MeasuredPage): void {
+  sizes.forEach((size, node) => raise(own, blocks[node] ?? 0, size - (linkedSizes[node] ?? 0)));
+  for (let node = count - 1; node >= 0; node -= 1) {
+    if ((own[node] ?? 0) >= LONG) raise(prose, node, own[node] ?? 0);
+    if (node > 0) raise(prose, parentOf({ tree }, node), prose[node] ?? 0);
+  }
+}

@@ -1,0 +1,105 @@
+import type { HtmlTree } from '../../platform/markup/html-tree.ts';
+import type { ChosenPart } from './find-article.ts';
+import type { MeasuredPage } from './measure-page.ts';
+import { CONSENT, FORUM_SOFTWARE, ROBOT_CHECK, SUBSCRIPTION } from './page-phrases.ts';
+import { shareOf, wordsOf } from './shared-words.ts';
+
+/** Why a page's text is not shown in place of a post's teaser. */
+export type ExtractionRefusal = 'wall' | 'paywall' | 'front-page' | 'forum' | 'empty' | 'different' | 'too-large';
+
+/** The post for which a page is read. `url`: the address of the page after redirects. */
+export type PostOfPage = { url: string; title: string; teaser: string };
+
+type Block = { isHeading: boolean; text: string; size: number; linked: number };
+
+/** An article with fewer characters is no gain; a longer article is shown even if the page asks for a subscription. */
+const [MIN_ARTICLE, CUT_ARTICLE] = [140, 1_500];
+/** The characters of an article that are looked at. */
+const MAX_READ = 100_000;
+/** The letters of words that say what a text is about, and the share of a post's words that its page has. */
+const [MIN_WORD, IN_COMMON] = [5, 0.25];
+const HEADING = /^h[1-4]$/;
+const LOCKED = /"isAccessibleForFree"\s*:\s*"?(false|true)/gi;
+const FORUM_TYPE = /\b(?:DiscussionForumPosting|QAPage)\b/;
+
+/** Why the chosen part of a page is no article of the post; undefined if the part is an article. */
+export function refusalOf(page: MeasuredPage, choice: ChosenPart, post: PostOfPage): ExtractionRefusal | undefined {
+  const { tree } = page;
+  const blocks = blocksOf(page, choice);
+  const size = sum(blocks, (block) => block.size);
+  const text = blocks.map((block) => block.text).join('\n');
+  const isShort = size < CUT_ARTICLE;
+  if (isLocked(tree) || (isShort && SUBSCRIPTION.test(text))) return 'paywall';
+  if (isShort && ROBOT_CHECK.test(tree.title)) return 'wall';
+  if (asksForConsent(blocks, size, `${post.title} ${post.teaser}`)) return 'wall';
+  if (size < MIN_ARTICLE) return 'empty';
+  if (isForum(tree)) return 'forum';
+  if (isFrontPage(blocks, size, wordsOf(post.title), wordsOf(tree.title))) return 'front-page';
+  return isDifferent(tree.title, text, post) ? 'different' : undefined;
+}
+
+/** The blocks of the chosen part with their own texts. */
+function blocksOf({ tree, blocks, sizes, linkedSizes }: MeasuredPage, { roots, dropped }: ChosenPart): Block[] {
+  const found = new Map<number, Block>();
+  let read = 0;
+  for (const root of roots) {
+    for (let node = root; node < (tree.ends[root] ?? 0) && read < MAX_READ; node += 1) {
+      if (dropped[node] === 1) node = (tree.ends[node] ?? 0) - 1;
+      else if ((sizes[node] ?? 0) > 0) addText(node);
+    }
+  }
+  return [...found.values()];
+
+  function addText(node: number): void {
+    const key = blocks[node] ?? 0;
+    const block = found.get(key) ?? { isHeading: HEADING.test(tree.names[key] ?? ''), text: '', size: 0, linked: 0 };
+    found.set(key, block);
+    block.text += tree.texts[node] ?? '';
+    block.size += sizes[node] ?? 0;
+    block.linked += linkedSizes[node] ?? 0;
+    read += sizes[node] ?? 0;
+  }
+}
+
+/** Whether the page says in its data that the article is not free. */
+function isLocked(tree: HtmlTree): boolean {
+  const said = tree.linkedData.flatMap((data) => Array.from(data.matchAll(LOCKED), ([, word]) => word?.toLowerCase()));
+  return said.length > 0 ? !said.includes('true') : tree.attributes.some((attributes) =>
+    attributes.get('itemprop') === 'isAccessibleForFree' && /^false$/i.test(attributes.get('content') ?? ''));
+}
+
+/** Whether most of the text asks for consent, and the post itself is about something else. */
+function asksForConsent(blocks: Block[], size: number, about: string): boolean {
+  const asking = blocks.filter(({ text }) => CONSENT.test(text));
+  return sum(asking, (block) => block.size) > size / 2 && !CONSENT.test(about);
+}
+
+function isForum(tree: HtmlTree): boolean {
+  return tree.linkedData.some((data) => FORUM_TYPE.test(data)) || tree.attributes.some((attributes) =>
+    FORUM_TYPE.test(attributes.get('itemtype') ?? '')
+    || (attributes.get('name') === 'generator' && FORUM_SOFTWARE.test(attributes.get('content') ?? '')));
+}
+
+/** Whether the text is a list of links, or of articles whose headings are links, and the page has another title. */
+function isFrontPage(blocks: Block[], size: number, title: Set<string>, pageTitle: Set<string>): boolean {
+  const isLinked = ({ linked, size }: Block): boolean => linked > size / 2;
+  const isList = sum(blocks, (block) => block.linked) > size / 2;
+  if (title.size === 0) return isList;
+  const headings = blocks.filter((block) => block.isHeading);
+  const linked = headings.filter(isLinked).length;
+  return (isList || (linked >= 4 && linked > headings.length / 2)) && shareOf(title, pageTitle) < 0.5;
+}
+
+/** Whether title and teaser of the post have nothing in common with the page. */
+function isDifferent(pageTitle: string, text: string, { title, teaser }: PostOfPage): boolean {
+  const [ofTitle, ofTeaser] = [wordsOf(title, MIN_WORD), wordsOf(teaser, MIN_WORD)];
+  const all = new Set([...ofTitle, ...ofTeaser]);
+  if (all.size < 3) return false;
+  const words = wordsOf(text, MIN_WORD);
+  if (ofTeaser.size >= 8 && shareOf(ofTeaser, words) === 0) return true;
+  return shareOf(all, new Set([...words, ...wordsOf(pageTitle, MIN_WORD)])) < IN_COMMON;
+}
+
+function sum(blocks: Block[], valueOf: (block: Block) => number): number {
+  return blocks.reduce((total, block) => total + valueOf(block), 0);
+}

@@ -1,0 +1,80 @@
+import { hash } from 'node:crypto';
+import { imageAddresses } from '../../platform/markup/remote-media.ts';
+import type { Attachment } from '../attachments/attachment-store.ts';
+import { contentWithImages } from '../attachments/serve-file.ts';
+import type { Hub } from '../hub/hub.ts';
+import type { Post, WholePost } from '../posts/post-store.ts';
+import { describeFullText, type FullTextState } from './explain-full-text.ts';
+import { hasFullTexts } from './fetch-full-text.ts';
+import { fullTexts } from './full-text-store.ts';
+import { sourceFullTexts } from './source-full-text-store.ts';
+
+/** The two texts of a post between which a member switches. */
+export type WhichText = 'full' | 'feed';
+
+/** A post with the text that a member reads. `wanted`: the text that the member chose. */
+export type ShownText<Shown> = { post: Shown; which: WhichText; wanted: WhichText; fullText: FullTextState };
+
+/** At most this many pictures of a full text are shown, as of a post's content. */
+const PICTURES = 200;
+
+/** Characters of the hash that names a picture of a full text in the picture's address. */
+const PICTURE_HASH = 40;
+
+/** Whether a full text of the post can be fetched or is there. */
+export function mayHaveFullText(hub: Hub, { url }: Pick<Post, 'url'>): boolean {
+  return hasFullTexts(hub) && url !== null;
+}
+
+/**
+ * A post with the text that the member chose (`?text=`) or, without a choice, with the full text if the source always
+ * has full texts. The feed's text stays until the full text is there. Returns null if the post can have no full text.
+ */
+export function chooseText<Shown extends WholePost>(
+  hub: Hub, post: Shown, choice: string | null,
+): ShownText<Shown> | null {
+  if (!mayHaveFullText(hub, post)) return null;
+  const fullText = describeFullText(fullTexts(hub).find(post.id));
+  const usual = sourceFullTexts(hub).find(post.sourceId).isAlways === 1 ? 'full' : 'feed';
+  const wanted = choice === 'full' || choice === 'feed' ? choice : usual;
+  const text = wanted === 'full' ? fullTexts(hub).contentOf(post.id) : undefined;
+  if (text === undefined) return { post, which: 'feed', wanted, fullText };
+  return { post: withFullText(post, text), which: 'full', wanted, fullText };
+}
+
+/** The full text of a post for members, as the API shows it. */
+export function fullTextJson(
+  hub: Hub, post: WholePost,
+): FullTextState & { contentHtml?: string } {
+  if (!hasFullTexts(hub)) return { state: 'none' };
+  const text = fullTexts(hub).contentOf(post.id);
+  const state = describeFullText(fullTexts(hub).find(post.id));
+  if (text === undefined) return state;
+  return { ...state, contentHtml: contentWithImages(hub, withFullText(post, text), hub.config.baseUrl) };
+}
+
+/** A post whose content is its full text, with the pictures of the full text. */
+export function withFullText<Shown extends Pick<WholePost, 'id' | 'contentHtml' | 'attachments'>>(
+  post: Shown, text: string,
+): Shown {
+  const listed = post.attachments.filter(({ isInline }) => isInline === 0);
+  return { ...post, contentHtml: text, attachments: [...listed, ...picturesOf(post.id, text)] };
+}
+
+/** The pictures of a full text, which the hub serves at addresses of their own, only to members. */
+function picturesOf(postId: number, text: string): Attachment[] {
+  return imageAddresses(text).slice(0, PICTURES).map((remoteUrl, index) => ({
+    id: -1 - index, urlKey: '', postId, kind: 'remote', filename: 'picture', mediaType: null, bytes: null, sha256: null,
+    remoteUrl, title: null, durationSeconds: null, isInline: 1, scan: null, width: null, height: null,
+    servedAt: `/full-texts/${postId}/${pictureHash(remoteUrl)}`,
+  }));
+}
+
+/** The publisher's address of a picture in the full text of a post; undefined if the full text has no such picture. */
+export function findPicture(hub: Hub, postId: number, wanted: string): string | undefined {
+  return imageAddresses(fullTexts(hub).contentOf(postId) ?? '').find((url) => pictureHash(url) === wanted);
+}
+
+function pictureHash(url: string): string {
+  return hash('sha256', url).slice(0, PICTURE_HASH);
+}

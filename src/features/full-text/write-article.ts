@@ -1,0 +1,134 @@
+import { escapeHtml, escapeText } from '../../platform/markup/entities.ts';
+import { VOID_ELEMENTS, type Attributes } from '../../platform/markup/html-tokenizer.ts';
+import { imageCandidates, isTracker, largestImage, type ImageCandidate } from '../../platform/markup/remote-media.ts';
+import type { ChosenPart } from './find-article.ts';
+import { parentOf, type MeasuredPage } from './measure-page.ts';
+
+/** Attributes that the sanitiser reads, and those of them that hold addresses. */
+const ATTRIBUTES = new Set(
+  ('id lang dir title alt class href src cite datetime colspan rowspan scope span start reversed type value open width '
+  + 'height style aria-label').split(' '),
+);
+const ADDRESSES = new Set(['href', 'src', 'cite']);
+const IMAGES = new Set(['img', 'amp-img', 'amp-anim']);
+const IMAGE_FILE = /^[^\s,]+\.(?:jpe?g|png|webp|avif|gif)(?:[?#][^\s,]*)?$/i;
+const MAX_ADDRESS = 2_000;
+/** The most characters of an article, as of a post. */
+const MAX_LENGTH = 400_000;
+/** The nodes that are written at a time; an image takes as much time as IMAGE_WORK nodes, and one for each file. */
+const [NODES, IMAGE_WORK] = [5_000, 100];
+
+/** Writes the chosen subtrees, without dropped nodes, as markup for the sanitiser, in parts. */
+export function* writeArticle(
+  page: MeasuredPage, { roots, dropped }: ChosenPart, pageUrl: string,
+): Generator<void, string> {
+  const { tree } = page;
+  const base = baseOf(page, pageUrl);
+  const parts: string[] = [];
+  const open: { end: number; tag: string }[] = [];
+  let [length, work, candidates]: [number, number, ImageCandidate[]] = [0, 0, []];
+  let lastImage: { part: number; isPlaceholder: boolean } | undefined; // undefined after a text
+  for (const root of roots) {
+    for (let node = root; node < (tree.ends[root] ?? 0) && length < MAX_LENGTH; node += 1) {
+      closeBefore(node);
+      if (dropped[node] === 1) node = (tree.ends[node] ?? 0) - 1;
+      else writeNode(node, tree.names[node] ?? '', tree.attributes[node] ?? new Map());
+      if ((work += 1) > NODES) [work] = [0, yield];
+    }
+    closeBefore(Infinity);
+  }
+  const around = inherited(page, roots[0] ?? 0);
+  return around === '' ? parts.join('') : `<div${around}>${parts.join('')}</div>`;
+
+  function write(part: string): void {
+    parts.push(part);
+    length += part.length;
+  }
+
+  function closeBefore(node: number): void {
+    for (let last = open.at(-1); last !== undefined && last.end <= node; last = open.at(-1)) {
+      write(`</${last.tag}>`);
+      open.pop();
+    }
+  }
+
+  function writeNode(node: number, name: string, attributes: Attributes): void {
+    if (name === '') return writeText(node);
+    if (name === 'math') return write(tree.formulas.get(node) ?? '');
+    if (IMAGES.has(name)) return writeImage(node, attributes);
+    if (node === 0 || name === 'noscript') return;
+    if (name === 'picture') return void (candidates = []);
+    if (tree.names[parentOf(page, node)] === 'picture') return void candidates.push(...imageCandidates(attributes));
+    const tag = name === 'amp-video' ? 'video' : name.startsWith('amp-') ? 'iframe' : name;
+    write(`<${tag}${written(tag === 'iframe' ? frameOf(attributes) : attributes)}>`);
+    if (!VOID_ELEMENTS.has(tag)) open.push({ end: tree.ends[node] ?? 0, tag });
+  }
+
+  function writeText(node: number): void {
+    write(escapeText((tree.texts[node] ?? '').slice(0, MAX_LENGTH - length)));
+    if ((page.sizes[node] ?? 0) > 1) lastImage = undefined;
+  }
+
+  /** Writes the largest file of an image. The image of a `noscript` replaces a placeholder directly before. */
+  function writeImage(node: number, attributes: Attributes): void {
+    const isPlaceholder = isLazy(attributes);
+    const offered = [...imageCandidates(attributes), ...candidates.splice(0)];
+    if (isPlaceholder) offered.push(...hiddenFiles(attributes));
+    work += IMAGE_WORK + offered.length;
+    const url = largestImage(offered, base);
+    const isSubstitute = tree.names[parentOf(page, node)] === 'noscript';
+    if (isSubstitute && (url === undefined || lastImage?.isPlaceholder === false || isTracker(attributes, url))) return;
+    if (isSubstitute && lastImage !== undefined) parts[lastImage.part] = '';
+    lastImage = { part: parts.length, isPlaceholder };
+    write(url === undefined ? '' : `<img${written(new Map([...attributes, ['src', url.href]]))}>`);
+  }
+
+  function written(attributes: Attributes): string {
+    let text = '';
+    for (const [name, value] of attributes) {
+      if (ATTRIBUTES.has(name)) text += ` ${name}="${escapeHtml(ADDRESSES.has(name) ? resolved(value) : value)}"`;
+    }
+    return text;
+  }
+
+  /** An address for the sanitiser, which does not know the page's `base`. */
+  function resolved(address: string): string {
+    if (base === pageUrl || address.startsWith('#') || address.length > MAX_ADDRESS) return address;
+    return URL.parse(address, base)?.href ?? address;
+  }
+}
+
+/** The address against which the page's addresses are resolved. */
+function baseOf({ tree }: MeasuredPage, pageUrl: string): string {
+  const href = tree.attributes[tree.names.indexOf('base')]?.get('href');
+  return href === undefined ? pageUrl : URL.parse(href, pageUrl)?.href ?? pageUrl;
+}
+
+/** The direction and language that the article gets from elements around the article. */
+function inherited(page: MeasuredPage, root: number): string {
+  return ['dir', 'lang'].map((name) => {
+    let node = parentOf(page, root);
+    while (node > 0 && !page.tree.attributes[node]?.has(name)) node = parentOf(page, node);
+    const value = page.tree.attributes[node]?.get(name) ?? '';
+    return value === '' ? '' : ` ${name}="${escapeHtml(value)}"`;
+  }).join('');
+}
+
+function isLazy(attributes: Attributes): boolean {
+  const source = attributes.get('src')?.trim() ?? '';
+  return source === '' || source.startsWith('data:') || /lazy|placeholder/i.test(attributes.get('class') ?? '')
+    || [...attributes.keys()].some((name) => /^data-.*(?:src|original|lazy)/.test(name));
+}
+
+/** Image files in attributes of unknown names. */
+function hiddenFiles(attributes: Attributes): ImageCandidate[] {
+  return [...attributes]
+    .filter(([name, value]) => name.startsWith('data-') && value.length <= MAX_ADDRESS && IMAGE_FILE.test(value))
+    .map(([, address]) => ({ address, size: 1.5 }));
+}
+
+/** The attributes of a frame with its address; AMP's player of YouTube has only the number of a film. */
+function frameOf(attributes: Attributes): Attributes {
+  const film = `https://www.youtube.com/embed/${attributes.get('data-videoid') ?? ''}`;
+  return new Map([...attributes, ['src', attributes.get('src') ?? attributes.get('data-src') ?? film]]);
+}

@@ -1,0 +1,42 @@
+import { store } from '../hub/hub.ts';
+import { TABLES } from '../hub/tables.ts';
+
+export const LIST_ORDERS = ['newest', 'oldest'] as const;
+export const LIST_SHOWS = ['unread', 'all', 'each'] as const;
+
+/** What a list shows. `order`: which posts come first. `show` `each`: only the newest unread post of each source. */
+export type Choice = { order: (typeof LIST_ORDERS)[number]; show: (typeof LIST_SHOWS)[number] };
+
+/** A member's choice for a list, which `list` names: `unread`, `all`, `starred`, `folder:NAME` or `source:ID`. */
+export type ListChoice = Choice & { list: string; chosenAt: number };
+
+/** What members last chose for each of their lists of posts. */
+export const listChoices = store(({ db, clock }) => {
+  const columns = 'list, sort_order AS "order", show, chosen_at AS chosenAt';
+  const select = db.prepare<[number, string], ListChoice>('choice for a list',
+    `SELECT ${columns} FROM list_choices WHERE account_id = ? AND list = ?`);
+  const upsert = db.prepare<[Choice & { accountId: number; list: string; now: number }]>('choose for a list', `
+    INSERT INTO list_choices (account_id, list, sort_order, show, chosen_at)
+    VALUES (@accountId, @list, @order, @show, @now)
+    ON CONFLICT DO UPDATE SET sort_order = excluded.sort_order, show = excluded.show, chosen_at = excluded.chosen_at`);
+  const removeOldest = db.prepare<[{ accountId: number; kept: number }]>('forget the oldest choice for a list', `
+    DELETE FROM list_choices WHERE (account_id, list) IN (SELECT account_id, list FROM list_choices
+     WHERE account_id = @accountId ORDER BY chosen_at DESC, list LIMIT -1 OFFSET @kept)`);
+  const rename = db.prepare<[{ accountId: number; from: string; to: string }]>('rename the list of a choice',
+    'UPDATE OR REPLACE list_choices SET list = @to WHERE account_id = @accountId AND list = @from');
+  const selectOf = db.prepare<[number, string, number], ListChoice>('choices of account', `
+    SELECT ${columns} FROM list_choices WHERE account_id = ? AND list > ? ORDER BY list LIMIT ?`);
+
+  return {
+    find: (accountId: number, list: string): Choice | undefined => select.get(accountId, list),
+    /** Stores a choice; the account's oldest choice ends if the account has too many. */
+    put(accountId: number, list: string, { order, show }: Choice): void {
+      upsert.run({ accountId, list, order, show, now: clock() });
+      removeOldest.run({ accountId, kept: TABLES.list_choices.most });
+    },
+    /** Gives the choice for a list to a list with another name, such as the new name of a folder. */
+    rename: (accountId: number, from: string, to: string): void => void rename.run({ accountId, from, to }),
+    /** The account's choices for lists after the list `after`, in the order of their names. */
+    listOf: (accountId: number, after: string, limit: number): ListChoice[] => selectOf.all(accountId, after, limit),
+  };
+});

@@ -1,0 +1,187 @@
+import { decodeEntities, escapeHtml } from './entities.ts';
+import { withoutForeignContent } from './foreign-content.ts';
+import { tokenizingHtml, VOID_ELEMENTS, type Attributes } from './html-tokenizer.ts';
+import { STEP } from './in-steps.ts';
+import {
+  BLOCK_ELEMENTS, END_RULES, FORMATTING_ELEMENTS, HEADINGS, PARAGRAPH_END, scopeOf, type EndRule,
+} from './implied-ends.ts';
+
+/**
+ * A page as a flat tree: one array for each property, the nodes in document order. A subtree is therefore a range of
+ * nodes, from the node to its `ends`. Node 0 is the page; the elements html, head and body are no nodes.
+ */
+export type HtmlTree = {
+  /** The names of elements; '' for a text. */
+  names: string[];
+  attributes: Attributes[];
+  /** The decoded texts; the visible characters of a formula (`math`); '' for other elements. */
+  texts: string[];
+  parents: number[];
+  /** For each node, the index behind the last node within. */
+  ends: number[];
+  /** The safe markup of each formula, by the index of its node. */
+  formulas: Map<number, string>;
+  /** The text of the first `title`. */
+  title: string;
+  /** The contents of scripts of the type application/ld+json. */
+  linkedData: string[];
+};
+
+export const MAX_NODES = 250_000;
+/** Elements at a greater depth lie flat in the element at this depth. */
+const MAX_OPEN = 256;
+const MAX_TITLE = 1_000;
+/** A formula takes as much time as this number of other nodes. */
+const FORMULA_COST = 5;
+const NO_ATTRIBUTES: Attributes = new Map();
+
+/** Reads a page in parts of STEP characters. Returns null if the page has more than MAX_NODES nodes. */
+export function* readTree(html: string): Generator<void, HtmlTree | null> {
+  const builder = createBuilder();
+  const read = tokenizingHtml(html.toWellFormed(), builder.reader);
+  for (let isOpen = true; isOpen;) {
+    isOpen = read(STEP);
+    if (builder.isFull()) return null;
+    yield;
+  }
+  return builder.end();
+}
+
+function createBuilder() {
+  const [names, texts, parents, ends]: [string[], string[], number[], number[]] = [[], [], [], []];
+  const tree: HtmlTree = {
+    names, texts, parents, ends, attributes: [], formulas: new Map(), title: '', linkedData: [],
+  };
+  const known = new Map<string, string>(); // one string for each name
+  const open: number[] = []; // the open elements, outermost first
+  const openCounts = new Map<string, number>();
+  let [tooDeep, strayTags, scriptType] = [0, 0, ''];
+  const pageAttributes = new Map<string, string>();
+  push(add('page', NO_ATTRIBUTES));
+  tree.attributes[0] = pageAttributes;
+
+  function add(name: string, attributes: Attributes, text = ''): number {
+    const node = names.length;
+    names.push(known.get(name) ?? (known.set(name, name), name));
+    tree.attributes.push(attributes.size === 0 ? NO_ATTRIBUTES : attributes);
+    texts.push(text);
+    parents.push(open.at(-1) ?? -1);
+    ends.push(node + 1);
+    return node;
+  }
+
+  function push(node: number): void {
+    const name = names[node] ?? '';
+    open.push(node);
+    openCounts.set(name, (openCounts.get(name) ?? 0) + 1);
+  }
+
+  function nameAt(depth: number): string {
+    return names[open[depth] ?? 0] ?? '';
+  }
+
+  /** Ends every open element from the innermost to the element at `depth`. */
+  function closeTo(depth: number): void {
+    while (open.length > depth) {
+      const node = open.pop() ?? 0;
+      const name = names[node] ?? '';
+      ends[node] = names.length;
+      openCounts.set(name, (openCounts.get(name) ?? 1) - 1);
+    }
+  }
+
+  /** The depth of the innermost open element with a wanted name, or -1 if a boundary is nearer. */
+  function findOpen(wanted: ReadonlySet<string>, bounds: ReadonlySet<string>): number {
+    for (let depth = open.length - 1; depth > 0; depth -= 1) {
+      const name = nameAt(depth);
+      if (wanted.has(name)) return depth;
+      if (bounds.has(name)) return -1;
+    }
+    return -1;
+  }
+
+  /** Closes the elements whose end tags may be missing before a start tag of this name, such as `li` before `li`. */
+  function closeImplied(name: string): void {
+    if (BLOCK_ELEMENTS.has(name)) closeIfOpen(PARAGRAPH_END);
+    const rule = END_RULES.get(name);
+    if (rule !== undefined) closeIfOpen(rule);
+  }
+
+  function closeIfOpen({ ended, bounds }: EndRule): void {
+    if (!isAnyOpen(ended)) return;
+    const depth = findOpen(ended, bounds);
+    if (depth !== -1) closeTo(depth);
+  }
+
+  function startTag(name: string, attributes: Attributes): void {
+    if (name === 'html' || name === 'head' || name === 'body') return describePage(attributes);
+    if (name === 'script') scriptType = attributes.get('type') ?? '';
+    closeImplied(name);
+    const node = add(name, attributes);
+    if (VOID_ELEMENTS.has(name)) return;
+    if (open.length < MAX_OPEN) push(node);
+    else tooDeep += 1;
+  }
+
+  /** Gives the page the direction and language of `html` or `body`. */
+  function describePage(attributes: Attributes): void {
+    for (const name of ['dir', 'lang']) {
+      const value = attributes.get(name);
+      if (value !== undefined && !pageAttributes.has(name)) pageAttributes.set(name, value);
+    }
+  }
+
+  function endTag(name: string): void {
+    if (tooDeep > 0 && !VOID_ELEMENTS.has(name)) return void (tooDeep -= 1);
+    if (name === 'br') return void add('br', NO_ATTRIBUTES);
+    const wanted = HEADINGS.has(name) ? HEADINGS : new Set([name]);
+    const depth = isAnyOpen(wanted) ? findOpen(wanted, scopeOf(name)) : -1;
+    if (depth === -1) strayTags += 1;
+    else if (FORMATTING_ELEMENTS.has(name)) closeAndResume(depth);
+    else closeTo(depth);
+  }
+
+  function isAnyOpen(wanted: ReadonlySet<string>): boolean {
+    for (const name of wanted) if ((openCounts.get(name) ?? 0) > 0) return true;
+    return false;
+  }
+
+  /** Closes a formatting element; blocks that have begun within the element are opened again behind the element. */
+  function closeAndResume(depth: number): void {
+    const blocks = open.slice(depth + 1).filter((node) => BLOCK_ELEMENTS.has(names[node] ?? ''));
+    closeTo(depth);
+    for (const node of blocks) push(add(names[node] ?? '', tree.attributes[node] ?? NO_ATTRIBUTES));
+  }
+
+  function rawText(name: string, written: string): void {
+    if (name === 'title') tree.title ||= decodeEntities(written.slice(0, MAX_TITLE)).trim();
+    else if (name === 'script' && /^\s*application\/ld\+json/i.test(scriptType)) tree.linkedData.push(written);
+    else if (name === 'noscript' && written.length <= STEP && written.includes('<img')) addImages(written);
+  }
+
+  /** Adds the images of a `noscript`, which stand for images that a script would load. */
+  function addImages(written: string): void {
+    const ignored = (): void => undefined;
+    const startTag = (name: string, attributes: Attributes): void => void (name === 'img' && add(name, attributes));
+    const read = tokenizingHtml(written, { startTag, endTag: ignored, text: ignored, inForeignContent: () => false });
+    while (read(STEP));
+  }
+
+  const reader = withoutForeignContent({
+    startTag, endTag, rawText,
+    text: (text) => void add('', NO_ATTRIBUTES, text),
+    formula({ markup, words, alternative }) {
+      strayTags += FORMULA_COST - 1;
+      tree.formulas.set(add('math', NO_ATTRIBUTES, words), markup ?? escapeHtml(alternative));
+    },
+  });
+  return {
+    reader,
+    isFull: () => names.length + strayTags > MAX_NODES,
+    end() {
+      reader.end();
+      closeTo(0);
+      return tree;
+    },
+  };
+}

@@ -1,0 +1,65 @@
+/** An opening or closing tag (CommonMark 0.31.2, section 6.6). */
+const OPENING_TAG =
+  /<[a-z][a-z0-9-]*(?:[ \t\n]+[a-z_:][\w.:-]*(?:[ \t\n]*=[ \t\n]*(?:[^\0- "'=<>`]+|'[^']*'|"[^"]*"))?)*[ \t\n]*\/?>/iy;
+const CLOSING_TAG = /<\/[a-z][a-z0-9-]*[ \t\n]*>/iy;
+
+/** The beginnings of other raw HTML, and the text with which each ends. */
+const SECTIONS: { start: RegExp; end: string }[] = [
+  { start: /<!--/y, end: '-->' },
+  { start: /<\?/y, end: '?>' },
+  { start: /<![a-z]/iy, end: '>' },
+  { start: /<!\[CDATA\[/y, end: ']]>' },
+];
+
+const RAW_TEXT_START = /<(?:script|pre|style|textarea)(?=[ \t>]|$)/iy;
+const RAW_TEXT_END = /<\/(?:script|pre|style|textarea)>/i;
+
+const BLOCK_TAG_START = new RegExp(`</?(?:${[
+  'address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt',
+  'fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu',
+  'menuitem|nav|noframes|ol|optgroup|option|p|param|search|section|summary|table|tbody|td|tfoot|th|thead|title|tr',
+  'track|ul',
+].join('|')})(?=[ \\t]|/?>|$)`, 'iy');
+
+/** A block of raw HTML ends with a line that contains `end`, or before a blank line if `end` is undefined. */
+export type HtmlBlockStart = {
+  end: string | RegExp | undefined;
+  /** Whether the block may begin directly below a paragraph. */
+  mayInterrupt: boolean;
+};
+
+/** The kind of the block of raw HTML that begins in `line` at `at` (section 4.6); undefined if none begins. */
+export function htmlBlockAt(line: string, at: number): HtmlBlockStart | undefined {
+  if (line[at] !== '<') return undefined;
+  if (matchEnd(RAW_TEXT_START, line, at) !== -1) return { end: RAW_TEXT_END, mayInterrupt: true };
+  const section = SECTIONS.find(({ start }) => matchEnd(start, line, at) !== -1);
+  if (section !== undefined) return { end: section.end, mayInterrupt: true };
+  if (matchEnd(BLOCK_TAG_START, line, at) !== -1) return { end: undefined, mayInterrupt: true };
+  const end = tagEnd(line, at);
+  return end === -1 || /[^ \t]/.test(line.slice(end)) ? undefined : { end: undefined, mayInterrupt: false };
+}
+
+/**
+ * The end of the raw HTML at `at`, or -1. `missing` collects the ends, such as `-->`, that the rest of the text lacks,
+ * because searching for a missing end again and again would take the square of the time.
+ */
+export function rawHtmlEnd(text: string, at: number, missing: Set<string>): number {
+  const section = SECTIONS.find(({ start }) => matchEnd(start, text, at) !== -1);
+  if (section === undefined) return tagEnd(text, at);
+  if (section.end === '-->') {
+    if (text.startsWith('>', at + 4)) return at + 5;
+    if (text.startsWith('->', at + 4)) return at + 6;
+  }
+  const found = missing.has(section.end) ? -1 : text.indexOf(section.end, at + 2);
+  if (found === -1) missing.add(section.end);
+  return found === -1 ? -1 : found + section.end.length;
+}
+
+function tagEnd(text: string, at: number): number {
+  return matchEnd(text[at + 1] === '/' ? CLOSING_TAG : OPENING_TAG, text, at);
+}
+
+function matchEnd(expression: RegExp, text: string, at: number): number {
+  expression.lastIndex = at;
+  return expression.test(text) ? expression.lastIndex : -1;
+}

@@ -1,0 +1,31 @@
+// Protects writers: the examples of the specifications of CommonMark and of GitHub’s tables and strikethrough come out.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { renderMarkdown } from '../../support/rendered-markdown.ts';
+
+/** The paths of specifications, such as spec.txt of CommonMark and of cmark-gfm, separated by colons. */
+const SPECIFICATIONS = (process.env['MARKDOWN_SPECS'] ?? '').split(':').filter(Boolean);
+const skip = SPECIFICATIONS.length === 0 && 'MARKDOWN_SPECS names no specification';
+
+/** The extensions of GitHub that the hub has. The other examples of GitHub's specification are CommonMark 0.29's. */
+const EXTENSIONS = ['table', 'strikethrough'];
+
+const EXAMPLE = /^`{32} example ?(\w*)\n([^]*?)^\.\n([^]*?)^`{32}$/gm;
+
+function examplesIn(path: string): { extension: string; markdown: string; html: string }[] {
+  const text = readFileSync(path, 'utf8').replaceAll('→', '\t');
+  return [...text.matchAll(EXAMPLE)].map(([, extension = '', markdown = '', html = '']) =>
+    ({ extension, markdown, html }));
+}
+
+test('the examples of the specifications become the HTML of the specifications', { skip }, () => {
+  for (const path of SPECIFICATIONS) {
+    const all = examplesIn(path);
+    const extended = all.filter(({ extension }) => EXTENSIONS.includes(extension));
+    assert.ok(all.length > 600, `${path}: ${all.length} examples`);
+    const different = (extended.length > 0 ? extended : all).map(({ markdown, html }) => ({ markdown, html, own: renderMarkdown(markdown) }))
+      .filter(({ html, own }) => own !== html);
+    assert.deepEqual(different, []);
+  }
+});
