@@ -184,7 +184,9 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/posts': {
     query: {
       ...PAGE, source: { ...id, description: 'Only posts of this source' }, q: { ...text, description: SEARCH_SYNTAX },
-      view: { ...choice(['unread', 'list', 'starred', 'public']), description: 'A reading list, or public posts' },
+      view: {
+        ...choice(['unread', 'list', 'starred', 'muted', 'public']), description: 'A reading list, or public posts',
+      },
       folder: { ...text, description: 'Name of one of your folders, to filter a list' },
     },
     answers: { 200: json(listOf('Post')), ...UNCHANGED }, refusals: [401, 404],

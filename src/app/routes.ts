@@ -241,9 +241,9 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /public', 'public', 'Page: read and search the public posts', publicPages.showPublic, {
     cached: ['q', 'cursor', 'limit'],
   }),
-  ...['all', 'starred', 'folders/:name'].map((list) =>
+  ...['all', 'starred', 'muted', 'folders/:name'].map((list) =>
     at(`GET /${list}`, 'member', 'Page: posts of a reading list', listPages.showList)),
-  ...['unread', 'all', 'starred', 'folders/:name', 'sources/:source'].map((list) =>
+  ...['unread', 'all', 'starred', 'muted', 'folders/:name', 'sources/:source'].map((list) =>
     at(`GET /${list}/posts/:id`, 'member', 'Page: one post within a reading list', readPosts.showPostInList)),
   at('GET /posts/:id', 'public', 'Page: one post', readPosts.showPost, { cached: [] }),
   at('GET /help/search', 'public', 'Page: how searches and rules are written', expressions.showHelp, { cached: [] }),

@@ -5,6 +5,8 @@ import { iconsOfSources } from '../../features/attachments/icon-views.ts';
 import {
   countsForPage, countText, type CountedFolder, type CountedSource,
 } from '../../features/reading/reading-counts.ts';
+import { asking } from '../../features/follows/follow-store.ts';
+import { mutedPosts } from '../../features/reading/muted-store.ts';
 import { foundText, searchCounts, searchPath } from '../../features/reading/saved-searches.ts';
 import { savedSearches } from '../../features/reading/saved-search-store.ts';
 import { html, type Html } from '../../platform/http/html.ts';
@@ -37,6 +39,8 @@ export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name
   ${item('/', 'inbox', 'Unread', section === 'unread', countOf(unread, 'unread', 'unread'))}
   ${item('/starred', 'star', 'Starred', section === 'starred', countOf(starred, 'in all', 'starred'))}
   ${item('/all', 'list', 'All posts', section === 'all')}
+  ${(section === 'muted' || mutedPosts(hub).hasAny(asking(viewer)))
+    && item('/muted', 'cross', 'Muted', section === 'muted')}
 </div>
 ${savedPart(hub, viewer, section)}
 ${folders.length > 0 && following(hub, folders, section)}

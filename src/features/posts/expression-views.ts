@@ -30,7 +30,7 @@ const FIELDS: Explained = [
   ['in:"Local news"', 'Posts of the sources in your folder with this name.'],
   ['after:2026-01-31', 'Posts that were published on this day or later. Days begin at midnight UTC.'],
   ['before:2026-01-31', 'Posts that were published before this day.'],
-  ['is:unread', 'Unread posts. Members can also write is:starred. Rules cannot use “is:”.'],
+  ['is:unread', 'Unread posts. Members can also write is:starred and is:muted. Rules cannot use “is:”.'],
 ];
 
 type Explained = [expression: string, meaning: string][];

@@ -5,8 +5,8 @@ import { folded } from './search-words.ts';
 type Field = 'text' | 'title' | 'author' | 'source' | 'in';
 
 /** Reading states that a search may ask for. */
-export type State = 'unread' | 'starred';
-const STATES: readonly State[] = ['unread', 'starred'];
+export type State = 'unread' | 'starred' | 'muted';
+const STATES: readonly State[] = ['unread', 'starred', 'muted'];
 
 /** A word, or quoted words that must stand together. `mayGoOn`: the last word may begin a longer word. */
 export type Phrase = { field: Field; text: string; mayGoOn: boolean };
@@ -137,7 +137,7 @@ function addFilter(parsed: Expression, { at, name, value, isExcluded }: Part): v
   if (name === 'is') {
     const state = STATES.find((one) => one === value.toLowerCase());
     if (isExcluded) serious(faults, at, '“is:” cannot have a minus sign.');
-    else if (state === undefined) serious(faults, at, `“is:” is followed by ${STATES.join(' or ')}.`);
+    else if (state === undefined) serious(faults, at, '“is:” is followed by unread, starred or muted.');
     else states.set(state, at);
     return;
   }

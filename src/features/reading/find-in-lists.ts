@@ -102,6 +102,12 @@ export function starredPosts(hub: Hub, list: ReadingList & { sourceId: number },
   return starred.all({ ...paramsOf(list, paging), sourceId: list.sourceId });
 }
 
+/** Returns the posts of a source, or of all sources (`sourceId` 0), that rules of the viewer have muted. */
+export function mutedList(hub: Hub, list: ReadingList & { sourceId: number }, paging: Paging): Position[] {
+  const { muted } = lists(hub)[paging.isBack ? 'newer' : 'older'];
+  return muted.all({ ...paramsOf(list, paging), sourceId: list.sourceId });
+}
+
 /** Returns the newest unread post of each followed source. */
 export function newestOfEach(hub: Hub, list: ReadingList, { from, isBack, limit }: Paging): Position[] {
   const sources = sourcesWithUnread(hub, paramsOf(list, { from, limit: 1 }));
@@ -112,7 +118,7 @@ export function newestOfEach(hub: Hub, list: ReadingList, { from, isBack, limit 
 }
 
 /** `sourceId`: 0 searches all sources. */
-type Searched = ReadingList & { query: SearchQuery; sourceId: number; isStarred: boolean };
+type Searched = ReadingList & { query: SearchQuery; sourceId: number; isStarred: boolean; isMuted: boolean };
 
 /**
  * Does one step of a search within a list: returns the list's posts among the next SCAN_MAX matches of the full-text
@@ -129,8 +135,8 @@ export function searchList(
   if (few?.length === 0) return { found: [] };
   const among = { expression: match, ...range, ids: JSON.stringify(few), limit: COUNT_MAX };
   if (few) return { found: fitting(foundAmong.all(among)) };
-  const only = { isUnread: list.isUnread ? 1 : 0, isStarred: list.isStarred ? 1 : 0, sourceId };
-  const startsAtFirst = list.isUnread && !list.isStarred && sourceId === 0 && !paging.isBack;
+  const only = onlyOf(list);
+  const startsAtFirst = list.isUnread && !list.isStarred && !list.isMuted && sourceId === 0 && !paging.isBack;
   const key = startsAtFirst ? Math.min(range.key, keyBeforeFirst(hub, list, paging)) : range.key;
   const expression = match + sourceFilter(hub, list, params);
   const wanted = { ...params, expression, ...range, key, ...only, scanned: SCAN_MAX };
@@ -147,6 +153,10 @@ export function fitAmong(hub: Hub, viewer: Viewer, expression: string, ids: numb
   return lists(hub).older.fitAmong.all(wanted).filter(query.fits ?? (() => true)).map(({ id }) => id);
 }
 
+function onlyOf({ isUnread, isStarred, isMuted, sourceId }: Searched) {
+  return { isUnread: isUnread ? 1 : 0, isStarred: isStarred ? 1 : 0, isMuted: isMuted ? 1 : 0, sourceId };
+}
+
 /** The range of the search index that a page of results may come from. */
 function rangeOf({ above, below }: Pick<SearchQuery, 'above' | 'below'>, { from, isBack }: Omit<Paging, 'limit'>) {
   const atTop = from === FROM_THE_TOP;
@@ -158,14 +168,13 @@ function rangeOf({ above, below }: Pick<SearchQuery, 'above' | 'below'>, { from,
 export function bestFound(hub: Hub, list: Searched, limit: number): Position[] {
   const { match, fits = () => true, ...query } = list.query;
   const paging = { from: FROM_THE_TOP, isBack: false, limit: SCAN_MAX };
-  const only = { isUnread: list.isUnread ? 1 : 0, isStarred: list.isStarred ? 1 : 0, sourceId: list.sourceId };
   const params = { ...paramsOf(list, paging), ...rangeOf(query, paging), scanned: SCAN_MAX };
-  return lists(hub).older.best.all({ ...params, ...only, expression: match }).filter(fits).slice(0, limit);
+  return lists(hub).older.best.all({ ...params, ...onlyOf(list), expression: match }).filter(fits).slice(0, limit);
 }
 
 /** Returns a search filter that makes the index skip all other sources; empty for lists with many sources. */
 function sourceFilter(hub: Hub, list: Searched, params: PageParams): string {
-  const isMany = list.isStarred && lists(hub).countStars(params, SCAN_MAX) === SCAN_MAX;
+  const isMany = list.isMuted || list.isStarred && lists(hub).countStars(params, SCAN_MAX) === SCAN_MAX;
   const sources = list.sourceId === 0 && !isMany ? sourcesOf(hub, list, params) : [];
   const isNarrow = sources.length > 0 && sources.length <= FEW_SOURCES;
   return isNarrow ? ` AND source : (${sources.map((id) => `"${id}"`).join(' OR ')})` : '';
@@ -177,9 +186,9 @@ function keyBeforeFirst(hub: Hub, list: ReadingList, paging: Paging): number {
   return first ? searchKey(first.publishedAt + SECOND, 0) : 0;
 }
 
-/** The ids of all posts of a list; null for a list of COUNT_MAX or more posts, and for starred unread posts. */
+/** The ids of all posts of a list; null for a list of COUNT_MAX or more posts, of muted or of starred unread posts. */
 function membersIfFew(hub: Hub, list: Searched, params: PageParams): number[] | null {
-  if (list.isStarred && list.isUnread) return null;
+  if (list.isMuted || list.isStarred && list.isUnread) return null;
   const { all, unread } = lists(hub).members;
   const wanted = { ...params, ...FROM_THE_TOP, sourceId: 0, limit: COUNT_MAX };
   const ids: { id: number }[] = (list.isStarred ? lists(hub).older.starred : list.isUnread ? unread : all).all(wanted);

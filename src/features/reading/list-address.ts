@@ -25,7 +25,7 @@ export function readListAddress({ path, params, query }: Pick<HubRequest, 'path'
 function viewAt(path: string, params: Record<string, string>, show: string | null): View {
   const [, first] = path.split('/', 2);
   if (first === 'all') return { kind: 'all' };
-  if (first === 'starred') return { kind: 'starred' };
+  if (first === 'starred' || first === 'muted') return { kind: first };
   const each = show === 'each' && { each: true as const };
   if (first === 'folders') return { kind: show === 'all' ? 'all' : 'unread', folder: params['name'] ?? '', ...each };
   if (first === 'sources') {

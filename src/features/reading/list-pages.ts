@@ -101,7 +101,7 @@ export function nameOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: Vie
     const { title } = visibleSource(hub, sourceId, viewer);
     return follows(hub).find(viewer.id, sourceId)?.ownTitle ?? title;
   }
-  return { unread: 'Unread', all: 'All posts', starred: 'Starred' }[kind];
+  return { unread: 'Unread', all: 'All posts', starred: 'Starred', muted: 'Muted' }[kind];
 }
 
 /** A list's number of unread posts, or the starred list's number of posts, as text; empty for 0 posts. */
@@ -110,7 +110,7 @@ export function countOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: Vi
   if (folder !== undefined) return textOf(folders.find(({ name }) => name === folder)?.unread);
   const ofSource = folders.flatMap(({ sources }) => sources).find(({ id }) => id === sourceId);
   if (sourceId !== undefined) return textOf(ofSource?.unread);
-  return textOf(kind === 'starred' ? starred : unread);
+  return kind === 'muted' ? '' : textOf(kind === 'starred' ? starred : unread);
 }
 
 function textOf(count = 0): string {

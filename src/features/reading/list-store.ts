@@ -7,6 +7,7 @@ import { store } from '../hub/hub.ts';
 import { POSTS, POSTS_SEARCH, type Position } from '../posts/post-store.ts';
 import type { NamedFacts } from '../posts/search-query.ts';
 import { joinSource } from '../sources/source-store.ts';
+import { notMuted } from './muted-store.ts';
 
 /** Number at which counting unread posts stops; pages then show "999+". */
 export const COUNT_MAX = 1_000;
@@ -20,10 +21,11 @@ export type FollowedSource = { sourceId: number; readUpTo: number; lastId: numbe
 /**
  * A followed source, with counts of posts from which its unread count is computed. `later`: posts above the high-water
  * mark. `readAfter`: read posts above the high-water mark. `unreadBefore`: unread posts below the high-water mark.
+ * `muted`: unread posts that rules have muted.
  */
 type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'hideGlobally' | 'readUpTo'
   | 'title' | 'state'> & {
-  later: number; readAfter: number; unreadBefore: number;
+  later: number; readAfter: number; unreadBefore: number; muted: number;
 };
 
 /** `since` (unix ms): unread lists keep posts read after this time. `folder`: null selects all followed sources. */
@@ -37,7 +39,7 @@ type ScanParams = PageParams & { scanned: number };
 /** The row ids of the search index between which a search looks, both excluded; the search begins at `key`. */
 type Range = { key: number; end: number };
 type SearchParams = ScanParams & Range & {
-  expression: string; isUnread: number; isStarred: number; sourceId: number;
+  expression: string; isUnread: number; isStarred: number; isMuted: number; sourceId: number;
 };
 type AmongParams = Range & { expression: string; ids: string; limit: number };
 /** A post that the search index has found, with the facts that `SearchQuery.fits` checks. */
@@ -73,10 +75,10 @@ export const lists = store(({ db }) => {
     SELECT COUNT(*) AS n FROM (SELECT id, source_id FROM ${POSTS} WHERE id > @newest ORDER BY id LIMIT @scanned) p
       CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
       CROSS ${joinSource('p.source_id')}
-     WHERE ${IN_LIST} AND ${MAY_SEE}`);
+     WHERE ${IN_LIST} AND ${MAY_SEE} AND ${notMuted('p.source_id', 'p.id')}`);
   const selectStars = db.prepare<[Asking & { limit: number }], { n: number }>('count stars', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM stars t ${joinSource('t.source_id')}
-     WHERE t.account_id = @viewerId AND ${MAY_SEE} LIMIT @limit)`);
+     WHERE t.account_id = @viewerId AND ${MAY_SEE} AND ${notMuted('t.source_id', 't.post_id')} LIMIT @limit)`);
   return {
     older: {
       ...prepareScan(db, '<', 'DESC'), ...prepareList(db, '<', '>', 'DESC'), ...prepareSearch(db, '<', '>', 'DESC'),
@@ -106,7 +108,12 @@ export const lists = store(({ db }) => {
              - (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = f.account_id AND m.source_id = f.source_id
                    AND m.post_id > f.read_up_to AND m.is_read = 0) AS readAfter,
              (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = f.account_id AND m.source_id = f.source_id
-                 AND m.post_id <= f.read_up_to AND m.is_read = 0) AS unreadBefore
+                 AND m.post_id <= f.read_up_to AND m.is_read = 0) AS unreadBefore,
+             (SELECT COUNT(DISTINCT u.post_id) FROM muted_posts u
+                LEFT JOIN read_marks m
+                  ON m.account_id = u.account_id AND m.source_id = u.source_id AND m.post_id = u.post_id
+               WHERE u.account_id = f.account_id AND u.source_id = f.source_id
+                 AND COALESCE(m.is_read = 0, u.post_id > f.read_up_to)) AS muted
       ${READING_LIST}`),
     /** Number of posts of a source that arrived after the post `postId`; counting stops at `limit`. */
     countAfter: (sourceId: number, postId: number, limit: number): number =>
@@ -128,7 +135,7 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
                ORDER BY published_at ${order}, id ${order} LIMIT @scanned) p
         CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
         CROSS ${joinSource('p.source_id')}
-       WHERE ${IN_LIST} AND ${MAY_SEE} LIMIT @limit`),
+       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${notMuted('p.source_id', 'p.id')} LIMIT @limit`),
     scanUnread: db.prepare<[ScanParams], Position>('unread posts', `
       SELECT p.id, p.published_at AS publishedAt
         FROM (SELECT id, published_at, source_id FROM ${POSTS} INDEXED BY posts_newest
@@ -137,7 +144,8 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
         CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
         CROSS ${joinSource('p.source_id')}
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} LIMIT @limit`),
+       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} AND ${notMuted('p.source_id', 'p.id')}
+       LIMIT @limit`),
     /** Returns the position of the last post that a scan of the newest posts has examined. */
     scanEnd: db.prepare<[Position & { last: number }], Position>('find the end of a scan of posts', `
       SELECT id, published_at AS publishedAt FROM ${POSTS} INDEXED BY posts_newest
@@ -151,13 +159,14 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
   return {
     ofSource: db.prepare<[SourceParams], Position>('read the posts of one source', `
       SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p WHERE p.source_id = @sourceId
+         AND ${notMuted('@sourceId', 'p.id')}
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
     unreadOfSource: db.prepare<[SourceParams], Position>('read the unread posts of a source', `
       SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-       WHERE p.source_id = @sourceId AND ${isUnread('@readUpTo')}
+       WHERE p.source_id = @sourceId AND ${isUnread('@readUpTo')} AND ${notMuted('@sourceId', 'p.id')}
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
@@ -170,7 +179,8 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
         UNION ALL SELECT p.id, p.published_at FROM read_marks m CROSS JOIN ${POSTS} p ON p.id = m.post_id
          WHERE m.account_id = @viewerId AND m.source_id = @sourceId AND m.post_id <= @readUpTo
            AND (m.is_read = 0 OR m.marked_at >= @since)) p
-       WHERE (p.published_at, p.id) ${onwards} (@publishedAt, @id)
+       WHERE ${notMuted('@sourceId', 'p.id')}
+         AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
     exceptions: db.prepare<[PageParams & Bound], Position>('read the posts marked as unread, or as read since a time', `
@@ -178,7 +188,7 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
         CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = m.source_id
         CROSS ${joinSource('m.source_id')}
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = m.source_id AND p.id = m.post_id
-       WHERE ${IN_LIST} AND ${MAY_SEE}
+       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${notMuted('p.source_id', 'p.id')}
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
@@ -186,8 +196,15 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
       SELECT t.post_id AS id, t.published_at AS publishedAt FROM stars t ${joinSource('t.source_id')}
         LEFT JOIN ${FOLLOWS} f ON f.account_id = t.account_id AND f.source_id = t.source_id
        WHERE t.account_id = @viewerId AND ${MAY_SEE} AND (@sourceId = 0 OR t.source_id = @sourceId) AND ${IN_FOLDER}
+         AND ${notMuted('t.source_id', 't.post_id')}
          AND (t.published_at, t.post_id) ${onwards} (@publishedAt, @id)
        ORDER BY t.published_at ${order}, t.post_id ${order} LIMIT @limit`),
+    muted: db.prepare<[PageParams & { sourceId: number }], Position>('muted posts', `
+      SELECT DISTINCT u.post_id AS id, u.published_at AS publishedAt FROM muted_posts u ${joinSource('u.source_id')}
+        LEFT JOIN ${FOLLOWS} f ON f.account_id = u.account_id AND f.source_id = u.source_id
+       WHERE u.account_id = @viewerId AND ${MAY_SEE} AND (@sourceId = 0 OR u.source_id = @sourceId) AND ${IN_FOLDER}
+         AND (u.published_at, u.post_id) ${onwards} (@publishedAt, @id)
+       ORDER BY u.published_at ${order}, u.post_id ${order} LIMIT @limit`),
   };
 }
 
@@ -198,8 +215,9 @@ const IN_SEARCHED_LIST = `CROSS JOIN ${POSTS} p ON p.search_key = n.place CROSS 
         LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
        WHERE ${MAY_SEE} AND ${IN_FOLDER}
          AND (NOT @isStarred OR t.post_id IS NOT NULL)
-         AND (@isStarred OR @sourceId = p.source_id OR ${IN_LIST})
+         AND (@isStarred OR @isMuted OR @sourceId = p.source_id OR ${IN_LIST})
          AND (@sourceId = 0 OR @sourceId = p.source_id)
+         AND @isMuted <> (${notMuted('p.source_id', 'p.id')})
          AND (NOT @isUnread OR ${isUnread('COALESCE(f.read_up_to, 0)')})`;
 
 /** Queries that search a list with the full-text index, whose row ids (`key`) follow the order of lists. */
@@ -247,14 +265,16 @@ function prepareMembers(db: Db) {
   return {
     all: db.prepare<[MemberParams], { id: number }>('read the ids of all posts of followed sources', `
       SELECT p.id FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
-        CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id LIMIT @limit`),
+        CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id
+       WHERE ${notMuted('p.source_id', 'p.id')} LIMIT @limit`),
     unread: db.prepare<[MemberParams], { id: number }>('all unread posts', `
       SELECT p.id FROM (SELECT f.source_id, f.read_up_to ${READING_LIST} AND ${IN_LIST}) f
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id AND p.id > f.read_up_to
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-       WHERE ${isUnread('f.read_up_to')}
+       WHERE ${isUnread('f.read_up_to')} AND ${notMuted('p.source_id', 'p.id')}
       UNION ALL SELECT m.post_id FROM (${EXCEPTIONS}) m
         CROSS JOIN (SELECT f.source_id, f.read_up_to ${READING_LIST} AND ${IN_LIST}) f
-           ON f.source_id = m.source_id AND m.post_id <= f.read_up_to LIMIT @limit`),
+           ON f.source_id = m.source_id AND m.post_id <= f.read_up_to
+       WHERE ${notMuted('m.source_id', 'm.post_id')} LIMIT @limit`),
   };
 }

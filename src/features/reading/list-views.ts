@@ -74,7 +74,7 @@ function countMark({ view, count }: ShownList, unit: Html | false = false): Html
 }
 
 function canMark({ view, items }: ShownList): boolean {
-  return view.kind !== 'starred' && items.some(({ read }) => !read);
+  return hasUnread(view) && items.some(({ read }) => !read);
 }
 
 /** The form that marks several posts as read; the buttons in the menus of single posts also submit this form. */
@@ -94,8 +94,13 @@ ${older(1, 'Older than a day')}${older(7, 'Older than a week')}`}
 </form></details>`;
 }
 
+/** Whether arriving posts join a list of this kind, in which posts are marked as read together. */
+export function hasUnread({ kind }: View): boolean {
+  return kind === 'unread' || kind === 'all';
+}
+
 function marksWhole({ view, isMarkable }: ShownList): boolean {
-  return isMarkable && view.q === undefined && view.kind !== 'starred';
+  return isMarkable && view.q === undefined && hasUnread(view);
 }
 
 /** The hidden field of a form that names the list to mark as read. */
@@ -114,7 +119,7 @@ export function listMain(list: ShownList): Html {
   const postAt = postPaths(view, { since, cursor });
   const isOldestFirst = view.order === 'oldest' && q === undefined;
   const isAtNewest = isOldestFirst ? next === null : cursor === null;
-  const isLive = q === undefined && isAtNewest && view.kind !== 'starred';
+  const isLive = q === undefined && isAtNewest && hasUnread(view);
   const live = isLive && html`data-view="${scopeQuery(view)}" data-newest="${newest}"`;
   return html`${q !== undefined && searchHead(view, q, list.search, list.fault)}
 ${isLive && !isOldestFirst && freshLine(listPath(view))}
@@ -226,6 +231,9 @@ function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html 
     const [further, first] = view.order === 'oldest' ? ['newer', 'oldest'] : ['older', 'newest'];
     return html`<p class="empty">This list has no ${further} posts.
 <a href="${listPath(view)}">To the ${first}</a></p>`;
+  }
+  if (kind === 'muted') {
+    return html`<p class="empty">No post is muted. <a href="/settings/rules">Rules</a> can mute posts.</p>`;
   }
   if (kind === 'starred') return html`<p class="empty">Nothing is starred yet. Starred posts are never removed.</p>`;
   if (kind === 'unread' && isFollowing) {

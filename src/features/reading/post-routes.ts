@@ -12,7 +12,7 @@ import { readingHistory } from './reading-history-store.ts';
 import { wholePage, withReadState, type View } from './reading-list.ts';
 
 /** Values of `?view=` in the API, except `public`, the list that visitors see. */
-const VIEWS = { unread: 'unread', list: 'all', starred: 'starred' } as const;
+const VIEWS = { unread: 'unread', list: 'all', starred: 'starred', muted: 'muted' } as const;
 
 /** GET /api/posts */
 export async function listPosts(hub: Hub, req: HubRequest): Promise<Reply> {
@@ -57,10 +57,10 @@ async function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearc
 function readView(query: URLSearchParams): View | 'public' | null {
   const name = query.get('view');
   const isList = name !== null && name !== '' && name !== 'public';
-  if (!isList && query.get('folder')) throw new HttpError(400, 'folder is for view=unread, list or starred.');
+  if (!isList && query.get('folder')) throw new HttpError(400, 'folder is for view=unread, list, starred or muted.');
   if (!isList) return name === 'public' ? 'public' : null;
   const kind = Object.hasOwn(VIEWS, name) ? VIEWS[name as keyof typeof VIEWS] : undefined;
-  if (!kind) throw new HttpError(400, 'view must be unread, list, starred or public.');
+  if (!kind) throw new HttpError(400, 'view must be unread, list, starred, muted or public.');
   const [folder, q, sourceId] = [query.get('folder'), query.get('q'), readSourceId(query)];
   return { kind, ...(folder && { folder }), ...(q && { q }), ...(sourceId !== undefined && { sourceId }) };
 }

@@ -2,6 +2,7 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { asking, type ListedFollow } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { COUNT_MAX, LATER_MAX, lists } from './list-store.ts';
+import { mutedPosts } from './muted-store.ts';
 
 export type CountedSource = Pick<ListedFollow, 'title' | 'state' | 'folder'> & {
   id: number; unread: number; notify: boolean; hideGlobally: boolean;
@@ -16,10 +17,10 @@ const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base'
 /** The viewer's followed sources in alphabetical order, with their unread counts, each at most COUNT_MAX. */
 export function countedSources(hub: Hub, viewer: Viewer): CountedSource[] {
   const rows = lists(hub).counts.all({ ...asking(viewer), folder: null });
-  const sources = rows.map(({ sourceId: id, readUpTo, later, readAfter, unreadBefore, ...row }) => {
-    const isExact = later < LATER_MAX || later - readAfter >= COUNT_MAX;
-    const after = isExact ? later : lists(hub).countAfter(id, readUpTo, COUNT_MAX + readAfter);
-    const unread = Math.min(COUNT_MAX, after - readAfter + unreadBefore);
+  const sources = rows.map(({ sourceId: id, readUpTo, later, readAfter, unreadBefore, muted, ...row }) => {
+    const isExact = later < LATER_MAX || later - readAfter - muted >= COUNT_MAX;
+    const after = isExact ? later : lists(hub).countAfter(id, readUpTo, COUNT_MAX + readAfter + muted);
+    const unread = Math.min(COUNT_MAX, after - readAfter + unreadBefore - muted);
     return { id, unread, ...row, notify: row.notify === 1, hideGlobally: row.hideGlobally === 1 };
   });
   return sources.sort((a, b) => compare(a.title, b.title) || a.id - b.id);
@@ -60,6 +61,9 @@ export function countArrived(
   hub: Hub, viewer: Viewer, newest: number,
   { sourceId, folder }: { sourceId: number | undefined; folder: string | null },
 ): number {
-  if (sourceId !== undefined) return lists(hub).countAfter(sourceId, newest, COUNT_MAX);
+  if (sourceId !== undefined) {
+    const muted = mutedPosts(hub).countAfter(viewer.id, sourceId, newest);
+    return Math.min(COUNT_MAX, lists(hub).countAfter(sourceId, newest, COUNT_MAX + muted) - muted);
+  }
   return lists(hub).countArrived({ ...asking(viewer), newest, folder, scanned: COUNT_MAX });
 }

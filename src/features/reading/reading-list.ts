@@ -7,7 +7,7 @@ import { typedQuery } from '../posts/find-posts-store.ts';
 import { FROM_THE_TOP, newestFirst, posts, type Position, type Post } from '../posts/post-store.ts';
 import { visibleSource } from '../sources/source-store.ts';
 import {
-  bestFound, followedPosts, newestOfEach, postsOfSource, searchList, starredPosts, type Paging,
+  bestFound, followedPosts, mutedList, newestOfEach, postsOfSource, searchList, starredPosts, type Paging,
 } from './find-in-lists.ts';
 import { OLDEST, readMarks } from './reading-store.ts';
 
@@ -17,7 +17,7 @@ import { OLDEST, readMarks } from './reading-store.ts';
  * `each`: only the newest unread post of each source. A search ignores `order` and `each`. `by`: the order of a search.
  */
 export type View = {
-  kind: 'unread' | 'all' | 'starred'; folder?: string; sourceId?: number; q?: string; since?: number;
+  kind: 'unread' | 'all' | 'starred' | 'muted'; folder?: string; sourceId?: number; q?: string; since?: number;
   order?: 'oldest'; each?: true; by?: 'relevance';
 };
 
@@ -101,7 +101,7 @@ function around(hub: Hub, viewer: Viewer, view: View, from: Position): Around {
   const isBack = isOldestFirst(view);
   const { found: [previous] } = find(hub, viewer, view, { from, isBack: !isBack, limit: 1 });
   const { found: below } = find(hub, viewer, view, { from, isBack, limit: FOLLOWING });
-  const unread: View = { ...view, kind: 'unread', since: Infinity };
+  const unread: View = view.kind === 'muted' ? view : { ...view, kind: 'unread', since: Infinity };
   const { found: [unreadBelow] } = find(hub, viewer, unread, { from, isBack, limit: 1 });
   const fromTheStart = { from: startOf(view), isBack, limit: 2 };
   const nextUnread = unreadBelow ?? find(hub, viewer, unread, fromTheStart).found.find(({ id }) => id !== from.id);
@@ -134,11 +134,13 @@ function find(
     if (query === undefined) return { found: [] };
     const isStarred = kind === 'starred' || query.states.has('starred');
     const isUnread = list.isUnread || query.states.has('unread');
-    const searched = { ...list, isUnread, isStarred, query, sourceId: sourceId ?? 0 };
+    const isMuted = kind === 'muted' || query.states.has('muted');
+    const searched = { ...list, isUnread, isStarred, isMuted, query, sourceId: sourceId ?? 0 };
     if (by === 'relevance') return { found: pageOfBest(bestFound(hub, searched, BEST), paging) };
     return searchList(hub, searched, paging);
   }
   if (view.each) return { found: newestOfEach(hub, list, paging) };
+  if (kind === 'muted') return { found: mutedList(hub, { ...list, sourceId: sourceId ?? 0 }, paging) };
   if (kind === 'starred') return { found: starredPosts(hub, { ...list, sourceId: sourceId ?? 0 }, paging) };
   if (sourceId === undefined) return { found: followedPosts(hub, list, paging) };
   // If the viewer does not follow a source, its posts are unread, except posts that the viewer has marked as read.

@@ -5,6 +5,7 @@ import { store } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 import { POSTS, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
+import { UNREAD_MUTED } from './muted-store.ts';
 
 /** Time for which pages offer to undo marking posts as read: at loading, and by the stylesheet from then on. */
 const UNDO_OFFERED = MINUTE;
@@ -115,10 +116,11 @@ export const readMarks = store(({ db, clock }) => {
      WHERE m.account_id = @accountId AND m.source_id = @sourceId AND m.is_read = 0 AND m.post_id <= @upTo
        AND (p.published_at, p.id) < (@belowAt, @belowId) AND (p.published_at, p.id) > (@aboveAt, @aboveId)
      LIMIT @limit`);
-  const countUnread = db.prepare<[ArrivalRange], { n: number }>('count the unread posts of a range', `
+  const countUnread = db.prepare<[ArrivalRange], { n: number }>('count the unread, not muted posts of a range', `
     SELECT (SELECT COUNT(*) FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo)
          - (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId
-               AND m.post_id > @after AND m.post_id <= @upTo AND m.is_read = 1) AS n`);
+               AND m.post_id > @after AND m.post_id <= @upTo AND m.is_read = 1)
+         - ${UNREAD_MUTED} AS n`);
   const countSome = db.prepare<[ArrivalRange & Limit], { n: number }>('count the posts of a range', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo LIMIT @limit)`);

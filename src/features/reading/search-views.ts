@@ -31,7 +31,7 @@ export function searchForm(view: View, kind: 'find only-wide' | 'search'): Html 
 function scopeText({ kind, folder, sourceId }: View): string {
   if (folder !== undefined) return kind === 'unread' ? 'unread here' : 'this folder';
   if (sourceId !== undefined) return kind === 'unread' ? 'unread here' : 'this source';
-  return { unread: 'unread', all: 'all posts', starred: 'starred' }[kind];
+  return { unread: 'unread', all: 'all posts', starred: 'starred', muted: 'muted' }[kind];
 }
 
 /** How many posts a search finds, in which order they stand, and a button that keeps the search in the sidebar. */
@@ -66,12 +66,12 @@ export function emptySearch(view: View, name: string): Html {
   if (isEmptyExpression(parseExpression(q, { isSearch: true }))) {
     return html`<p class="empty">Your search has no word to look for: add a word without a minus sign.</p>`;
   }
-  const post = { unread: 'unread post', all: 'post', starred: 'starred post' }[kind];
+  const post = { unread: 'unread post', all: 'post', starred: 'starred post', muted: 'muted post' }[kind];
   const isPart = folder !== undefined || sourceId !== undefined;
   const place = isPart ? html` in <span dir="auto">${name}</span>` : kind === 'all' ? ' of your sources' : '';
   const wider = [
     ...(kind === 'unread' ? [widen({ ...view, kind: 'all' }, isPart ? 'Include read posts' : 'All posts')] : []),
-    ...(isPart || kind === 'starred' ? [widen({ kind: 'all', q }, 'All of your sources')] : []),
+    ...(isPart || kind === 'starred' || kind === 'muted' ? [widen({ kind: 'all', q }, 'All of your sources')] : []),
   ];
   return html`<p class="empty">No ${post}${place} matches “<span dir="auto">${q}</span>”. ${wider.length > 0 && html`
 Search elsewhere: ${wider}`}</p>`;
