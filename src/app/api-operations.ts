@@ -218,6 +218,10 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/rules': { answers: { 200: json(listOf('Rule')) } },
   'POST /api/rules': { body: json(object({ match: EXPRESSION, act: choice(ACTS) }, PLACE)), answers: created('Rule') },
   'POST /api/rules/preview': { body: json(object({ match: EXPRESSION }, PLACE)), answers: done('RulePreview') },
+  'POST /api/rules/import': {
+    body: json(object({}, { rules: array(anything), searches: array(anything) })),
+    answers: { 200: json(object({ rules: integer, searches: integer, leftOut: integer })) },
+  },
   'PATCH /api/rules/:id': {
     body: json(object({}, { match: EXPRESSION, act: choice(ACTS), ...PLACE })), answers: done('Rule'),
   },

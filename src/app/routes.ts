@@ -31,6 +31,7 @@ import * as readPosts from '../features/reading/post-in-list-pages.ts';
 import * as posts from '../features/reading/post-routes.ts';
 import * as reading from '../features/reading/reading-routes.ts';
 import * as searches from '../features/reading/saved-searches.ts';
+import * as rulesImport from '../features/rules/import-rules.ts';
 import * as rulePages from '../features/rules/rule-pages.ts';
 import * as rules from '../features/rules/rule-routes.ts';
 import * as readerEdits from '../features/reader-api/edit-tags.ts';
@@ -287,6 +288,8 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /api/rules', 'member', 'Your rules', rules.listRules),
   at('POST /api/rules', 'member', 'Add a rule: {match, act, sourceId?, folder?}', rules.createRule),
   at('POST /api/rules/preview', 'member', 'What of the newest 500 posts an expression fits', rules.previewRuleJson),
+  at('POST /api/rules/import', 'member', 'Add the rules and searches of an export', rulesImport.importRulesJson),
+  at('POST /settings/rules/import', 'member', 'Form: import rules and searches', rulesImport.submitImport),
   at('PATCH /api/rules/:id', 'member', 'Change a rule; posts that the rule has muted come back', rules.changeRuleJson),
   at('DELETE /api/rules/:id', 'member', 'Remove a rule; posts that the rule has muted come back', rules.deleteRule),
   at('GET /settings/rules', 'member', 'Page: rules', rulePages.showRules),

@@ -49,6 +49,7 @@ export const EVERY_PAGE: PageState[] = [
   { name: 'list-folder', who: 'ada', path: '/folders/Harbour' },
   { name: 'list-order', who: 'ada', path: '/folders/Harbour?show=each', act: openOrder },
   { name: 'post-in-a-list', who: 'ada', path: '/all/posts/3' },
+  { name: 'list-muted', who: 'ada', path: '/muted' },
   { name: 'list-of-nothing', who: 'bob', path: '/starred' },
   { name: 'list-search-form', who: 'ada', path: '/all?q=' },
   { name: 'list-search', who: 'ada', path: '/all?q=scheduler' },

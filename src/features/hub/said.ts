@@ -41,6 +41,7 @@ const SAID = {
   'rule-added': 'The rule was added. The rule acts on posts that arrive from now on.',
   'rule-changed': 'The rule was changed. The rule acts on posts that arrive from now on.',
   'rule-removed': 'The rule was removed.',
+  'rules-imported': (count) => `${plural(count, 'rule or search', 'rules and searches')} added.`,
   'search-removed': 'The search is no longer in your sidebar.',
   'search-saved': 'The search is in your sidebar now.',
   'sessions-ended': 'The session has ended.',

@@ -73,7 +73,7 @@ export function searchJson({ id, name, q, createdAt }: SavedSearch) {
 }
 
 /** Saves a search; without a name, its expression is the name. Throws 422 for a mistake or too many searches. */
-function saveSearch(hub: Hub, viewer: Viewer, values: Record<string, unknown>): SavedSearch {
+export function saveSearch(hub: Hub, viewer: Viewer, values: Record<string, unknown>): SavedSearch {
   const input = createInput(values);
   const q = input.text('q', { max: EXPRESSION_MAX });
   const name = input.optionalText('name', { max: NAME_MAX }) ?? q.slice(0, NAME_MAX);

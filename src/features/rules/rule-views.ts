@@ -36,7 +36,11 @@ export function rulesPage(all: Rule[], sources: Map<number, string>, times: Time
   const main = html`<p>A rule acts on posts of your sources when they arrive. Only you see what your rules do. You may
 have ${RULES_MAX} rules. <a href="${HELP_PATH}">How to write rules</a></p>
 ${all.length === 0 ? html`<p class="empty">You have no rules yet.</p>` : html`<ul class="items">${
-  all.map((rule) => ruleItem(rule, sources, times))}</ul>`}`;
+  all.map((rule) => ruleItem(rule, sources, times))}</ul>`}
+<details><summary>Import rules and saved searches</summary>
+<form method="post" action="/settings/rules/import" class="stack"><label>The document of “Download your data”, or
+  its parts “rules” and “searches” <textarea name="document" rows="6" required></textarea></label>
+<div class="actions"><button class="secondary">Import</button></div></form></details>`;
   return { title: 'Rules', bar, main, section: 'settings' };
 }
 

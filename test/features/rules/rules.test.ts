@@ -112,6 +112,24 @@ test('rules are checked when they are made, with the place of a mistake, and cha
   assert.deepEqual(await itemsAt(ada, '/api/rules'), []);
 });
 
+test('rules and searches of an export are imported once, in another account or again; what fits nothing is left out', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const ben = await hub.person('ben');
+  await addRule(ada, { match: 'owl', act: 'star', sourceId });
+  await addRule(ada, { match: 'newt', act: 'mute' });
+  await ada.post('/api/searches', { name: 'Owls', q: 'owl*' });
+  const { rules, searches } = (await ada.get('/api/account/export')).json<{ rules: object[]; searches: object[] }>();
+
+  assert.deepEqual((await ada.post('/api/rules/import', { rules, searches })).json(), { rules: 0, searches: 0, leftOut: 0 });
+  const document = { rules: [...rules, { match: 'x is:y', act: 'mute' }, 7], searches };
+  assert.deepEqual((await ben.post('/api/rules/import', document)).json(), { rules: 1, searches: 1, leftOut: 2 }, 'ben does not follow the source');
+  const again = await ben.form('/settings/rules/import', { document: JSON.stringify({ ...document, searches: [{ q: 'toad' }] }) });
+  assert.match(again.headers.get('location') ?? '', /said=rules-imported&count=1/);
+  assert.deepEqual((await itemsAt<Rule>(ben, '/api/rules')).map(({ match, applied }) => [match, applied]), [['newt', 0]]);
+  assert.deepEqual((await itemsAt<{ name: string }>(ben, '/api/searches')).map(({ name }) => name), ['Owls', 'toad']);
+  assert.equal((await ben.form('/settings/rules/import', { document: '[' })).status, 422);
+});
+
 test('the preview tells what a rule would have caught of the newest 500 posts, and words are proposed from a post', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const ben = await hub.person('ben');
