@@ -6,6 +6,7 @@ import { AUDIT_EVENTS } from '../features/audit/audit.ts';
 import { FOLDER_MAX } from '../features/follows/follow-store.ts';
 import { EXPRESSION_MAX } from '../features/posts/expression.ts';
 import { ACTS } from '../features/rules/rule-store.ts';
+import { FORMATS } from '../features/posts/post-text-store.ts';
 import { TITLE_MAX } from '../features/sources/source-store.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
 import {
@@ -72,13 +73,15 @@ function confirmed(
   return { body, answers, refusals: [...refusals, 429], proof: 'session' };
 }
 
+const FORMAT = { ...choice(FORMATS), default: 'text/plain' };
 const POST = {
-  title: text, content: text, contentType: { ...choice(['text/plain', 'text/html']), default: 'text/plain' },
+  title: text, content: text, contentType: FORMAT,
   url: orNull(text), publishedAt: time,
 };
 /** The expression of a rule or a saved search, and the source or folder that a rule is for. */
 const EXPRESSION = { ...text, maxLength: EXPRESSION_MAX };
 const PLACE = { sourceId: orNull(id), folder: orNull(text) };
+const LATER = { publishAt: { ...time, description: 'The hub publishes the post at this time, within a year' } };
 const TITLED = { title: text, visibility };
 /** Credentials for a feed's server, which make the source private; null removes the credentials. */
 const AT_PUBLISHER = { username: orNull(text), password: orNull(PASSWORD) };
@@ -143,7 +146,9 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   },
   'GET /api/sources/:id': { answers: { ...done('Source'), ...UNCHANGED } },
   'PATCH /api/sources/:id': {
-    body: json(object({}, { ...TITLED, ...AT_PUBLISHER, paused: flag, url: text, ...FULL_TEXT_OF_SOURCE })),
+    body: json(object({}, {
+      ...TITLED, ...AT_PUBLISHER, paused: flag, url: text, showsAuthors: flag, ...FULL_TEXT_OF_SOURCE,
+    })),
     answers: done('Source'),
     refusals: [409, 429, 503],
   },
@@ -194,9 +199,13 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/posts/:id': { answers: { ...done('Post'), ...UNCHANGED } },
   'POST /api/posts': {
     body: {
-      ...json(object(NEW_POST, POST)), ...as('multipart/form-data', object(NEW_POST, { ...POST, ...FILES })),
+      ...json(object(NEW_POST, { ...POST, ...LATER })),
+      ...as('multipart/form-data', object(NEW_POST, { ...POST, ...LATER, ...FILES })),
     },
-    answers: created('Post'), refusals: UPLOAD,
+    answers: { ...created('Post'), 202: json(named('ScheduledPost')) }, refusals: UPLOAD,
+  },
+  'POST /api/preview': {
+    body: json(object({ content: text }, { contentType: FORMAT })), answers: done('Preview'),
   },
   'PATCH /api/posts/:id': { body: json(object({}, POST)), answers: done('Post'), refusals: [409] },
   'DELETE /api/posts/:id': { answers: NOTHING },

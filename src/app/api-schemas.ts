@@ -2,6 +2,7 @@ import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
+import { FORMATS } from '../features/posts/post-text-store.ts';
 import { LIST_ORDERS, LIST_SHOWS } from '../features/reading/list-choice-store.ts';
 import { ACTS } from '../features/rules/rule-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
@@ -101,7 +102,7 @@ export const SCHEMAS: Record<string, Schema> = {
     siteUrl: orNull(text), description: orNull(text), // webhook sources have no site URL or description
     followed: flag, // absent for clients that are not signed in
     // Only the owner of a source gets the source's address, state and webhook.
-    url: orNull(text), hasPassword: flag, stateReason: orNull(text), nextSyncAt: orNull(time),
+    url: orNull(text), hasPassword: flag, showsAuthors: flag, stateReason: orNull(text), nextSyncAt: orNull(time),
     fullText: choice(['asked', 'always']),
     webhook: object({ state: webhookState, lastEventAt: orNull(time) }, {
       url: text, secret: { ...text, description: 'Shown only once' },
@@ -128,12 +129,17 @@ export const SCHEMAS: Record<string, Schema> = {
     attachments: array(named('Attachment')),
   }, {
     read: { ...flag, description: 'Only signed-in clients get this member' }, starred: flag,
+    also: array(object({ id, source: object({ id, title: text, kind: choice(SOURCE_KINDS) }) })),
     fullText: { ...named('FullText'), description: 'Signed-in clients get this member with a single post' },
+    content: { ...text, description: 'The text as its author wrote the text; only for those who may change the post' },
+    contentType: choice(FORMATS),
   }),
   FullText: object({ state: choice(['none', 'waiting', 'ready', 'refused', 'failed']) }, {
     reason: { ...text, description: 'Why there is no full text, such as paywall or robots' },
     explanation: { ...text, description: 'The reason as a sentence for readers' }, contentHtml: text,
   }),
+  Preview: object({ contentHtml: text }),
+  ScheduledPost: object({ draftId: id, title: text, publishAt: time }),
   Reading: object({
     unread: counted, starred: counted, folders: array(object({
       name: orNull(text), unread: counted,

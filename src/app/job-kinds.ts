@@ -7,13 +7,14 @@ import { fetchFullText } from '../features/full-text/fetch-full-text.ts';
 import { removeAccount } from '../features/leaving/leave-hub.ts';
 import { removeSource } from '../features/manage-sources/delete-source.ts';
 import { importFeeds } from '../features/manage-sources/import-opml.ts';
+import { publishDraft } from '../features/writing/scheduled-posts.ts';
 import { updateReaders } from '../features/posts/update-readers.ts';
 import type { JobKind } from '../features/hub/hub.ts';
 
 /** Every kind of job. The type parameter is `never` because each kind of job has another type of payload. */
 export const JOB_KINDS: JobKind<never>[] = [
   syncSource, fetchIcon, fetchPictures, fetchFullText, importFeeds, updateReaders, removeSource, scanUpload,
-  deliverAlert, removeAccount,
+  deliverAlert, removeAccount, publishDraft,
 ];
 
 /** Names of the job kinds that run again after a restore; a restore discards all jobs of kinds not in this list. */

@@ -22,6 +22,7 @@ import { workerQueue } from '../features/hub/worker-jobs.ts';
 import { endExpiredOffers } from '../features/manage-sources/answer-offer.ts';
 import { offers } from '../features/manage-sources/offer-store.ts';
 import { drafts } from '../features/writing/draft-store.ts';
+import { planDuePosts } from '../features/writing/scheduled-posts.ts';
 import { raiseMarks } from '../features/reading/raise-marks.ts';
 import { readUndo } from '../features/reading/reading-store.ts';
 import { removeOldRows } from '../features/retention/remove-old-rows.ts';
@@ -55,6 +56,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   sqlTask('note changed settings', MINUTE, noteChangedSettings),
   sqlTask('repair times in the future', MINUTE, bringBackTimes),
   { name: 'plan due syncs', everyMs: SECOND, run: planDueSyncs, rehearse: (hub) => void planSomeSyncs(hub, 1) },
+  sqlTask('plan due posts', 5 * SECOND, planDuePosts),
   sqlTask('plan due icons', 10 * SECOND, planDueIcons),
   sqlTask('plan full texts', 2 * SECOND, planFullTexts),
   throttledTask('evict full texts', MINUTE, evictFullTexts),

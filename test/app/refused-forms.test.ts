@@ -90,6 +90,7 @@ function refusals({ link, reset, notes, feed, post }: Record<'link' | 'reset' | 
     { form: 'POST /write', fields: { ...written, content: 'x'.repeat(400_001) }, field: 'content', hasFiles: true },
     { form: 'POST /write', fields: { ...written, url: 'no address' }, field: 'url', hasFiles: true },
     { form: 'POST /write', fields: { ...written, sourceId: '' }, field: 'sourceId', hasFiles: true },
+    { form: 'POST /write/:draft', at: `/write/${'x'.repeat(16)}`, fields: { ...written, publishAt: 'soon' }, field: 'publishAt', hasFiles: true },
     { form: 'POST /write/source', fields: { title: LONG, visibility: 'public' }, field: 'title' },
     { form: 'POST /write/source', fields: { title: 'Owls', visibility: 'friends' }, field: 'visibility' },
     { form: 'POST /posts/:id/edit', at: `/posts/${post}/edit`, fields: { ...written, title: ' ' }, field: 'title', hasFiles: true },
@@ -115,8 +116,9 @@ const WITHOUT_FIELDS = [
   'POST /sources/:id/icon/find', 'POST /sources/:id/icon/clear', 'POST /sources/:id/delete', 'POST /sources/:id/hand-over',
   'POST /sources/:id/unfollow', 'POST /sources/:id/webhook/rotate', 'POST /reading/mark-read', 'POST /reading/undo',
   'POST /reading/choice',
-  'POST /posts/:id/star', 'POST /posts/:id/read', 'POST /posts/:id/delete', 'POST /write/discard',
-  'POST /posts/:id/edit/discard', 'POST /attachments/:id/delete', 'POST /history/clear', 'POST /history/:id/forget',
+  'POST /posts/:id/star', 'POST /posts/:id/read', 'POST /posts/:id/delete', 'POST /drafts/:id/discard',
+  'POST /drafts/:id/restore', 'POST /posts/:id/withdraw', 'POST /attachments/:id/delete', 'POST /history/clear',
+  'POST /history/:id/forget',
   'POST /admin/jobs/:id/retry', 'POST /admin/jobs/:id/discard', 'POST /admin/alerts/test',
 ];
 

@@ -13,10 +13,10 @@ import { notifications } from '../../src/features/notifications/notification-sto
 import { listChoices } from '../../src/features/reading/list-choice-store.ts';
 import { contentUsage } from '../../src/features/sources/content-usage-store.ts';
 import { noteRuns } from '../../src/features/sources/note-runs.ts';
-import { drafts } from '../../src/features/writing/draft-store.ts';
 import { DAY, MINUTE } from '../../src/platform/clock.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { addNotes, addPost, leave, offerTo, sendJson } from '../support/accounts.ts';
+import { submitForm } from '../support/own-posts.ts';
 import { optionsFor } from '../support/backup-hub.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { hubWith, startHub, type Hub } from '../support/hub.ts';
@@ -38,7 +38,7 @@ function tablesOf(db: Db): string[] {
 }
 
 /** Columns that say whose a row is. */
-const WHOSE = ['account_id', 'owner_id', 'actor_id', 'created_by', 'sender_id', 'owner'];
+const WHOSE = ['account_id', 'owner_id', 'actor_id', 'created_by', 'sender_id', 'owner', 'author_id'];
 
 function rowsWhere(db: Db, table: string, column: string, id: number): number {
   return db.prepare<[number], { n: number }>('rows', `SELECT COUNT(*) AS n FROM ${table} WHERE ${column} = ?`).get(id)?.n ?? NaN;
@@ -93,10 +93,16 @@ async function hubWithEverything(t: TestContext) {
   for (const [client, sourceId] of [[ada, hers], [bob, his]] as const) await addPost(client, sourceId);
   await sendJson(bob, 'PUT', `/api/posts/${post}/star`, {});
   await sendJson(bob, 'PUT', `/api/posts/${post}/read`, {});
+  const taken = await addPost(ada, hers);
+  await sendJson(bob, 'PUT', `/api/posts/${taken}/star`, {});
+  assert.equal((await ada.form(`/posts/${taken}/withdraw`)).status, 303);
   await bob.post('/api/reading/mark-read', { source: hers });
   await bob.form('/reading/choice', { list: 'starred', choice: 'oldest all' });
   await bob.form('/write', { sourceId: String(his), title: '', content: 'not yet' });
-  drafts(hub.handle).save(id, '/write', { title: 'A draft' });
+  const file = { filename: 'b.txt', data: 'of a draft' };
+  assert.equal((await submitForm(hub, bob, '/write', { title: 'A draft', content: 'x', save: '1' }, [file])).status, 303);
+  const later = { sourceId: his, title: 'Later', content: 'x', publishAt: '2030-06-01T00:00:00Z' };
+  assert.equal((await bob.post('/api/posts', later)).status, 202);
   const document = '<opml version="2.0"><body><outline xmlUrl="http://127.0.0.1:1/"/></body></opml>';
   await bob.form('/sources/import', { opml: document, visibility: 'private' });
   return { hub, bob, id };
@@ -229,6 +235,11 @@ const FILL: Record<CountedTable, (person: Person) => Promise<void>> = {
   source_runs: async ({ hub, client }) => noteMany(hub, await addNotes(client)),
   posts: (person) => fillContent(person, text),
   posts_search: (person) => fillContent(person, text),
+  async post_texts({ hub, client }) {
+    const sourceId = await addNotes(client);
+    await untilRefused(hub, 20, [507, 'content-quota'], () =>
+      client.post('/api/posts', { sourceId, title: 'x', content: 'x'.repeat(5_000) }));
+  },
   post_tombstones: (person) => fillContent(person, (n) => ['post.deleted', { id: `${n}`.padEnd(1_000) }]),
   webhook_events: (person) => fillContent(person, () => ['ping', {}]),
   attachments: (person) => fillContent(person, (n) => ['post.published', {
@@ -271,9 +282,13 @@ const FILL: Record<CountedTable, (person: Person) => Promise<void>> = {
     untilRefused(hub, TABLES.rules.most, [422, 'rules-max'], (n) => client.post('/api/rules', { match: `x${n}`, act: 'mute' })),
   saved_searches: ({ hub, client }) =>
     untilRefused(hub, TABLES.saved_searches.most, [422, 'searches-max'], (n) => client.post('/api/searches', { q: `x${n}` })),
-  async drafts({ hub, id }) {
-    for (let n = 0; n < 12; n++) drafts(hub.handle).save(id, `/posts/${n}/edit`, { title: 'x' });
-  },
+  drafts: ({ hub, client }) => untilRefused(hub, TABLES.drafts.most, [422, 'drafts-max'], (n) =>
+    client.post(`/write/${String(n).padEnd(16, 'x')}/draft`, { title: 'x' })),
+  draft_files: ({ hub, client }) => untilRefused(hub, 2, [422, 'upload-quota'], async (n) => {
+    const files = [{ filename: 'a.txt', data: String(n).repeat(400) }];
+    const { status } = await submitForm(hub, client, `/write/${'x'.repeat(16)}`, { title: 'x', content: 'x', save: '1' }, files);
+    return { status: status === 303 ? 200 : status };
+  }),
   async imports({ hub, client }) {
     const opml = '<opml version="2.0"><body><outline xmlUrl="ftp://x.test/"/></body></opml>';
     for (let n = 0; n < 7; n++) {

@@ -2,6 +2,8 @@ import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import type { Hub } from '../../src/features/hub/hub.ts';
+import { linkKey } from '../../src/features/posts/link-key.ts';
+import { links } from '../../src/features/posts/link-store.ts';
 import { searchIndex } from '../../src/features/posts/search-index-store.ts';
 import { raiseMarks } from '../../src/features/reading/raise-marks.ts';
 import { DAY } from '../../src/platform/clock.ts';
@@ -20,6 +22,9 @@ const FOLDERS = 12;
 
 /** One post in so many is a long article. */
 const LONG_EVERY = 500;
+
+/** One post in so many has the link of the post before it, which is mostly a post of another source. */
+const DOUBLE_EVERY = 30;
 
 /** A post that most readers have not read yet, and that is long. */
 export const LONG_POST = 99_500;
@@ -77,7 +82,7 @@ function addPosts(db: Db, below: (limit: number) => number, posts: number, sourc
   const insert = db.prepare<[Record<string, string | number>]>('post', `
     INSERT INTO posts (id, source_id, owner_id, is_public, guid, title, url, author, summary, content_hash, content_html,
                        published_at, updated_at, created_at)
-    VALUES (@id, @sourceId, 1 + @sourceId % 20, 1, @guid, @title, 'https://example.org/' || @guid, 'Somebody', @summary, 'x',
+    VALUES (@id, @sourceId, 1 + @sourceId % 20, 1, @guid, @title, @url, 'Somebody', @summary, 'x',
             @content, @publishedAt, @at, @at)`);
   const index = searchIndex({ db, clock: Date.now });
   const { words, title } = madeUpWords(WORDS);
@@ -89,7 +94,9 @@ function addPosts(db: Db, below: (limit: number) => number, posts: number, sourc
     const isLong = id % LONG_EVERY === 0;
     const texts = { title: title(5 + below(8)), summary: words(40), body: words(isLong ? 1_200 : 60) };
     const content = `<p>${texts.body.replaceAll(/((?:\S+ ){60})/g, '$1</p><p>')}</p>`;
-    insert.run({ id, guid: String(id), sourceId, at, publishedAt, content, title: texts.title, summary: texts.summary });
+    const url = `https://example.org/${id % DOUBLE_EVERY === 0 ? id - 1 : id}`;
+    insert.run({ id, guid: String(id), url, sourceId, at, publishedAt, content, title: texts.title, summary: texts.summary });
+    links({ db, clock: Date.now }).put({ id, sourceId, isNew: true }, linkKey(url));
     const readers = { isPublic: 1, ownerId: 1 + sourceId % 20 };
     index.put({ id, sourceId, publishedAt, searchKey: null, ...readers, searchTitle: texts.title, searchText: texts.body });
     sourceOf.push(sourceId);

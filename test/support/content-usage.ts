@@ -5,6 +5,8 @@ import type { Db } from '../../src/platform/db/open-database.ts';
 const COUNTED = `
   COALESCE((SELECT SUM(1000 + octet_length(content_html) + octet_length(title) + octet_length(summary)
     + octet_length(guid) + COALESCE(octet_length(url), 0)) FROM posts WHERE source_id = s.id), 0)
+  + COALESCE((SELECT SUM(octet_length(t.text)) FROM post_texts t JOIN posts p ON p.id = t.post_id
+     WHERE p.source_id = s.id), 0)
   + COALESCE((SELECT SUM(200 + octet_length(a.filename) + COALESCE(octet_length(a.remote_url), 0)
     + COALESCE(octet_length(a.title), 0)) FROM attachments a JOIN posts p ON p.id = a.post_id WHERE p.source_id = s.id), 0)
   + COALESCE((SELECT SUM(200 + octet_length(guid)) FROM post_tombstones WHERE source_id = s.id), 0)

@@ -59,6 +59,8 @@ export const EVERY_PAGE: PageState[] = [
   { name: 'post', who: 'ada', path: '/posts/1' },
   { name: 'post-unread', who: 'bob', path: '/unread/posts/3' },
   { name: 'post-long-title', who: 'ada', path: '/posts/10' },
+  { name: 'post-full-text', who: 'ada', path: '/posts/2?text=full' },
+  { name: 'post-without-full-text', who: 'bob', path: '/posts/4?text=full' },
   { name: 'own-post', who: 'ada', path: ({ ownPost }) => `/posts/${ownPost}` },
   { name: 'own-post-edit', who: 'ada', path: ({ ownPost }) => `/posts/${ownPost}/edit` },
   { name: 'own-post-delete', who: 'ada', path: ({ ownPost }) => `/posts/${ownPost}/delete` },
@@ -75,7 +77,8 @@ export const EVERY_PAGE: PageState[] = [
       await submit(browser, { title: 'Owls at dusk', content }, '.bar [name=preview]', '#post');
     },
   },
-  { name: 'write-draft', who: 'ada', path: '/write' },
+  { name: 'write-drafts', who: 'ada', path: '/write' },
+  { name: 'write-draft', who: 'ada', path: '/write', act: (browser) => follow(browser, '.drafts .name') },
   { name: 'sources', who: 'ada', path: '/sources' },
   {
     name: 'sources-chosen', who: 'ada', path: '/sources?folder=Harbour',

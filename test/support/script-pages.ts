@@ -10,6 +10,9 @@ import { PROJECT_ROOT } from './run-program.ts';
 /** The script of members' pages, as it is served. */
 export const SCRIPT = readFileSync(join(PROJECT_ROOT, 'src/app/frame/assets/hub.js'), 'utf8');
 
+/** The script of the pages on which members write posts. */
+export const WRITE_SCRIPT = readFileSync(join(PROJECT_ROOT, 'src/app/frame/assets/write.js'), 'utf8');
+
 const HASH = `sha256-${createHash('sha256').update(SCRIPT).digest('base64')}`;
 const POLICY = `default-src 'none'; form-action 'self'; connect-src 'self'; script-src '${HASH}'`;
 /** Ends as a count does, and is a pattern in which text is replaced. */

@@ -87,3 +87,8 @@ export function failPost({ db }: Stored, guid: string): () => void {
 export function moneyIn({ db }: Stored): number {
   return db.prepare<[], { sum: number }>('money', 'SELECT SUM(updated_at) AS sum FROM posts').get()?.sum ?? NaN;
 }
+
+/** Forgets how posts were written, as if version 1.0.0 had stored them. */
+export function forgetTexts({ db }: Stored): void {
+  db.prepare<[]>('forget texts', 'DELETE FROM post_texts').run();
+}

@@ -17,10 +17,11 @@ export function setUsage({ db }: Stored, bytes: number): void {
   db.prepare<[number]>('usage', 'UPDATE upload_usage SET bytes = ?').run(bytes);
 }
 
-/** The usage that is kept for each account is the sum of what its attachments say. */
+/** The usage that is kept for each account is the sum of what its attachments and the files of its drafts say. */
 export function assertUsageIsRight({ db }: Stored): void {
   assert.deepEqual(db.prepare<[], object>('wrong usage', `
     SELECT a.username FROM accounts a
      WHERE COALESCE((SELECT bytes FROM upload_usage WHERE account_id = a.id), 0) <>
-           COALESCE((SELECT SUM(bytes) FROM attachments WHERE owner_id = a.id), 0)`).all(), []);
+           COALESCE((SELECT SUM(bytes) FROM attachments WHERE owner_id = a.id), 0)
+           + COALESCE((SELECT SUM(bytes) FROM draft_files WHERE account_id = a.id), 0)`).all(), []);
 }

@@ -13,7 +13,7 @@ export function addWorstRows({ db, now }: Hub, postHtml: string): void {
   const run = (sql: string): void => void db.prepare<[object]>('worst rows', `
     WITH n(n) AS (SELECT value FROM json_each(@numbers)) ${sql}`).run({
     numbers: JSON.stringify(Array.from({ length: MANY }, (_, n) => n + 1)),
-    now: now(), ...TEXTS, q500: Q.repeat(500), q4000: Q.repeat(4_000), q20000: Q.repeat(20_000), postHtml,
+    now: now(), many: MANY, ...TEXTS, q500: Q.repeat(500), q4000: Q.repeat(4_000), q20000: Q.repeat(20_000), postHtml,
     long: Q.repeat(300),
   });
   db.write('worst rows', () => {
@@ -29,6 +29,9 @@ export function addWorstRows({ db, now }: Hub, postHtml: string): void {
         published_at, updated_at, created_at, content_html)
       SELECT n, 1, n, 1, 1, @q500, @url, @title, substr(@q500, 1, 280), '', @now - n, @now, @now,
         CASE WHEN n = 1 THEN @postHtml ELSE '<p>x</p>' END FROM n`);
+    run(`INSERT INTO posts (source_id, guid, is_public, owner_id, title, url, author, summary, content_hash,
+        published_at, updated_at, created_at, content_html)
+      SELECT n, 'last', 1, 1, @q500, @url, @title, substr(@q500, 1, 280), '', @now - @many - n, @now, @now, '' FROM n`);
     run(`INSERT INTO attachments (post_id, kind, position, filename, media_type, remote_url, title, is_inline, created_at)
       SELECT 1, 'remote', n, substr(@title, 1, 120), 'image/png', @url || n, @title, 0, @now FROM n WHERE n <= 100`);
     run(`INSERT INTO reading_history (account_id, post_id, read_at) SELECT 1, n, @now FROM n`);

@@ -22,11 +22,11 @@ type FileName = (typeof FILES)[number];
  */
 export const assets = once((hub: Hub) => {
   const { stylesheet, route: stylesheetRoute } = readStylesheet(hub);
-  const script = readAsset('hub.js', 'text/javascript; charset=utf-8');
+  const [script, writeScript] = [readScript('hub.js'), readScript('write.js')];
   const files = FILES.map((name) => readAsset(name, name.endsWith('.svg') ? 'image/svg+xml' : 'image/png'));
   const paths = Object.fromEntries(files.map(({ path }, index) => [FILES[index], path])) as Record<FileName, string>;
-  const routes = [stylesheetRoute, script.route, ...files.map((file) => file.route)];
-  return { stylesheet, script, path: (name: FileName): string => paths[name], routes };
+  const routes = [stylesheetRoute, script.route, writeScript.route, ...files.map((file) => file.route)];
+  return { stylesheet, script, writeScript, path: (name: FileName): string => paths[name], routes };
 });
 
 /** The stylesheet with the hub's hue. Another process may change the hue, so each page reads the stylesheet's path. */
@@ -52,6 +52,11 @@ function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
     stylesheet: () => current().path,
     route: route('GET /assets/:hash/hub.css', 'public', 'Asset: hub.css', ({ path }) => show(path), { cached: [] }),
   };
+}
+
+/** Reads the script of all members' pages, or the script of the pages on which members write posts. */
+function readScript(name: 'hub.js' | 'write.js'): Asset {
+  return readAsset(name, 'text/javascript; charset=utf-8');
 }
 
 /** `hash`: the file's hash for `integrity` and the Content-Security-Policy. */

@@ -54,7 +54,8 @@ function layout(content: Page, frame: Frame): Html {
   const { hub, look, viewer } = frame;
   const { density, textSize, theme, typeface, measure, keys, marksScrolled, timeZone } =
     viewer?.preferences ?? DEFAULT_PREFERENCES;
-  const { stylesheet, path, script } = assets(hub);
+  const { stylesheet, path, script, writeScript } = assets(hub);
+  const scripts = content.script === 'write' ? [script, writeScript] : [script];
   return html`<!doctype html>
 <html lang="en" data-density="${density}" data-text="${textSize}" data-theme="${theme}" data-typeface="${typeface}"
   data-measure="${measure}">
@@ -71,7 +72,7 @@ function layout(content: Page, frame: Frame): Html {
   <link rel="icon" href="${path('icon.svg')}" type="image/svg+xml">
   <link rel="apple-touch-icon" href="${path('icon-180.png')}">
   <link rel="manifest" href="/manifest.webmanifest">
-  ${viewer && html`<script src="${script.path}" integrity="${script.hash}" defer></script>`}
+  ${viewer && scripts.map((one) => html`<script src="${one.path}" integrity="${one.hash}" defer></script>`)}
   ${content.alternates?.map(({ type, href, title }) => html`
   <link rel="alternate" type="${type}" href="${href}" title="${title}">`)}
 </head>
@@ -194,6 +195,9 @@ const KEYS: [keys: string[], what: string][] = [
   [['-'], 'Less like this: make a rule from words of the post’s title'],
   [['A'], 'Mark several posts as read'],
   [['/'], 'Search'],
+  [['Ctrl B', 'Ctrl I', 'Ctrl K'], 'While you write a post: bold, emphasis, link'],
+  [['Ctrl Shift P', 'Ctrl S'], 'While you write: show or hide the preview, save the draft'],
+  [['Ctrl Enter'], 'Publish the post that you write'],
   [['g u', 'g a', 'g s', 'g w'], 'Go to unread, all or starred posts, or write a post'],
   [['Esc'], 'Close the dialog, or go back to the list'],
   [['?'], 'Show these shortcuts'],

@@ -31,6 +31,7 @@ export function createWebServer(hub: Hub): { server: Server; release(): void } {
     metLimit: (limit, seconds, reason) => metLimit(hub, limit, seconds, reason),
     discardBytes: 8 * config.uploadMaxBytes, // the limit of discarding a body, in bytes: twice the largest request
     scriptHash: assets(hub).script.hash,
+    pageScripts: { write: assets(hub).writeScript.hash },
     authenticate: (req) => authenticate(hub, req),
     accountOf: (req) => accountOf(hub, req),
     admitUrgent: (req) => admitProbe(hub, req),

@@ -28,6 +28,10 @@ export const isPresent = (id: string): string => `EXISTS (SELECT 1 FROM accounts
 /** SQL expression: the display name of the account with the id `id`. */
 export const displayNameOf = (id: string): string => `(SELECT display_name FROM accounts WHERE id = ${id})`;
 
+/** SQL expression: the display name of an account that has not left the hub; NULL for other accounts. */
+export const presentNameOf = (id: string): string =>
+  `(SELECT display_name FROM accounts WHERE id = ${id} AND ${PRESENT})`;
+
 /** Stores accounts. User names are case-insensitive. */
 export const accounts = store(({ db, clock }) => {
   const selectAny = db.prepare<[], { id: number }>('any account', `SELECT id FROM accounts WHERE ${PRESENT} LIMIT 1`);

@@ -40,8 +40,8 @@ export type Session = Used & { id: number; expiresAt: number; address: string | 
 type ViewerRow = Omit<Viewer, 'via' | 'preferences'> & Omit<PreferencesRow, 'keys'> &
   { keys: number | null; seenAt: number | null };
 const VIEWER = `a.id, a.username, a.display_name AS displayName, p.time_zone AS timeZone, p.density,
-           p.text_size AS textSize, p.theme, p.typeface, p.measure, p.sources_by AS sourcesBy, p.keys,
-           p.marks_opened AS marksOpened, p.marks_scrolled AS marksScrolled, p.next_steps AS nextSteps`;
+  p.text_size AS textSize, p.theme, p.typeface, p.measure, p.sources_by AS sourcesBy, p.keys, p.next_steps AS nextSteps,
+  p.marks_opened AS marksOpened, p.marks_scrolled AS marksScrolled, p.joins_doubles AS joinsDoubles`;
 const WITH_PREFERENCES = 'LEFT JOIN preferences p ON p.account_id = a.id';
 const ACTIVE = 'a.left_at IS NULL AND a.disabled_at IS NULL';
 const LIVE_SESSION = `s.token_hash = ? AND s.expires_at > ? AND ${ACTIVE}`;
@@ -81,11 +81,12 @@ export const signInNetworks = store(({ db, clock }) => {
 function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => void): Viewer {
   const {
     seenAt, timeZone, density, textSize, theme, typeface, measure, sourcesBy,
-    keys, marksOpened, marksScrolled, nextSteps, ...who
+    keys, marksOpened, marksScrolled, joinsDoubles, nextSteps, ...who
   } = row;
   const chosen = {
     timeZone, density, textSize, theme, typeface, measure, sourcesBy,
-    keys: keys === 1, marksOpened: marksOpened === 1, marksScrolled: marksScrolled === 1, nextSteps: nextSteps === 1,
+    keys: keys === 1, marksOpened: marksOpened === 1, marksScrolled: marksScrolled === 1,
+    joinsDoubles: joinsDoubles === 1, nextSteps: nextSteps === 1,
   };
   const viewer = { ...who, via, preferences: keys === null ? DEFAULT_PREFERENCES : chosen };
   if (seenAt !== null && !hasPassed(seenAt, USE_NOTED, now)) return viewer;

@@ -76,7 +76,7 @@ export const uploads = store(({ db, clock }) => {
     setScan: (sha256: string, scan: ScanState): void => void sql.setScan.run(scan, sha256),
     /** The size of the file in bytes, as counted when the file arrived. */
     countedBytes: (sha256: string): number | undefined => sql.countedBytes.get(sha256)?.bytes,
-    /** Sets `unnamed_since` on files that no attachment names, and clears it on files that are named again. */
+    /** Sets `unnamed_since` on files that neither posts nor drafts have, and clears it on other files. */
     markUnnamed(): void {
       db.write('mark unnamed uploads', () => {
         sql.unmark.run();
@@ -84,8 +84,8 @@ export const uploads = store(({ db, clock }) => {
       });
     },
     /**
-     * Deletes the rows of uploaded files that have had no attachment since a time earlier than `before`, in the
-     * caller's transaction. Returns the hashes of the uploaded files whose rows were deleted.
+     * Deletes the rows of uploaded files that neither posts nor drafts have had since a time earlier than `before`, in
+     * the caller's transaction. Returns the hashes of the uploaded files whose rows were deleted.
      */
     takeUnnamed: (before: number, limit: number): string[] =>
       sql.takeUnnamed.all(before, limit).map(({ sha256 }) => sha256),
@@ -190,6 +190,10 @@ function prepareAttachments(db: Db) {
   };
 }
 
+/** SQL that tells whether an attachment or a draft has the uploaded file of the current row. */
+const IS_NAMED = `(EXISTS (SELECT 1 FROM attachments WHERE attachments.sha256 = uploads.sha256)
+                   OR EXISTS (SELECT 1 FROM draft_files WHERE draft_files.sha256 = uploads.sha256))`;
+
 function prepareUploads(db: Db) {
   return {
     usage: db.prepare<[number], { bytes: number }>('upload usage',
@@ -204,15 +208,12 @@ function prepareUploads(db: Db) {
       ON CONFLICT DO UPDATE SET unnamed_since = NULL,
         scan = CASE scan WHEN 'unscanned' THEN excluded.scan ELSE scan END`),
     unmark: db.prepare<[]>('unmark named uploads', `
-      UPDATE uploads SET unnamed_since = NULL WHERE unnamed_since IS NOT NULL
-         AND EXISTS (SELECT 1 FROM attachments WHERE attachments.sha256 = uploads.sha256)`),
+      UPDATE uploads SET unnamed_since = NULL WHERE unnamed_since IS NOT NULL AND ${IS_NAMED}`),
     mark: db.prepare<[number]>('mark unnamed uploads', `
-      UPDATE uploads SET unnamed_since = ? WHERE unnamed_since IS NULL
-         AND NOT EXISTS (SELECT 1 FROM attachments WHERE attachments.sha256 = uploads.sha256)`),
+      UPDATE uploads SET unnamed_since = ? WHERE unnamed_since IS NULL AND NOT ${IS_NAMED}`),
     takeUnnamed: db.prepare<[number, number], { sha256: string }>('take unnamed uploads', `
       DELETE FROM uploads WHERE sha256 IN (
-        SELECT sha256 FROM uploads WHERE unnamed_since < ?
-           AND NOT EXISTS (SELECT 1 FROM attachments WHERE attachments.sha256 = uploads.sha256) LIMIT ?)
+        SELECT sha256 FROM uploads WHERE unnamed_since < ? AND NOT ${IS_NAMED} LIMIT ?)
       RETURNING sha256`),
     unscanned: db.prepare<[string, number], { sha256: string }>('unscanned uploads',
       `SELECT sha256 FROM uploads WHERE scan = 'unscanned' AND sha256 > ? ORDER BY sha256 LIMIT ?`),

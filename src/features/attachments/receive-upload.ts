@@ -7,10 +7,10 @@ import { byteSize } from '../../platform/in-words.ts';
 import { ownTurn } from '../../platform/turns.ts';
 import { requireRoomForFile } from '../hub/disk-reserve.ts';
 import { countMetLimit, metLimit, once, type Hub } from '../hub/hub.ts';
-import { attachments, uploads, type NewUpload } from './attachment-store.ts';
+import { uploads, type NewUpload } from './attachment-store.ts';
 import { nameRefusal, RefusedFile } from './arriving-file.ts';
 import { cleanFilename, startRecognition } from './recognise-file.ts';
-import { noteScan, scanFile, scanLater, scannerOf, type ScannerOptions } from './scan-file.ts';
+import { noteScan, scanFile, scannerOf, type ScannerOptions } from './scan-file.ts';
 import { uploadFiles } from './upload-files.ts';
 
 /** The name of the form field that contains the files. */
@@ -67,7 +67,7 @@ async function receiveForm<Result>(
 
 /** Moves received files from tmp/ to uploads/. Call `keepFiles` before writing the rows that name the files. */
 export async function keepFiles(hub: Hub, files: ReceivedFile[]): Promise<void> {
-  for (const file of files) {
+  for (const file of files.filter(({ isKept }) => !isKept)) {
     file.isKept = true; // `isKept` is set before the move to uploads/, which may fail after moving the file
     await uploadFiles(hub).keep(file).catch(refuse);
   }
@@ -165,34 +165,6 @@ export function bytesLeft(hub: Hub, accountId: number): number {
   return hub.config.uploadQuotaBytes - uploads(hub).usageOf(accountId);
 }
 
-/** The maximum number of files of a post; posts of feeds have the same maximum. A post's page lists every file. */
-const FILES_OF_POST = 100;
-
-/**
- * Attaches uploaded files to a post, in the caller's transaction; returns the ids of the attachments. Throws 422 if the
- * files exceed the owner's quota, are too many or infected. Throws 503 if the daily sweep has just removed a stored
- * file with the same content.
- */
-export function attachFiles(hub: Hub, postId: number, ownerId: number, files: NewUpload[]): number[] {
-  if (files.length === 0) return [];
-  const left = bytesLeft(hub, ownerId);
-  if (files.reduce((sum, file) => sum + file.bytes, 0) > left) throw overQuota(hub, left);
-  if (!files.every(({ sha256 }) => uploadFiles(hub).isThere(sha256))) {
-    const detail = 'The hub removed the file while it was being stored. Please send the file again.';
-    throw new HttpError(503, detail, { headers: { 'retry-after': '1' } });
-  }
-  const ids = attachments(hub).attach(postId, ownerId, files);
-  if ((attachments(hub).countsOfPosts([postId]).get(postId) ?? 0) > FILES_OF_POST) {
-    throw metLimit(hub, 'files-of-post', 0, `A post may have at most ${FILES_OF_POST} files.`);
-  }
-  for (const { sha256, filename } of files) {
-    const scan = uploads(hub).scanOf(sha256);
-    if (scan === 'infected') throw infected(filename);
-    if (scan === 'unscanned') scanLater(hub, sha256);
-  }
-  return ids;
-}
-
 /** Removes an uploaded file whose post was refused, unless another post names the same file. */
 function dropUnnamed(hub: Hub, sha256: string): void {
   if (uploads(hub).scanOf(sha256) !== undefined) return;
@@ -202,7 +174,7 @@ function dropUnnamed(hub: Hub, sha256: string): void {
 }
 
 /** The 422 error for files over the quota, which says how many bytes of the quota are left. */
-function overQuota(hub: Hub, left: number): HttpError {
+export function overQuota(hub: Hub, left: number): HttpError {
   countMetLimit(hub, 'upload-quota');
   const rest = Math.max(0, left);
   const detail = 'These files would exceed the file quota of the account: ' +
@@ -210,7 +182,8 @@ function overQuota(hub: Hub, left: number): HttpError {
   return new HttpError(422, detail, { errors: [{ pointer: '/attachments', detail }], members: { bytesLeft: rest } });
 }
 
-function infected(filename: string): HttpError {
+/** The 422 error for a file in which the scanner has found a virus. */
+export function infected(filename: string): HttpError {
   return invalid([{ pointer: '/attachments', detail: `The file ${filename} is infected and was rejected.` }]);
 }
 

@@ -14,6 +14,7 @@ import { nextTurn } from '../../platform/turns.ts';
 import type { StoreHub } from '../hub/hub.ts';
 import { attachmentPath, type LinkHub } from './attachment-links.ts';
 import type { Attachment } from './attachment-store.ts';
+import { OWN_FILES, storedAddress, withOwnLinks } from './own-files.ts';
 import { missingAmong, sizesOf } from './post-pictures.ts';
 import type { ImageSize } from './recognise-images.ts';
 
@@ -135,11 +136,18 @@ export function contentWithImages(
   sizeOf: (attachment: Attachment) => ImageSize | null | undefined = () => undefined,
   sign = (path: string): string => path,
 ): string {
-  if (attachments.length === 0) return contentHtml;
-  const byUrl = new Map(attachments.map((attachment) => [attachment.remoteUrl, attachment]));
-  return showImages(contentHtml, (url) => {
+  if (attachments.length === 0 && !contentHtml.includes(OWN_FILES)) return contentHtml;
+  const byUrl = new Map(attachments.map((attachment) => [storedAddress(attachment), attachment]));
+  const pathTo = (attachment: Attachment | undefined): string | null =>
+    attachment === undefined || attachment.scan === 'infected' ? null : attachmentPath(hub, attachment);
+  const shown = showImages(contentHtml, (url) => {
     const attachment = byUrl.get(url);
-    const path = attachment && attachmentPath(hub, attachment);
-    return path ? { address: origin + sign(path), size: sizeOf(attachment) } : undefined;
+    const isOther = attachment?.kind === 'native' && !attachment.mediaType?.startsWith('image/');
+    const path = isOther ? null : pathTo(attachment);
+    return path === null ? undefined : { address: origin + sign(path), size: attachment && sizeOf(attachment) };
+  });
+  return withOwnLinks(shown, (address) => {
+    const path = pathTo(byUrl.get(address));
+    return path === null ? undefined : origin + sign(path);
   });
 }

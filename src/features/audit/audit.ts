@@ -26,12 +26,14 @@ export const AUDIT_EVENTS = {
   'post.created': 'A post was written',
   'post.deleted': 'A post was deleted',
   'post.files-added': 'Files were added to a post',
+  'post.withdrawn': 'A post was taken back into a draft',
   'retention.applied': 'Rows past their retention period were removed',
   'session.created': 'Somebody signed in',
   'session.ended': 'Somebody signed out, or ended another session of the same account',
   'session.others-ended': 'Somebody ended all other sessions of the same account',
   'set-up-link.created': 'A link for the first account was printed',
   'source.address-changed': 'A feed was given another address',
+  'source.authors-changed': 'A source was made to show or hide the authors of its posts',
   'source.created': 'A source was added',
   'source.deleted': 'A source was deleted',
   'source.full-text-chosen': 'Fetching the full texts of a source was switched on or off',
@@ -58,9 +60,8 @@ export type AuditEvent = keyof typeof AUDIT_EVENTS;
  * the audit log shows each change of these kinds in a record of its own.
  */
 const MERGED: readonly AuditEvent[] = [
-  'account.exported', 'account.renamed', 'hub.changed', 'post.changed', 'source.full-text-chosen',
-  'source.paused', 'source.renamed',
-  'source.resumed', 'source.visibility-changed',
+  'account.exported', 'account.renamed', 'hub.changed', 'post.changed', 'source.full-text-chosen', 'source.paused',
+  'source.renamed', 'source.resumed', 'source.visibility-changed',
 ];
 
 /**

@@ -15,6 +15,7 @@ import { endAllSessions } from '../accounts/credential-store.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
 import type { UploadRow } from '../attachments/attachment-store.ts';
 import { audit, COMMAND_LINE } from '../audit/audit.ts';
+import { unscheduleAll } from '../writing/scheduled-posts.ts';
 import { DATABASE, requireSpace, spaceNeeded } from './backup-folder.ts';
 import { BackupError } from './backup-name.ts';
 import { hashFile, type Manifest, readManifest } from './manifest.ts';
@@ -212,6 +213,7 @@ function settle(db: Db, backup: string, { clock, runAgain }: RestoreTarget): Set
   return db.write('settle restored database', () => {
     const sessions = endAllSessions({ db });
     const jobs = settleRestoredJobs(db, clock(), runAgain);
+    unscheduleAll({ db, clock });
     const target = { kind: 'backup', id: null, name: backup } as const;
     audit({ db, clock }, 'backup.restored', COMMAND_LINE, target, { sessions, jobs });
     return { sessions, jobs };

@@ -10,7 +10,7 @@ import { enqueueFullText, hasFullTexts } from './fetch-full-text.ts';
 import { fullTexts } from './full-text-store.ts';
 import { sourceFullTexts } from './source-full-text-store.ts';
 
-/** Only presses of the button that make the hub fetch a page count. */
+/** The limit of a member's button counts only presses that make the hub fetch a page. */
 const BUTTON_LIMIT: NamedLimit = { name: 'full-texts', burst: 60, everyMs: MINUTE };
 
 /** On request, the hub fetches the full texts of this many posts that a source already has, the newest posts. */
@@ -23,8 +23,9 @@ const SAMPLES = 3;
 const USES = 5;
 
 /**
- * A member asks for the full text of a post. Fetches the page unless it was fetched before; a page that only robots.txt
- * kept from the hub is fetched now. Throws 409 if the post can have no full text, 429 beyond the limit.
+ * Has the full text of a post fetched for a member, unless the post's page was fetched before. If only robots.txt kept
+ * the hub from the page, the hub fetches the page now. Throws 409 if the post can have no full text, 429 beyond the
+ * limit.
  */
 export function askForFullText(hub: Hub, viewer: Viewer, { id: postId, url, sourceId }: Post): FullTextState {
   if (!hasFullTexts(hub)) throw new HttpError(409, 'This hub keeps no full texts.');
@@ -66,12 +67,12 @@ export function compareSamples(hub: Hub, sourceId: number): void {
 }
 
 /**
- * Why the owner of a source is offered full texts for all new posts: the button was used often (`used`), or most of the
- * compared posts were teasers (`teasers`, with the id of such a post). `comparing`: the comparison is not over.
+ * Why the owner of a source is offered full texts for all new posts. `used`: members used the button often. `teasers`:
+ * most of the compared posts were teasers; `postId` is one of these teasers. `comparing`: the comparison is not over.
  */
 export type FullTextOffer = { why: 'used' | 'comparing' } | { why: 'teasers'; postId: number };
 
-/** What the viewer is offered for a source; null for everybody but the owner, and once the owner has chosen. */
+/** The offer to a viewer for a source; null unless the viewer owns the source, and after the owner has chosen. */
 export function offerOf(hub: Hub, source: Pick<Source, 'id' | 'ownerId'>, viewer: Viewer | null): FullTextOffer | null {
   const { isAlways, isChosen, uses, samples } = sourceFullTexts(hub).find(source.id);
   if (viewer?.id !== source.ownerId || isAlways || isChosen || !hasFullTexts(hub)) return null;

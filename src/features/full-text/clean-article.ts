@@ -68,7 +68,7 @@ export function* cleanArticle(
 
   function isByline(node: number, name: string): boolean {
     const size = all[node] ?? 0;
-    if (name === 'td' || name === 'th') return false; // of a timetable
+    if (name === 'td' || name === 'th') return false; // a time in a timetable is no byline
     const item = tree.attributes[node]?.get('itemprop') ?? '';
     return size > 0 && size < MAX_BYLINE && (hints[node]?.isByline === true || BYLINE_ITEMS.test(item));
   }

@@ -1,10 +1,10 @@
 import type { ExtractionRefusal } from './extract-article.ts';
 import type { FullTextRow } from './full-text-store.ts';
 
-/** Why the hub refuses a page: the page itself gives the reason, or the rules of its site. */
+/** Why the hub refuses a page: because of the page itself, or because of the rules of the page's site. */
 export type Refusal = ExtractionRefusal | 'robots' | 'not-html' | 'no-address';
 
-/** Why a fetch failed, which may be different a day later. */
+/** Why the fetch of a page failed; a fetch of the page a day later may succeed. */
 export type Failure = 'unreachable' | 'bad-answer' | 'error';
 
 /** The reasons why a post has no full text, in words for readers and in a few words for counts. */
@@ -27,14 +27,14 @@ const REASONS: Record<Refusal | Failure, readonly [sentence: string, short: stri
   'error': ['The hub could not read the page because of an error of the hub.', 'error of the hub'],
 };
 
-/** The full text of a post, as pages and the API describe it; `reason` and `explanation` say why there is none. */
+/** The state of a post's full text; `reason` (a code) and `explanation` say why a post has no full text. */
 export type FullTextState = {
   state: FullTextRow['state'] | 'none';
   reason?: string;
   explanation?: string;
 };
 
-/** Describes what came of fetching a post's page. */
+/** Describes the result of fetching a post's page, for pages and the API. */
 export function describeFullText(row: FullTextRow | undefined): FullTextState {
   if (!row) return { state: 'none' };
   const { state, reason, dueAt } = row;

@@ -15,22 +15,22 @@ import { fetchPage, PageFailed, PageRefused } from './fetch-page.ts';
 import { fullTexts, REPEATED_AFTER, type FullTextRow, type NoFullText } from './full-text-store.ts';
 import { sourceFullTexts } from './source-full-text-store.ts';
 
-/** Pages are fetched side by side, because most of the time the hub waits for a site; one page is read at a time. */
+/** The hub fetches this many pages at the same time, mostly waiting for sites, but parses one page at a time. */
 const FETCHED_AT_ONCE = 4;
 
-/** At most this many jobs for due full texts wait at the same time, so that no other job waits behind many of them. */
+/** The schedule enqueues at most this many jobs at a time, so that a member's button waits for few jobs. */
 const PLANNED_AT_ONCE = 20;
 
-/** A post's page is fetched this often at most, unless the post changes. */
+/** The hub fetches a post's page at most this often, unless the post changes. */
 const FETCHES = 2;
 
 /** Characters of a full text before sanitising, as of a post's content. */
 const MAX_LENGTH = 400_000;
 
-/** If more full texts are evicted after one was stored, the schedule evicts the rest. */
+/** The transaction that stores a full text evicts at most this many full texts; the schedule evicts the rest. */
 const EVICTED_AT_ONCE = 50;
 
-/** The feed's text is a teaser if it has less than this share of the full text. */
+/** A feed's text is a teaser if the text is shorter than this share of the full text. */
 const TEASER_SHARE = 1 / 3;
 
 /** The ends of teasers, without spaces. */
@@ -46,7 +46,7 @@ export function hasFullTexts({ config }: Pick<Hub, 'config'>): boolean {
   return config.fullTextMaxBytes > 0;
 }
 
-/** Fetches the page of a post, and stores the article of the page or why there is none. */
+/** Fetches the page of a post, and stores the article of the page, or the reason why the post gets no full text. */
 export const fetchFullText: JobKind<{ postId: number }> = {
   name: 'fetch-full-text',
   key: ({ postId }) => String(postId),
@@ -96,7 +96,7 @@ async function readPage(
   const words = await inSteps(readingText(text));
   if (words === '') throw new PageRefused('empty');
   if (Buffer.byteLength(text) > hub.config.fullTextMaxBytes) throw new PageRefused('too-large');
-  // Searches for words of both texts find the post.
+  // A search may combine words of the feed's text with words of the full text.
   const terms = await searchableText(post, `${post.contentHtml}\n${text}`);
   return { text, isCut: isTeaser(teaser, words), terms };
 }
@@ -138,7 +138,7 @@ function countResult(
   sourceFullTexts(hub).addResult(sourceId, reason);
 }
 
-/** Enqueues the job that fetches a post's page, in the caller's transaction. `owner`: the account that waits for it. */
+/** Enqueues the job that fetches a post's page, in the caller's transaction. `owner`: the account that takes a turn. */
 export function enqueueFullText(
   hub: Hub, { postId, url, owner, isAsked }: { postId: number; url: string; owner: number; isAsked: boolean },
 ): void {
@@ -156,12 +156,12 @@ export function planFullTexts(hub: Hub): void {
   });
 }
 
-/** Scheduled task: removes full texts beyond the limit, and all that is known of full texts once they are off. */
+/** Scheduled task: removes full texts beyond the limit or, if full texts are switched off, all rows of full texts. */
 export function evictFullTexts(hub: Hub, limit: number): number {
   return !hasFullTexts(hub) ? fullTexts(hub).clear(limit) : fullTexts(hub).evict(hub.config.fullTextMaxBytes, limit);
 }
 
-/** Scheduled task: adds full texts to the search index whose readers have changed. */
+/** Scheduled task: adds the words of full texts to the search index again after a source got other readers. */
 export async function indexFullTexts(hub: Hub, stopping: AbortSignal): Promise<void> {
   for (const id of fullTexts(hub).unindexed(PLANNED_AT_ONCE)) {
     if (stopping.aborted || !mayRecord(hub)) return;

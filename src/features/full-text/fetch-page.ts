@@ -7,13 +7,13 @@ import { allowsPage, parseRobots, ROBOTS_BYTES, type RobotsRules } from './robot
 
 const PAGE_BYTES = 5 * 1024 * 1024;
 
-/** The rules of a site are kept in memory for a day, the rules of this many sites at most. */
+/** The hub keeps the rules of at most SITES_KEPT sites in memory, each for this time. */
 const RULES_KEPT = DAY;
 const SITES_KEPT = 500;
 
 const HTML_TYPE = /^(?:text\/html|application\/xhtml\+xml)\b/i;
 
-/** The page is not to be used, today or tomorrow. */
+/** Thrown if the hub must not use a page, also not a day later. */
 export class PageRefused extends Error {
   readonly reason: Refusal;
 
@@ -23,7 +23,7 @@ export class PageRefused extends Error {
   }
 }
 
-/** The page could not be fetched. The message names hosts only and is for readers. */
+/** Thrown if the hub could not fetch a page. The message is for readers and names hosts only. */
 export class PageFailed extends Error {
   readonly reason: Failure;
 
@@ -33,7 +33,7 @@ export class PageFailed extends Error {
   }
 }
 
-/** `isAsked`: a member wants the page, so robots.txt does not apply: its rules are for programs without a person. */
+/** `isAsked`: a member has asked for the page, so robots.txt, which is for programs, does not apply. */
 type PageOptions = { isAsked: boolean; signal: AbortSignal };
 
 const knownRules = once((_: Hub) => new Map<string, { rules: RobotsRules; until: number }>());
@@ -67,7 +67,7 @@ async function rulesOf(hub: Hub, origin: string, signal: AbortSignal): Promise<R
   return rules;
 }
 
-/** A site without robots.txt allows all pages; a site that cannot answer allows none for now (RFC 9309, 2.3.1). */
+/** Fetches a site's robots.txt. A missing file allows all pages; an error of the server fails (RFC 9309, 2.3.1). */
 async function fetchRules(hub: Hub, origin: string, signal: AbortSignal): Promise<RobotsRules> {
   const pieces: Buffer[] = [];
   let bytes = 0;

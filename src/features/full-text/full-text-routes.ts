@@ -8,7 +8,7 @@ import { requireVisible, visiblePost } from '../posts/post-access.ts';
 import { askForFullText } from './ask-for-full-text.ts';
 import { findPicture, fullTextJson } from './show-full-text.ts';
 
-/** POST /api/posts/:id/full-text: 202 while the hub fetches the page, 200 once there is a result. */
+/** POST /api/posts/:id/full-text: 202 while the hub fetches the page, 200 with the result. */
 export function askForFullTextJson(hub: Hub, { params, viewer }: MemberRequest): Reply {
   const post = visiblePost(hub, pathId(params), viewer);
   const { state } = askForFullText(hub, viewer, post);

@@ -7,7 +7,7 @@ import { createMerge } from '../posts/search-index-store.ts';
 import { ownersTerms } from '../posts/search-words.ts';
 import { joinSource } from '../sources/source-store.ts';
 
-/** What came of fetching a post's page. `failures`: failed fetches of this version of the post. Times in unix ms. */
+/** The result of fetching a post's page. `failures`: failed fetches of this version of the post. Times in unix ms. */
 export type FullTextRow = {
   state: 'waiting' | 'ready' | 'refused' | 'failed';
   reason: string | null;
@@ -37,7 +37,7 @@ export const FULL_TEXTS_SEARCH = 'full_texts_search';
 /** A failed fetch is repeated once, after this time. */
 export const REPEATED_AFTER = DAY;
 
-/** A waiting full text is planned again after this time, in case its job was lost. */
+/** After this time the schedule plans a waiting full text again, because the job of the full text may be lost. */
 const LOST_AFTER = 10 * MINUTE;
 
 /** `used_at` is updated at most once in this time, so that reading full texts hardly ever writes to the database. */
@@ -48,7 +48,7 @@ const TIMES: StoredTime[] = [
   { table: 'full_texts', column: 'used_at', furthest: 0 },
 ];
 
-/** Stores the full texts of posts, and what came of fetching the other pages. */
+/** Stores the full texts of posts, and why other posts have no full text. */
 export const fullTexts = store((hub) => {
   const { db, clock } = hub;
   const [sql, words] = [prepareFullTexts(db), prepareWords(db)];
@@ -58,13 +58,13 @@ export const fullTexts = store((hub) => {
     find: (postId: number): FullTextRow | undefined => sql.find.get(postId),
     /** The sanitised full text of a post; undefined without a full text. */
     contentOf: (postId: number): string | undefined => sql.contentOf.get(postId)?.contentHtml,
-    /** The sizes in bytes of the full texts of those posts whose source always fetches full texts, by post id. */
+    /** The bytes of full texts by post id, only of posts whose source always has full texts. */
     sizesForApps: (postIds: number[]): Map<number, number> =>
       new Map(sql.sizesForApps.all(JSON.stringify(postIds)).map(({ id, bytes }) => [id, bytes])),
 
-    /** Makes a post wait for its full text, because a member asked for it. In the caller's transaction. */
+    /** Makes a post wait for its full text after a member pressed the button. In the caller's transaction. */
     ask: (postId: number): void => void sql.ask.run({ postId, now: clock(), dueAt: clock() + LOST_AFTER }),
-    /** Makes a post wait for its full text, unless its page was fetched before. In the caller's transaction. */
+    /** Makes a post wait for its full text, unless the post's page was fetched before. In the caller's transaction. */
     want: (postId: number): void => void sql.want.run({ postId, now: clock() }),
     /** Returns up to `limit` posts whose pages are due, one owner after another. In the caller's transaction. */
     takeDue(limit: number): DueFullText[] {
@@ -99,7 +99,7 @@ export const fullTexts = store((hub) => {
 
     /** Up to `limit` posts whose full texts are not in the search index. */
     unindexed: (limit: number): number[] => words.unindexed.all(limit).map(({ postId }) => postId),
-    /** Adds the words of a post and of its full text to the search index. In the caller's transaction. */
+    /** Adds the words of a post and its full text to the index of full texts. In the caller's transaction. */
     index({ id, sourceId, searchKey, isPublic, ownerId }: Post, { searchTitle, searchText }: SearchTerms): void {
       if (words.setKey.run(searchKey, id).changes === 0) return;
       const [title, text] = [searchTitle, searchText].map((terms) =>

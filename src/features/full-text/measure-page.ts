@@ -14,7 +14,7 @@ export type MeasuredPage = {
   blocks: Int32Array;
   /** Whether a block has other blocks within. */
   isOuter: Uint8Array;
-  /** INVISIBLE, SILENT (hidden from programs that read aloud) or 0. */
+  /** How a node is hidden: INVISIBLE, SILENT (hidden only from programs that read aloud), or 0. */
   hiding: Uint8Array;
   hints: Hint[];
   /** For each block, its own characters outside links. */
@@ -25,7 +25,7 @@ export type MeasuredPage = {
 
 export const [INVISIBLE, SILENT] = [1, 2];
 export const LONG = 60;
-/** Nodes, and characters, that are measured at a time, which takes a few milliseconds. */
+/** The numbers of nodes and of characters that are measured at a time, in a few milliseconds. */
 export const [NODES_AT_ONCE, CHARACTERS_AT_ONCE] = [20_000, 400_000];
 const INVISIBLE_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
 const MAX_STYLE = 500;
@@ -62,12 +62,12 @@ export function* measurePage(tree: HtmlTree): Generator<void, MeasuredPage> {
   return page;
 }
 
-/** The element around a node; the page itself for the page. */
+/** The element around a node. No element is around the page: the function returns the page itself. */
 export function parentOf({ tree }: Pick<MeasuredPage, 'tree'>, node: number): number {
   return Math.max(0, tree.parents[node] ?? 0);
 }
 
-/** Adds to a number of an array. */
+/** Adds `by` to the number at `index` of an array. */
 export function raise(array: Int32Array | Float64Array, index: number, by: number): void {
   array[index] = (array[index] ?? 0) + by;
 }

@@ -5,11 +5,13 @@ export type Hint = {
   /** Points for a block that may hold the article. */
   weight: number;
   isComments: boolean;
-  /** Whether words for clutter stand alone, or at all (beside words for prose). */
+  /** Whether the names have words for clutter and no words for prose. */
   isClutter: boolean;
+  /** Whether the names have words for clutter. */
   hasClutter: boolean;
   /** Whether the element holds a picture, a film, a quoted message or a caption. */
   isMedia: boolean;
+  /** Whether the element holds footnotes or references. */
   isNotes: boolean;
   /** Whether the element names author or date, which the post has already. */
   isByline: boolean;

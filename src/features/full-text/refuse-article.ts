@@ -18,6 +18,8 @@ const [MIN_ARTICLE, CUT_ARTICLE] = [140, 1_500];
 const MAX_READ = 100_000;
 /** The letters of words that say what a text is about, and the share of a post's words that its page has. */
 const [MIN_WORD, IN_COMMON] = [5, 0.25];
+/** The share of a title's words that a heading about the title has, and the most nodes of a heading. */
+const [LIKE_TITLE, MAX_HEADING] = [0.5, 30];
 const HEADING = /^h[1-4]$/;
 const LOCKED = /"isAccessibleForFree"\s*:\s*"?(false|true)/gi;
 const FORUM_TYPE = /\b(?:DiscussionForumPosting|QAPage)\b/;
@@ -34,8 +36,9 @@ export function refusalOf(page: MeasuredPage, choice: ChosenPart, post: PostOfPa
   if (asksForConsent(blocks, size, `${post.title} ${post.teaser}`)) return 'wall';
   if (size < MIN_ARTICLE) return 'empty';
   if (isForum(tree)) return 'forum';
-  if (isFrontPage(blocks, size, wordsOf(post.title), wordsOf(tree.title))) return 'front-page';
-  return isDifferent(tree.title, text, post) ? 'different' : undefined;
+  const hasTitle = isTitled(page, wordsOf(post.title));
+  if (isListing(blocks, size, post.title !== '') && !hasTitle) return 'front-page';
+  return isDifferent(`${tree.title} ${hasTitle ? post.title : ''}`, text, post) ? 'different' : undefined;
 }
 
 /** The blocks of the chosen part with their own texts. */
@@ -80,14 +83,21 @@ function isForum(tree: HtmlTree): boolean {
     || (attributes.get('name') === 'generator' && FORUM_SOFTWARE.test(attributes.get('content') ?? '')));
 }
 
-/** Whether the text is a list of links, or of articles whose headings are links, and the page has another title. */
-function isFrontPage(blocks: Block[], size: number, title: Set<string>, pageTitle: Set<string>): boolean {
-  const isLinked = ({ linked, size }: Block): boolean => linked > size / 2;
-  const isList = sum(blocks, (block) => block.linked) > size / 2;
-  if (title.size === 0) return isList;
+/** Whether the text is mostly links or, if the post's title is known, articles whose headings are links. */
+function isListing(blocks: Block[], size: number, knowsTitle: boolean): boolean {
   const headings = blocks.filter((block) => block.isHeading);
-  const linked = headings.filter(isLinked).length;
-  return (isList || (linked >= 4 && linked > headings.length / 2)) && shareOf(title, pageTitle) < 0.5;
+  const linked = headings.filter((block) => block.linked > block.size / 2).length;
+  const isHeadlines = knowsTitle && linked >= 4 && linked > headings.length / 2;
+  return isHeadlines || sum(blocks, (block) => block.linked) > size / 2;
+}
+
+/** Whether the page's title, or a heading that is no link, is about the title of the post. */
+function isTitled({ tree, linkedSizes }: MeasuredPage, title: Set<string>): boolean {
+  return shareOf(title, wordsOf(tree.title)) >= LIKE_TITLE || tree.names.some((name, node) => {
+    const end = tree.ends[node] ?? 0;
+    if (!HEADING.test(name) || end - node > MAX_HEADING || linkedSizes.subarray(node, end).some(Boolean)) return false;
+    return shareOf(title, wordsOf(tree.texts.slice(node, end).join(' '))) >= LIKE_TITLE;
+  });
 }
 
 /** Whether title and teaser of the post have nothing in common with the page. */

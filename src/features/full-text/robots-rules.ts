@@ -39,7 +39,7 @@ function linesOf(text: string): [field: string, value: string][] {
   });
 }
 
-/** Whether the rules allow a program to fetch the page. The longest matching rule decides; of two, the allowing one. */
+/** Whether the rules allow the page: the longest matching rule decides, and of equally long rules an allowing rule. */
 export function allowsPage(rules: RobotsRules, url: URL): boolean {
   const path = url.pathname + url.search;
   const [longest] = rules.filter(({ pattern }) => fits(pattern, path))

@@ -21,7 +21,7 @@ const PICTURES = 200;
 /** Characters of the hash that names a picture of a full text in the picture's address. */
 const PICTURE_HASH = 40;
 
-/** Whether a full text of the post can be fetched or is there. */
+/** Whether the hub keeps full texts and the post has an address. */
 export function mayHaveFullText(hub: Hub, { url }: Pick<Post, 'url'>): boolean {
   return hasFullTexts(hub) && url !== null;
 }
@@ -42,7 +42,7 @@ export function chooseText<Shown extends WholePost>(
   return { post: withFullText(post, text), which: 'full', wanted, fullText };
 }
 
-/** The full text of a post for members, as the API shows it. */
+/** The state and the content of a post's full text, as the API shows them to members. */
 export function fullTextJson(
   hub: Hub, post: WholePost,
 ): FullTextState & { contentHtml?: string } {
@@ -53,7 +53,7 @@ export function fullTextJson(
   return { ...state, contentHtml: contentWithImages(hub, withFullText(post, text), hub.config.baseUrl) };
 }
 
-/** A post whose content is its full text, with the pictures of the full text. */
+/** Returns a post with the full text as its content, and with the pictures of the full text. */
 export function withFullText<Shown extends Pick<WholePost, 'id' | 'contentHtml' | 'attachments'>>(
   post: Shown, text: string,
 ): Shown {

@@ -8,7 +8,7 @@ import { joinSource } from '../sources/source-store.ts';
  */
 export type SourceFullText = { isAlways: number; isChosen: number; uses: number; samples: number[] | null };
 
-/** How many fetches had a result: 'ready', or the reason why there was no full text. */
+/** The number of fetches with a result: 'ready', or the reason why a post got no full text. */
 export type ResultCount = { reason: string; n: number };
 
 const NOTHING: SourceFullText = { isAlways: 0, isChosen: 0, uses: 0, samples: null };

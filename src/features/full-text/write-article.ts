@@ -27,7 +27,7 @@ export function* writeArticle(
   const parts: string[] = [];
   const open: { end: number; tag: string }[] = [];
   let [length, work, candidates]: [number, number, ImageCandidate[]] = [0, 0, []];
-  let lastImage: { part: number; isPlaceholder: boolean } | undefined; // undefined after a text
+  let lastImage: { part: number; isPlaceholder: boolean } | undefined; // undefined if a text was written later
   for (const root of roots) {
     for (let node = root; node < (tree.ends[root] ?? 0) && length < MAX_LENGTH; node += 1) {
       closeBefore(node);

@@ -23,6 +23,7 @@ export const LIMITS = {
   'tokens-max': [422, 'At most 100 API tokens and app passwords of one account together.'],
   'invitations-max': [422, 'At most 100 unused invitation links of one administrator.'],
   'acts': [429, 'At most 7,200 audited acts of one account at once, except sign-ins, then one act every 5 seconds.'],
+  'drafts-max': [422, 'At most 30 drafts of one account, with the drafts that it has discarded in the last day.'],
   'content-quota': [507, 'At most `CONTENT_QUOTA_BYTES` bytes of posts of one account’s sources.'],
   'add-source': [429, 'An account may add at most 30 feeds at once, then one every 20 seconds.'],
   'add-source-at-once': [

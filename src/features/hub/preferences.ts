@@ -21,14 +21,17 @@ declare module '../../platform/http/router.ts' {
     marksOpened: boolean;
     /** Whether a list marks the posts as read that the member has scrolled past. */
     marksScrolled: boolean;
+    /** Whether lists show posts of several followed sources that have the same link in one row. */
+    joinsDoubles: boolean;
     /** Whether the getting-started list is shown until it is complete. */
     nextSteps: boolean;
   }
 }
 
-export const SWITCHES = ['keys', 'marksOpened', 'marksScrolled', 'nextSteps'] as const;
+export const SWITCHES = ['keys', 'marksOpened', 'marksScrolled', 'joinsDoubles', 'nextSteps'] as const;
 
 export const DEFAULT_PREFERENCES: Preferences = {
   timeZone: null, density: 'comfortable', textSize: 'normal', theme: 'system', typeface: 'serif', measure: 'normal',
-  sourcesBy: 'name', keys: true, marksOpened: true, marksScrolled: false, nextSteps: true,
+  sourcesBy: 'name', keys: true, marksOpened: true, marksScrolled: false, joinsDoubles: true,
+  nextSteps: true,
 };

@@ -93,11 +93,17 @@ export const TABLES = {
   source_days: { most: 30, of: 'source', then: 'the oldest ends', ...OF_SOURCE },
   source_runs: { most: 20, of: 'source', then: 'the oldest ends', ...OF_SOURCE },
   posts: { ...CONTENT, export: 'posts' },
+  post_texts: { ...CONTENT, export: 'posts' },
   posts_search: CONTENT,
+  post_links: { bounded: 'at most one row for each post', ...OF_SOURCE },
+  doubles: { bounded: 'at most one row for each post, and 32 rows for each link', ...OF_SOURCE },
   post_tombstones: CONTENT,
   webhook_events: CONTENT,
   attachments: { ...CONTENT, export: 'posts' },
   uploads: { most: 'UPLOAD_QUOTA_BYTES', of: 'account', then: 'refused', ...OF_SOURCE, export: 'posts' },
+  draft_files: {
+    most: 'UPLOAD_QUOTA_BYTES', of: 'account', then: 'refused', export: 'drafts', leaving: 'cascade', restore: 'kept',
+  },
   cached_files: {
     bounded: 'ATTACHMENT_CACHE_MAX_BYTES; failed fetches are remembered for an hour, too large pictures for a week',
     ...NOBODYS,
@@ -119,7 +125,8 @@ export const TABLES = {
     most: 1_000, of: 'account', then: 'the oldest ends', export: 'listChoices', leaving: 'cascade', restore: 'kept',
   },
   read_marks: {
-    most: 20_000, of: 'account', then: 'refused', except: 'marks of apps and rules, at most one for each post',
+    most: 20_000, of: 'account', then: 'refused',
+    except: 'marks of apps, of rules and of arriving posts with a link that was read, at most one for each post',
     export: 'readMarks', leaving: 'steps', restore: 'kept',
   },
   read_undo: { most: 20, of: 'account', then: 'the oldest ends', export: null, leaving: 'steps', restore: 'kept' },
@@ -136,7 +143,14 @@ export const TABLES = {
     bounded: 'one row for each post that exists and each rule that mutes the post',
     export: 'mutedPosts', leaving: 'steps', restore: 'kept',
   },
-  drafts: { most: 10, of: 'account', then: 'the oldest ends', export: 'drafts', leaving: 'steps', restore: 'kept' },
+  withdrawn_states: {
+    bounded: 'one row for each reader of a post that is a draft now, if the reader had marked or starred the post',
+    export: 'withdrawnStates', leaving: 'cascade', restore: 'kept',
+  },
+  drafts: {
+    most: 30, of: 'account', then: 'refused', except: 'three drafts that wait until their author signs in again',
+    export: 'drafts', leaving: 'steps', restore: 'changed',
+  },
   imports: { most: 5, of: 'account', then: 'the oldest ends', export: 'imports', leaving: 'steps', restore: 'kept' },
   import_lines: { bounded: 'an import has at most 5,000 rows', export: 'imports', leaving: 'cascade', restore: 'kept' },
 

@@ -8,6 +8,7 @@ import { accountJson, invitations, type Account } from '../accounts/account-stor
 import { ownAccount } from '../accounts/change-account.ts';
 import { apiTokens, sessions, signInNetworks, type ApiToken } from '../accounts/credential-store.ts';
 import { invitationJson } from '../accounts/invitation-list.ts';
+import { draftFiles } from '../attachments/draft-file-store.ts';
 import { auditJson } from '../audit/audit-list.ts';
 import { auditRecords, type AuditRecord } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
@@ -23,6 +24,7 @@ import { notificationJson } from '../notifications/notification-list.ts';
 import { notifications, type Notification } from '../notifications/notification-store.ts';
 import { drafts, type Draft } from '../writing/draft-store.ts';
 import { postJson } from '../posts/query-posts.ts';
+import { postTexts } from '../posts/post-text-store.ts';
 import { posts, type Post } from '../posts/post-store.ts';
 import { listChoices, type ListChoice } from '../reading/list-choice-store.ts';
 import { mutedPosts, type MutedPost } from '../reading/muted-store.ts';
@@ -32,6 +34,7 @@ import { savedSearches } from '../reading/saved-search-store.ts';
 import { searchJson } from '../reading/saved-searches.ts';
 import { ruleJson } from '../rules/rule-routes.ts';
 import { rules } from '../rules/rule-store.ts';
+import { withdrawnStates } from '../reading/withdrawn-state-store.ts';
 import { maySee, maySeeSource, sources, type Source } from '../sources/source-store.ts';
 
 const BATCH = 200;
@@ -52,7 +55,7 @@ const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>
     ownSources(hub, id).map((source) => sourceJson(hub, source, { isOwner: true, isFollowed: null })),
   posts: (hub, { id }) => ownPosts(hub, id),
   drafts: (hub, { id }) => inBatches<Draft>((last) => drafts(hub).listOf(id, last?.id ?? 0, DRAFT_BATCH)).map(
-    ({ form, fields, savedAt }) => ({ form, ...fields, savedAt: isoTime(savedAt) })),
+    ({ id, form, fields, savedAt }) => ({ form, ...fields, savedAt: isoTime(savedAt), files: filesOfDraft(hub, id) })),
   offers: (hub, account) => inBatches<Offer>((last) => offers(hub).listOf(account.id, last?.id ?? 0, BATCH)).map(
     (offer) => ownOffer(hub, account, offer)),
   imports: (hub, { id }) => ownImports(hub, id),
@@ -66,6 +69,8 @@ const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>
   rules: (hub, { id }) => rules(hub).listOf(id).map(ruleJson),
   searches: (hub, { id }) => savedSearches(hub).listOf(id).map(searchJson),
   mutedPosts: (hub, { id }) => inBatches<MutedPost>((last) => mutedPosts(hub).listOf(id, last, BATCH)),
+  withdrawnStates: (hub, { id }) => withdrawnStates(hub).listOf(id).map(({ read, starredAt, ...draft }) =>
+    ({ ...draft, read: read === null ? null : read === 1, starredAt: isoTime(starredAt) })),
   history: (hub, account) =>
     inBatches<ReadPost>((last) => readingHistory(hub).list(account, last, BATCH)).map(historyJson),
   notifications: (hub, { id }) => inBatches<Notification>((last) => notifications(hub).list({
@@ -107,8 +112,15 @@ function* ownPosts(hub: Hub, viewerId: number): Generator<object> {
     if (kind !== 'native') continue;
     const query = { viewerId, sourceId, limit: POST_BATCH };
     const all = inBatches<Post>((last) => posts(hub).newest(last ? { ...query, after: last } : query));
-    for (const post of all) for (const whole of posts(hub).whole([post])) yield postJson(hub, whole);
+    for (const post of all) for (const whole of posts(hub).whole([post])) {
+      yield { ...postJson(hub, whole), ...postTexts(hub).find(post.id) };
+    }
   }
+}
+
+function filesOfDraft(hub: Hub, draftId: number): object[] {
+  return draftFiles(hub).ofDraft(draftId).map(({ filename, mediaType, bytes, sha256 }) =>
+    ({ filename, mediaType, bytes, sha256 }));
 }
 
 /** A transfer offer; the title is null if the offer has ended and the account may not see the source. */

@@ -23,6 +23,7 @@ type Change = {
   title: string | undefined;
   visibility: Source['visibility'] | undefined;
   paused: boolean | undefined;
+  showsAuthors: boolean | undefined;
   /** The new user name and password of the feed; null removes the stored password. */
   password: FeedPassword | null | undefined;
   address: string | undefined;
@@ -60,6 +61,9 @@ function readChange(source: Source, values: Record<string, unknown>): Change {
   const address = values['url'] === undefined ? undefined : readAddress(input);
   if (password && source.kind !== 'feed') input.refuse('username', 'applies only to feeds.');
   if (address && source.kind !== 'feed') input.refuse('url', 'applies only to feeds.');
+  if (values['showsAuthors'] !== undefined && source.kind !== 'native') {
+    input.refuse('showsAuthors', 'applies only to posts written on the hub.');
+  }
   const change = {
     password,
     address,
@@ -68,6 +72,7 @@ function readChange(source: Source, values: Record<string, unknown>): Change {
     paused: input.optionalFlag('paused'),
     fullText: input.optionalChoice('fullText', FULL_TEXT_CHOICES),
     fullTextOfLast: input.optionalFlag('fullTextOfLast'),
+    showsAuthors: input.optionalFlag('showsAuthors'),
   };
   const isOwn = source.kind === 'native' && (change.fullText !== undefined || change.fullTextOfLast !== undefined);
   if (isOwn) input.refuse('fullText', 'applies only to feeds and webhooks.');
@@ -80,7 +85,7 @@ type LookedAt = Change & { found: FoundAddress | undefined };
 
 /** Applies each change of a source and records it in the audit log, in the caller's transaction. */
 function applyChange(hub: Hub, source: Source, change: LookedAt, by: By): void {
-  const { title, visibility, paused, password, found } = change;
+  const { title, visibility, paused, password, found, showsAuthors } = change;
   const record = (event: AuditEvent, detail?: AuditDetail): void =>
     audit(hub, event, by, { kind: 'source', id: source.id, name: source.title }, detail);
 
@@ -93,6 +98,10 @@ function applyChange(hub: Hub, source: Source, change: LookedAt, by: By): void {
     const isHidden = visibility === 'private';
     if (isHidden) tellFollowers(hub, 'source.hidden', source, { ...source, visibility });
     record('source.visibility-changed', { visibility });
+  }
+  if (showsAuthors !== undefined && showsAuthors !== (source.showsAuthors === 1)) {
+    sources(hub).setShowsAuthors(source.id, showsAuthors);
+    record('source.authors-changed', { showsAuthors });
   }
   if (found !== undefined) {
     changeAddress(hub, source, found, by);

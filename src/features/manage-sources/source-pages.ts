@@ -116,7 +116,8 @@ export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<
   if (hides && sure !== '1') return page(confirmHidePage(source, followers, values));
   const forgotten = isToForget ? { username: null, password: null } : {};
   try {
-    await changeSource(hub, source.id, { title, url, visibility, username, password, ...forgotten }, req);
+    const showsAuthors = formSwitch(values, 'showsAuthors');
+    await changeSource(hub, source.id, { title, url, visibility, username, password, showsAuthors, ...forgotten }, req);
     return seeOther(saying(`/sources/${source.id}/settings`, 'source-saved'));
   } catch (problem) {
     return settingsAgain(hub, req, problem, { form: 'source', values });

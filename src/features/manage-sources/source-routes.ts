@@ -117,6 +117,7 @@ export function sourceJson(hub: Hub, source: Source, { isOwner, isFollowed }: As
     paused: source.state === 'paused',
     iconUrl: iconUrl(hub, id),
     ...(isFollowed === null ? {} : { followed: isFollowed }),
+    ...(isOwner && kind === 'native' ? { showsAuthors: source.showsAuthors === 1 } : {}),
     ...(isOwner && kind === 'feed' ? { hasPassword: source.hasPassword === 1 } : {}),
     ...(isOwner && kind !== 'native' ? { fullText: sourceFullTexts(hub).find(id).isAlways ? 'always' : 'asked' } : {}),
     // The address of a feed may contain a secret in its query.

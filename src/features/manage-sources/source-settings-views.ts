@@ -101,6 +101,10 @@ function sourceSection({ source, iconIs, sent }: Settings): Html {
         spellcheck="false" ${faulty(problem, 'url', { whole: true })}>${faultOf(problem, 'url', { whole: true })}
       <small>The hub fetches the feed at a new address first. Posts of the old address stay.</small></label>`}
     ${source.hadPassword ? staysPrivate(source) : visibilityChoice(visibility, 'feed', problem)}
+    ${source.kind === 'native' && html`<input type="hidden" name="showsAuthors" value="0">
+    <label class="check"><input type="checkbox" name="showsAuthors" value="1" ${
+      (values['showsAuthors'] ?? String(source.showsAuthors)) === '1' && html`checked`}>
+      Show the author’s name on posts</label>`}
     ${source.kind === 'feed' && passwordFields(values['username'], source.hasPassword
         ? 'to keep user name and password, leave both empty' : PASSWORD_HINT, problem)}
     <button>Save</button>

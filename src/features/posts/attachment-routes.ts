@@ -3,6 +3,7 @@ import { HttpError, notFound, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, Viewer } from '../../platform/http/router.ts';
 import { viewerOfAddress } from '../accounts/signed-address-store.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
+import { draftFiles } from '../attachments/draft-file-store.ts';
 import { KEPT_ONLY } from '../attachments/post-pictures.ts';
 import { openKeptFile, openRemoteFile } from '../attachments/remote-cache.ts';
 import { serveFile, type ServedFile } from '../attachments/serve-file.ts';
@@ -14,6 +15,7 @@ import type { PostAccess } from './post-store.ts';
 
 /** GET /attachments/:key/:filename: an uploaded file, or the hub's copy of a publisher's file. */
 export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> {
+  if (req.params['key']?.startsWith('-')) return showDraftFile(hub, req);
   const signedFor = appOfAddress(hub, req);
   const { attachment, post } = visibleFile(hub, attachmentAt(hub, req), req.viewer ?? signedFor);
   requireFollowed(hub, signedFor, post);
@@ -33,6 +35,15 @@ export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> 
 /** The viewer for whose app the address of a file is signed; null if somebody is signed in, or without a signature. */
 export function appOfAddress(hub: Hub, { viewer, path, query }: HubRequest): Viewer | null {
   return viewer === null ? viewerOfAddress(hub, path, query) : null;
+}
+
+/** Serves a file of a draft to the draft's author. The key is that of an attachment, after a minus sign. */
+function showDraftFile(hub: Hub, req: HubRequest): Promise<Reply> {
+  const [, id = '', urlKey = ''] = /^-(\d+)-([0-9a-f]+)$/.exec(req.params['key'] ?? '') ?? [];
+  const file = draftFiles(hub).find(pathId({ id }));
+  if (file?.urlKey !== urlKey || file.accountId !== req.viewer?.id) throw notFound('file');
+  if (file.scan === 'infected') throw new HttpError(410, 'This file is infected and has been quarantined.');
+  return serveFile({ ...file, path: uploadFiles(hub).pathOf(file.sha256), isPublic: false }, req);
 }
 
 /** Throws 404 if the app's account does not follow the post's private source: unfollowing ends signed addresses. */

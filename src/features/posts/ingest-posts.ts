@@ -9,8 +9,10 @@ import { imageAddresses, withoutImages } from '../../platform/markup/remote-medi
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
 import { ownTurn } from '../../platform/turns.ts';
 import type { RemoteFile } from '../attachments/attachment-store.ts';
+import { OWN_FILES } from '../attachments/own-files.ts';
 import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, metLimit, once, throttled, type Hub } from '../hub/hub.ts';
+import { linkKey } from './link-key.ts';
 import {
   posts, type IncomingFile, type IncomingPost, type Post, type PreparedPost, type SearchTerms,
 } from './post-store.ts';
@@ -154,11 +156,13 @@ export async function preparePost(post: IncomingPost, contentHash: string): Prom
   const author = post.author && excerpt(post.author, MAX.author);
   const givenUrl = post.url !== null && post.url.length <= MAX.url ? post.url : null;
   const title = excerpt(post.title, MAX.title) || excerpt(content, FIRST_WORDS);
+  const url = givenUrl === null ? null : safeLink(givenUrl, givenUrl) ?? null;
   return {
     ...post,
     title,
-    url: givenUrl === null ? null : safeLink(givenUrl, givenUrl) ?? null,
+    url,
     givenUrl,
+    link: linkKey(url),
     author,
     summary: excerpt(await inSteps(readingText(summary)) || await inSteps(readingText(imageless)), MAX.summary),
     searchTitle: searchTerms(title),
@@ -206,7 +210,7 @@ function remoteFiles({ attachments: files, picture, contentHtml }: IncomingPost)
   const listed = new Set<string>();
   const beside = files.filter(({ url }) => !listed.has(url) && listed.add(url));
   const shown = new Set([...(picture ? [picture] : []), ...imageAddresses(contentHtml)]);
-  const images = [...shown].filter((url) => !listed.has(url)).slice(0, MAX.images);
+  const images = [...shown].filter((url) => !listed.has(url) && !url.startsWith(OWN_FILES)).slice(0, MAX.images);
   const nameless = { mediaType: null, bytes: null, title: null, durationSeconds: null };
   return [...beside.map((file) => named(file, false)), ...images.map((url) => named({ url, ...nameless }, true))];
 }

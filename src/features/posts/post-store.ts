@@ -2,6 +2,8 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { attachments, FILES_OF_OWNER, type Attachment, type RemoteFile } from '../attachments/attachment-store.ts';
 import { store } from '../hub/hub.ts';
 import { fromSource, joinSource } from '../sources/source-store.ts';
+import { links } from './link-store.ts';
+import { AUTHOR } from './post-text-store.ts';
 import { searchIndex, type Indexable } from './search-index-store.ts';
 
 /** A file that a publisher names beside a post; `url` is an absolute http(s) URL. */
@@ -39,6 +41,8 @@ export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & Searc
   summary: string;
   /** The address as the publisher gives it; `url` is this address without tracking parameters. */
   givenUrl: string | null;
+  /** Made by `linkKey`. */
+  link: Uint8Array | null;
   contentHash: string;
   attachments: RemoteFile[];
 };
@@ -89,8 +93,8 @@ export type PostQuery = {
   limit: number;
 };
 
-type UpsertRow = Omit<PreparedPost, 'baseUrl' | 'givenUrl' | keyof SearchTerms | 'attachments'> & {
-  sourceId: number; now: number; firstSeenAt: number;
+type UpsertRow = Omit<PreparedPost, 'baseUrl' | 'givenUrl' | 'link' | keyof SearchTerms | 'attachments'> & {
+  sourceId: number; now: number; firstSeenAt: number; id: number | null; createdAt: number;
 };
 export type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
 
@@ -100,7 +104,8 @@ export const POSTS_SEARCH = 'posts_search';
 
 const content = Object.entries({ ...LISTED_COLUMNS, ...WHOLE_COLUMNS });
 
-const listed = Object.entries(LISTED_COLUMNS).map(([name, column]) => `p.${column} AS ${name}`);
+const listed = Object.entries(LISTED_COLUMNS).map(([name, column]) =>
+  `${name === 'author' ? AUTHOR : `p.${column}`} AS ${name}`);
 
 const WHOLE = Object.entries(WHOLE_COLUMNS).map(([name, column]) => `${column} AS ${name}`).join(', ');
 
@@ -128,10 +133,11 @@ export const STORED = `id, published_at AS publishedAt, search_key AS searchKey,
 
 /** SQL that stores a post, unless the post's source is being removed, or the post has a tombstone or is unchanged. */
 const UPSERT = `
-  INSERT INTO posts (source_id, is_public, owner_id, guid, ${content.map(([, column]) => column).join(', ')},
+  INSERT INTO posts (id, source_id, is_public, owner_id, guid, ${content.map(([, column]) => column).join(', ')},
                      content_hash, published_at, updated_at, created_at)
-  SELECT s.id, s.visibility = 'public', s.owner_id, @guid, ${content.map(([name]) => `@${name}`).join(', ')},
-         @contentHash, COALESCE(@publishedAt, @firstSeenAt), COALESCE(@updatedAt, @publishedAt, @firstSeenAt), @now
+  SELECT @id, s.id, s.visibility = 'public', s.owner_id, @guid, ${content.map(([name]) => `@${name}`).join(', ')},
+         @contentHash, COALESCE(@publishedAt, @firstSeenAt),
+         COALESCE(@updatedAt, @publishedAt, @firstSeenAt), @createdAt
     ${fromSource('@sourceId')}
      AND NOT EXISTS (SELECT 1 FROM post_tombstones WHERE source_id = @sourceId AND guid = @guid)
   ON CONFLICT (source_id, guid) DO UPDATE SET
@@ -150,7 +156,7 @@ export function newestFirst(a: Position, b: Position): number {
 /** Posts. Lists of posts use keyset paging by (published_at, id), for which an index exists. */
 export const posts = store((hub) => {
   const { db, clock } = hub;
-  const [index, files] = [searchIndex(hub), attachments(hub)];
+  const [index, files, linked] = [searchIndex(hub), attachments(hub), links(hub)];
   const [reading, writing] = [prepareReading(db), prepareWriting(db)];
 
   function newest(query: PostQuery): Post[] {
@@ -188,8 +194,6 @@ export const posts = store((hub) => {
 
     /** Returns the id of the post that arrived last; 0 if there are no posts. */
     lastId: (): number => reading.last.get()?.id ?? 0,
-    /** The id of the source's post after which exactly `n` posts arrived; 0 if the source has at most `n` posts. */
-    nthLast: (sourceId: number, n: number): number => reading.nthLast.get(sourceId, n)?.id ?? 0,
     /** The id of the first post that arrived at the time `at` (unix ms) or later; undefined without such a post. */
     firstSince(at: number): number | undefined {
       let [low, high] = [1, (reading.last.get()?.id ?? 0) + 1];
@@ -220,17 +224,19 @@ export const posts = store((hub) => {
 
     /**
      * Stores one post, in the caller's transaction; a publishing time in the future becomes the current time. Returns
-     * undefined if the post is unchanged, has a tombstone, or its source is being removed.
+     * undefined if the post is unchanged, has a tombstone, or its source is being removed. `was`: a withdrawn post.
      */
-    put(sourceId: number, post: PreparedPost, firstSeenAt: number): { id: number; isNew: boolean } | undefined {
+    put(sourceId: number, post: PreparedPost, firstSeenAt: number, was: { id?: number; createdAt?: number } = {}) {
       const now = clock();
-      const publishedAt = notLater(post.publishedAt, firstSeenAt);
-      const updatedAt = notLater(post.updatedAt, now);
-      const row = writing.upsert.get({ ...post, sourceId, firstSeenAt, now, publishedAt, updatedAt });
+      const [publishedAt, updatedAt] = [notLater(post.publishedAt, firstSeenAt), notLater(post.updatedAt, now)];
+      const { id = null, createdAt = now } = was;
+      const row = writing.upsert.get({ ...post, id, createdAt, sourceId, firstSeenAt, now, publishedAt, updatedAt });
       if (!row) return undefined;
       index.put({ ...row, ...post, sourceId, publishedAt: row.publishedAt });
       files.replaceRemote(row.id, post.attachments);
-      return { id: row.id, isNew: row.searchKey === null };
+      const stored = { id: row.id, isNew: row.searchKey === null };
+      linked.put({ ...stored, sourceId }, post.link);
+      return stored;
     },
 
     contentOf: (id: number): string => reading.whole.get(id)?.contentHtml ?? '',
@@ -238,6 +244,8 @@ export const posts = store((hub) => {
     beginningOf: (id: number, characters: number): string =>
       reading.beginning.get(characters, id)?.contentHtml ?? '',
 
+    /** Deletes a post that its author takes back, without a tombstone. */
+    withdraw: (sourceId: number, guid: string): void => void writing.remove.run(sourceId, guid),
     /** Deletes a post and leaves a tombstone, so that the post cannot come back. Runs in the caller's transaction. */
     remove(sourceId: number, guid: string): void {
       writing.leaveTombstone.run(sourceId, guid, clock());
@@ -252,8 +260,6 @@ function prepareReading(db: Db) {
     among: db.prepare<[string], Post>('posts by id',
       `${SELECT_POSTS} WHERE p.id IN (SELECT value FROM json_each(?))`),
     last: db.prepare<[], { id: number | null }>('last post', 'SELECT MAX(id) AS id FROM posts'),
-    nthLast: db.prepare<[number, number], { id: number }>('find the nth newest post of a source',
-      'SELECT id FROM posts WHERE source_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?'),
     arrivedFrom: db.prepare<[number], { id: number; createdAt: number }>('read the first post from an id on',
       'SELECT id, created_at AS createdAt FROM posts WHERE id >= ? ORDER BY id LIMIT 1'),
     id: db.prepare<[number], { id: number }>('whether a post exists', 'SELECT id FROM posts WHERE id = ?'),
@@ -290,6 +296,4 @@ function prepareWriting(db: Db) {
   };
 }
 
-function notLater(at: number | null, limit: number): number | null {
-  return at === null ? null : Math.min(at, limit);
-}
+const notLater = (at: number | null, limit: number): number | null => (at === null ? null : Math.min(at, limit));

@@ -10,6 +10,7 @@ import { sourceIcon } from '../attachments/icon-views.ts';
 import { boxAttributes, missingAmong, sizesOf } from '../attachments/post-pictures.ts';
 import { contentOnPage } from '../attachments/serve-file.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
+import { storedAddress } from '../attachments/own-files.ts';
 import type { Hub } from '../hub/hub.ts';
 import { manySources } from '../sources/source-store.ts';
 import { FIRST_WORDS } from './ingest-posts.ts';
@@ -92,8 +93,9 @@ export async function postArticle(
 ): Promise<Html> {
   const files = listedAttachments(post.attachments);
   const kept = may.change ? post.attachments.filter(({ scan }) => scan === 'infected') : [];
-  const beside = picturesBeside(post, files).flatMap((file) => picture(hub, file) ?? []);
-  const [lead, ...others] = beside;
+  const others = withoutShownImages(post, files);
+  const listed = files.filter((file) => file.kind === 'remote' || others.includes(file));
+  const [lead, ...pictures] = others.flatMap((file) => picture(hub, file) ?? []);
   const icon = sourceIcon(hub, { id: post.sourceId, title: post.sourceTitle });
   const minutes = Math.round(textLength(post.contentHtml) / READ_IN_A_MINUTE);
   const [deck, language] = [deckOf(post), languageOf(post)];
@@ -111,8 +113,8 @@ ${deck && html`<p class="deck" dir="auto" ${language}>${deck}</p>`}
 ${note}
 ${lead && html`<figure class="lead-picture">${lead}</figure>`}
 <div class="prose" dir="auto" ${language}>${content}</div>
-${others.map((one) => html`<p class="picture">${one}</p>`)}
-${files.length + kept.length > 0 && fileList(hub, [...files, ...kept])}
+${pictures.map((one) => html`<p class="picture">${one}</p>`)}
+${listed.length + kept.length > 0 && fileList(hub, [...listed, ...kept])}
 ${after}
 </article>`;
 }
@@ -144,9 +146,9 @@ function textLength(markup: string): number {
 }
 
 /** Returns a post's files without images that the content shows: publishers often list an image twice. */
-function picturesBeside({ contentHtml }: WholePost, files: Attachment[]): Attachment[] {
+function withoutShownImages({ contentHtml }: WholePost, files: Attachment[]): Attachment[] {
   const within = new Set(imageAddresses(contentHtml));
-  return files.filter(({ remoteUrl }) => remoteUrl === null || !within.has(remoteUrl));
+  return files.filter((file) => !within.has(storedAddress(file)));
 }
 
 /** The HTML of an attached image; undefined for other files and for images that the hub could not fetch lately. */

@@ -3,7 +3,7 @@ import { store } from '../hub/hub.ts';
 /** Bytes of posts deleted in one step; the deletion writes 1.5 times as much to the write-ahead log (measured). */
 const REMOVED_BYTES = 512 * 1024;
 
-/** Counts all posts of a source, reads their publishing times, and removes the posts with the source. */
+/** Finds and counts the posts of a source, reads their publishing times, and removes the posts with the source. */
 export const sourcePosts = store(({ db }) => {
   const selectNewest = db.prepare<[string], { id: number; at: number | null }>('read the newest posts of sources', `
     SELECT value AS id, (SELECT MAX(published_at) FROM posts WHERE source_id = value) AS at FROM json_each(?)`);
@@ -19,7 +19,12 @@ export const sourcePosts = store(({ db }) => {
   const selectAny = db.prepare<[number], { id: number }>('whether a source has any post',
     'SELECT id FROM posts WHERE source_id = ? LIMIT 1');
 
+  const selectNthLast = db.prepare<[number, number], { id: number }>('find the nth newest post of a source',
+    'SELECT id FROM posts WHERE source_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?');
+
   return {
+    /** The id of the source's post after which exactly `n` posts arrived; 0 if the source has at most `n` posts. */
+    nthLast: (sourceId: number, n: number): number => selectNthLast.get(sourceId, n)?.id ?? 0,
     /** Returns the publishing times of a source's newest posts, at most `limit` times. */
     newestTimes: (sourceId: number, limit: number): number[] =>
       selectTimes.all(sourceId, limit).map(({ at }) => at),

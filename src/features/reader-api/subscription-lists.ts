@@ -49,9 +49,13 @@ type Count = { unread: number; newestAt: number };
 export function showUnreadCounts(hub: Hub, { viewer }: AppRequest): Reply {
   const newest = arrivals(hub).newestOf(asking(viewer));
   const counts = new Map<string, Count>();
-  for (const { id, folder, unread } of countedSources(hub, viewer)) {
-    const streams = [feedStream(id), ...(folder === null ? [] : [labelStream(folder)]), stateStream('reading-list')];
-    for (const stream of streams) {
+  for (const { id, folder, unread: ofSource, later } of countedSources(hub, viewer)) {
+    const streams: [stream: string, unread: number][] = [
+      [feedStream(id), ofSource],
+      ...(folder === null ? [] : [[labelStream(folder), ofSource - later.inFolder] as [string, number]]),
+      [stateStream('reading-list'), ofSource - later.inApps],
+    ];
+    for (const [stream, unread] of streams) {
       const { unread: before, newestAt } = counts.get(stream) ?? { unread: 0, newestAt: 0 };
       counts.set(stream, { unread: before + unread, newestAt: Math.max(newestAt, newest.get(id) ?? 0) });
     }

@@ -1,7 +1,9 @@
 import { FOLLOWS, MAY_SEE, READING_LIST, type Asking } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
 import { POSTS, type WholePost } from '../posts/post-store.ts';
+import { AUTHOR } from '../posts/post-text-store.ts';
 import { joinSource } from '../sources/source-store.ts';
+import { STANDS_AMONG, STANDS_STARRED_AMONG } from './double-store.ts';
 import { notMuted } from './muted-store.ts';
 import { IS_READ } from './reading-store.ts';
 
@@ -42,7 +44,8 @@ export const arrivals = store(({ db }) => {
       FROM json_each(?) j CROSS JOIN ${POSTS} p ON p.id = j.value`);
   // A single statement with few columns, because an app may ask for 10,000 posts at once.
   const selectWhole = db.prepare<[Asking & { ids: string }], AppPost>('posts for an app', `
-    SELECT p.id, p.source_id AS sourceId, p.title, iif(p.title = '', p.summary, '') AS summary, p.url, p.author,
+    SELECT p.id, p.source_id AS sourceId, p.title, iif(p.title = '', p.summary, '') AS summary, p.url,
+           ${AUTHOR} AS author,
            p.content_html AS contentHtml, p.published_at AS publishedAt, p.updated_at AS updatedAt,
            p.created_at AS createdAt, ${IS_READ} AS isRead,
            t.post_id IS NOT NULL AS isStarred
@@ -55,7 +58,7 @@ export const arrivals = store(({ db }) => {
       SELECT p.id FROM json_each(@sources) j
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = j.value AND p.id >= @from AND p.id < @to
         LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id ${STATE}
-       WHERE ${READ_FITS} AND ${STAR_FITS} AND ${notMuted('p.source_id', 'p.id')}
+       WHERE ${READ_FITS} AND ${STAR_FITS} AND ${STANDS_AMONG} AND ${notMuted('p.source_id', 'p.id')}
        ORDER BY p.id * @direction LIMIT @limit`),
     /** Only unread posts: posts above high-water marks, and posts below high-water marks that are marked as unread. */
     unread: db.prepare<[ArrivedParams], Id>('unread posts by arrival', `
@@ -64,20 +67,22 @@ export const arrivals = store(({ db }) => {
           CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = j.value
           CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id
            AND p.id > max(f.read_up_to, @from - 1) AND p.id < @to ${STATE}
-         WHERE m.is_read IS NOT 1 AND ${STAR_FITS} AND ${notMuted('p.source_id', 'p.id')}
-        UNION ALL SELECT m.post_id FROM json_each(@sources) j
+         WHERE m.is_read IS NOT 1 AND ${STAR_FITS} AND ${STANDS_AMONG} AND ${notMuted('p.source_id', 'p.id')}
+        UNION ALL SELECT p.id FROM json_each(@sources) j
           CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = j.value
-          CROSS JOIN read_marks m INDEXED BY read_marks_unread ON m.account_id = @viewerId AND m.source_id = f.source_id
-           AND m.is_read = 0 AND m.post_id >= @from AND m.post_id < @to AND m.post_id <= f.read_up_to
-          LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = m.post_id
-         WHERE ${STAR_FITS} AND ${notMuted('m.source_id', 'm.post_id')})
+          CROSS JOIN (SELECT source_id, post_id AS id FROM read_marks INDEXED BY read_marks_unread
+                       WHERE account_id = @viewerId AND is_read = 0) p
+             ON p.source_id = f.source_id AND p.id >= @from AND p.id < @to AND p.id <= f.read_up_to
+          LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
+         WHERE ${STAR_FITS} AND ${STANDS_AMONG} AND ${notMuted('p.source_id', 'p.id')})
        ORDER BY id * @direction LIMIT @limit`),
     starred: db.prepare<[ArrivedParams], Id>('starred posts by arrival', `
       SELECT p.id FROM (SELECT post_id AS id, source_id FROM stars
                WHERE account_id = @viewerId AND post_id >= @from AND post_id < @to) p ${joinSource('p.source_id')}
         LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-       WHERE ${MAY_SEE} AND ${READ_FITS} AND ${notMuted('p.source_id', 'p.id')}
+       WHERE ${MAY_SEE} AND ${READ_FITS} AND ${STANDS_STARRED_AMONG}
+         AND ${notMuted('p.source_id', 'p.id')}
          AND (@sources IS NULL OR p.source_id IN (SELECT value FROM json_each(@sources)))
          AND p.source_id NOT IN (SELECT value FROM json_each(@except))
        ORDER BY p.id * @direction LIMIT @limit`),

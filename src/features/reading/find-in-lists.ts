@@ -9,12 +9,16 @@ import { searchQuery, type NamedFacts, type SearchQuery } from '../posts/search-
 import { COUNT_MAX, lists, type FollowedSource, type PageParams } from './list-store.ts';
 import { OLDEST } from './reading-store.ts';
 
-/** Posts of all followed sources or of a folder. `since` (unix ms): unread lists keep posts read after this time. */
+/**
+ * Posts of all followed sources or of a folder. `since` (unix ms): unread lists keep posts read after this time.
+ * `joined`: 1 if one post stands for its doubles (posts of other sources with the same link), 0 if all are listed.
+ */
 type ReadingList = {
   viewer: Viewer;
   folder?: string | undefined;
   isUnread: boolean;
   since?: number | undefined;
+  joined: number;
 };
 
 /** Keyset paging selects the nearest `limit` posts after the position `from` or, with `isBack`, before it. */
@@ -27,6 +31,9 @@ const SCAN_MAX = 2_500;
 
 /** Up to this number of followed sources, one query per source is faster than a scan of all sources. */
 const FEW_SOURCES = 60;
+
+/** A source with fewer posts than this above its high-water mark: sorting these posts finds its newest unread post. */
+const FEW_POSTS = 32;
 
 /**
  * Returns posts of followed sources. If the viewer follows many sources, one query scans the newest posts of all
@@ -80,8 +87,12 @@ function withExceptions(hub: Hub, nearest: Position[], list: ReadingList, paging
 /** Merges two lists of posts; returns the `limit` posts nearest to the paging position, the nearest post first. */
 function merged(nearest: Position[], more: Position[], { isBack, limit }: Paging): Position[] {
   if (more.length === 0) return nearest;
-  const compare = isBack ? (a: Position, b: Position) => newestFirst(b, a) : newestFirst;
-  return [...nearest, ...more].sort(compare).slice(0, limit);
+  return [...nearest, ...more].sort(nearestFirst(isBack)).slice(0, limit);
+}
+
+/** Compares positions for sorting by their distance from the paging position. */
+function nearestFirst(isBack: boolean): (a: Position, b: Position) => number {
+  return isBack ? (a, b) => newestFirst(b, a) : newestFirst;
 }
 
 /** Returns the position of the `limit`th found post: later queries skip posts farther from the paging position. */
@@ -111,9 +122,14 @@ export function mutedList(hub: Hub, list: ReadingList & { sourceId: number }, pa
 /** Returns the newest unread post of each followed source. */
 export function newestOfEach(hub: Hub, list: ReadingList, { from, isBack, limit }: Paging): Position[] {
   const sources = sourcesWithUnread(hub, paramsOf(list, { from, limit: 1 }));
-  const newest = sources.flatMap((source) =>
-    mergeSources(hub, [source], list, { from: FROM_THE_TOP, isBack: false, limit: 1 }));
-  const compare = isBack ? (a: Position, b: Position) => newestFirst(b, a) : newestFirst;
+  const { unreadOfSource, unreadOfFew } = lists(hub).older;
+  const top = { from: FROM_THE_TOP, isBack: false, limit: 1 };
+  const params = { ...paramsOf(list, top), ...boundOf([], top) };
+  const newest = sources.flatMap(({ sourceId, readUpTo }) => {
+    const hasFew = lists(hub).countAfter(sourceId, readUpTo, FEW_POSTS) < FEW_POSTS;
+    return (hasFew ? unreadOfFew : unreadOfSource).all({ ...params, sourceId, readUpTo });
+  });
+  const compare = nearestFirst(isBack);
   return newest.filter((post) => compare(from, post) < 0).sort(compare).slice(0, limit);
 }
 
@@ -206,7 +222,8 @@ function sourcesOf(hub: Hub, list: Searched, params: PageParams): number[] {
 export function unreadSources(
   hub: Hub, viewer: Viewer, folder?: string,
 ): (FollowedSource & { hasExceptions: boolean })[] {
-  return sourcesWithUnread(hub, paramsOf({ viewer, folder, isUnread: true }, { from: FROM_THE_TOP, limit: 0 }));
+  const list = { viewer, folder, isUnread: true, joined: 0 };
+  return sourcesWithUnread(hub, paramsOf(list, { from: FROM_THE_TOP, limit: 0 }));
 }
 
 function sourcesWithUnread(hub: Hub, params: PageParams): (FollowedSource & { hasExceptions: boolean })[] {
@@ -216,7 +233,9 @@ function sourcesWithUnread(hub: Hub, params: PageParams): (FollowedSource & { ha
     .filter(({ readUpTo, lastId, hasExceptions }) => (lastId ?? 0) > readUpTo || hasExceptions);
 }
 
-function paramsOf({ viewer, folder, since }: ReadingList, { from, limit }: Pick<Paging, 'from' | 'limit'>): PageParams {
-  const { publishedAt, id } = from;
-  return { ...asking(viewer), publishedAt, id, limit, folder: folder ?? null, since: since ?? Number.MAX_SAFE_INTEGER };
+function paramsOf(
+  { viewer, folder, since = Number.MAX_SAFE_INTEGER, joined }: ReadingList,
+  { from: { publishedAt, id }, limit }: Pick<Paging, 'from' | 'limit'>,
+): PageParams {
+  return { ...asking(viewer), publishedAt, id, limit, folder: folder ?? null, since, joined };
 }

@@ -1,11 +1,13 @@
 import type { Viewer } from '../../platform/http/router.ts';
 import { notFound } from '../../platform/http/reply.ts';
-import { follows, type FollowChange } from '../follows/follow-store.ts';
+import { asking, follows, type FollowChange } from '../follows/follow-store.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';
-import { posts } from '../posts/post-store.ts';
+import { sourcePosts } from '../posts/source-posts-store.ts';
 import { maySeeSource, sources } from '../sources/source-store.ts';
+import { doubles } from './double-store.ts';
 import { sectionOf } from './list-address.ts';
 import { listChoices } from './list-choice-store.ts';
+import { readMarks } from './reading-store.ts';
 
 /** The account that follows a source. The id and role of the account decide which sources it may see. */
 export type Follower = Pick<Viewer, 'id' | 'role'>;
@@ -25,7 +27,9 @@ export function followSource(hub: Hub, viewer: Follower, sourceId: number, chang
         throw metLimit(hub, 'follows-max', 0,
           `You can follow at most ${hub.config.sourcesMax} sources of other accounts. Unfollow some first.`);
       }
-      follows(hub).follow(viewer.id, sourceId, posts(hub).nthLast(sourceId, UNREAD_AT_FIRST));
+      const readUpTo = sourcePosts(hub).nthLast(sourceId, UNREAD_AT_FIRST);
+      follows(hub).follow(viewer.id, sourceId, readUpTo);
+      doubles(hub).takeStates(asking(viewer), sourceId, readUpTo, readMarks(hub).left(viewer.id));
     }
     // An own name that repeats the source's title is not stored, so that the member sees later changes of the title.
     const isRepeated = change.title !== undefined && change.title === sources(hub).find(sourceId)?.title;
@@ -44,12 +48,16 @@ export function unfollowSource(hub: Hub, viewer: Follower, sourceId: number): vo
   follows(hub).unfollow(viewer.id, sourceId);
 }
 
-/** Renames a folder, with the member’s choice for its list; with `to` null, takes the sources out of the folder. */
+/**
+ * Renames a folder, with the member’s choice for its list. If the folder `to` exists, its list keeps its own choice.
+ * With `to` null, takes the sources out of the folder.
+ */
 export function moveFolder(hub: Hub, accountId: number, from: string, to: string | null): void {
   const key = (folder: string): string => sectionOf({ kind: 'unread', folder });
   hub.db.write('move folder', () => {
+    const isNew = to !== null && !follows(hub).hasFolder(accountId, to);
     follows(hub).moveFolder(accountId, from, to);
-    if (to !== null) listChoices(hub).rename(accountId, key(from), key(to));
+    if (isNew) listChoices(hub).rename(accountId, key(from), key(to));
   });
 }
 

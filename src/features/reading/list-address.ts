@@ -34,6 +34,11 @@ function viewAt(path: string, params: Record<string, string>, show: string | nul
   return { kind: 'unread', ...each };
 }
 
+/** Whether a list is a folder's or a source's. */
+export function isPart({ folder, sourceId }: View): boolean {
+  return (folder ?? sourceId) !== undefined;
+}
+
 /** Query parameters with which an address says how its list is shown. */
 const EXPLICIT = ['show', 'order', 'cursor', 'since', 'q'];
 
@@ -42,14 +47,17 @@ export function isPlain(query: URLSearchParams): boolean {
   return !EXPLICIT.some((name) => query.has(name));
 }
 
+/** Returns which posts a member can choose to see in a list. */
+export function showsOf({ kind, folder, sourceId }: View): Choice['show'][] {
+  if (folder !== undefined) return ['unread', 'all', 'each'];
+  if (sourceId !== undefined) return ['unread', 'all'];
+  return kind === 'unread' ? ['unread', 'each'] : ['all'];
+}
+
 /** Returns the view of a list with the member's choice for the list. */
-export function withChoice({ folder, sourceId, kind }: View, { order, show }: Choice): View {
-  const list = { ...(folder !== undefined && { folder }), ...(sourceId !== undefined && { sourceId }) };
-  const isFixed = kind !== 'unread' && folder === undefined && sourceId === undefined;
-  return {
-    ...list, kind: isFixed ? kind : show === 'all' ? 'all' : 'unread', ...(order === 'oldest' && { order }),
-    ...(show === 'each' && sourceId === undefined && !isFixed && { each: true }),
-  };
+export function withChoice(list: View, { order, show }: Choice): View {
+  const kind = list.kind === 'starred' ? 'starred' : show === 'all' ? 'all' : 'unread';
+  return { ...list, kind, ...(order === 'oldest' && { order }), ...(show === 'each' && { each: true }) };
 }
 
 /** Returns the choice that makes a list look like the view. */
@@ -66,8 +74,11 @@ export function listOfSection(section: string): View | undefined {
   return kind === undefined || name !== '' ? undefined : { kind: kind as View['kind'] };
 }
 
-/** Query parameters that keep a list as it was when the reader opened it. */
-export type Opened = { since?: number; cursor?: string | null; newest?: number };
+/**
+ * Query parameters that keep a list as it was when the reader opened it. `show`: makes the list show all posts although
+ * the reader chose unread posts.
+ */
+export type Opened = { show?: 'all'; since?: number; cursor?: string | null; newest?: number };
 
 /** Returns the address of a list of posts. */
 export function listPath(view: View, page: Opened = {}): string {

@@ -2,7 +2,7 @@ import { readForm } from '../../platform/http/body.ts';
 import { HttpError, seeOther, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
-import { listOfSection, listPath } from './list-address.ts';
+import { listOfSection, listPath, showsOf } from './list-address.ts';
 import { LIST_ORDERS, LIST_SHOWS, listChoices, type Choice } from './list-choice-store.ts';
 import { nameOf } from './list-pages.ts';
 
@@ -10,7 +10,9 @@ import { nameOf } from './list-pages.ts';
 export async function submitChoice(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { list = '', choice = '' } = await readForm(req);
   const [view, chosen] = [listOfSection(list), readChoice(choice)];
-  if (!view || !chosen) throw new HttpError(422, 'Name a list, its order and which posts it shows.');
+  if (!view || !chosen || !showsOf(view).includes(chosen.show)) {
+    throw new HttpError(422, 'Name a list, an order, and posts that this list can show.');
+  }
   nameOf(hub, req.viewer, view); // throws 404 for an unknown folder or a hidden source
   hub.db.write('choose for a list', () => listChoices(hub).put(req.viewer.id, list, chosen));
   return seeOther(listPath(view));

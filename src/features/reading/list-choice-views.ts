@@ -1,8 +1,11 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
-import { choiceOf, sectionOf } from './list-address.ts';
-import type { Choice } from './list-choice-store.ts';
+import { choiceOf, isPart, listOfSection, sectionOf, showsOf } from './list-address.ts';
+import { LIST_ORDERS, type Choice } from './list-choice-store.ts';
 import type { View } from './reading-list.ts';
+
+const SHOW_LABELS = { unread: 'Unread posts', all: 'All posts', each: 'Newest of each source' };
+const ORDER_LABELS = { newest: 'Newest first', oldest: 'Oldest first' };
 
 /** Buttons for the unread posts and all posts of a folder or source, in windows with room for them. */
 export function unreadOrAll(view: View): Html | false {
@@ -11,24 +14,27 @@ export function unreadOrAll(view: View): Html | false {
   choiceButton(view, { show: 'unread' }, 'Unread')}${choiceButton(view, { show: 'all' }, 'All')}</form>`;
 }
 
-/** A list’s menu “View”: which posts the list shows, and in which order. */
+/** A list’s menu “View”: which posts the list shows, and in which order. The menu’s button names an unusual choice. */
 export function orderMenu(view: View): Html {
-  const hasShow = isPart(view) || view.kind === 'unread';
-  return html`<details class="drop"><summary class="button plain iconic" aria-label="View" title="View">${
-  icon('order')}</summary>
+  const shows = showsOf(view);
+  const unusual = unusualChoice(view);
+  const label = `View${unusual && `: ${unusual}`}`;
+  return html`<details class="drop"><summary class="button plain iconic${unusual && ' on'}" aria-label="${label}"
+ title="${label}">${icon('order')}</summary>
 <form class="sheet choices" method="post" action="/reading/choice">${listField(view)}
-${hasShow && choiceButton(view, { show: 'unread' }, 'Unread posts')}
-${isPart(view) && choiceButton(view, { show: 'all' }, 'All posts')}
-${hasShow && view.sourceId === undefined && choiceButton(view, { show: 'each' }, 'Newest of each source')}
-${hasShow && html`<hr>`}
-${choiceButton(view, { order: 'newest' }, 'Newest first')}
-${choiceButton(view, { order: 'oldest' }, 'Oldest first')}
+${shows.length > 1 && html`${shows.map((show) => choiceButton(view, { show }, SHOW_LABELS[show]))}<hr>`}
+${LIST_ORDERS.map((order) => choiceButton(view, { order }, ORDER_LABELS[order]))}
 </form></details>`;
 }
 
-/** Whether a list is a folder’s or a source’s. */
-function isPart({ folder, sourceId }: View): boolean {
-  return (folder ?? sourceId) !== undefined;
+/** Names the posts and the order of a list, unless the list looks as it does without a choice: then empty. */
+function unusualChoice(view: View): string {
+  const [now, usual] = [choiceOf(view), choiceOf(listOfSection(sectionOf(view)) ?? view)];
+  const changed = [
+    ...(now.show === usual.show ? [] : [SHOW_LABELS[now.show]]),
+    ...(now.order === usual.order ? [] : [ORDER_LABELS[now.order]]),
+  ];
+  return changed.join(', ').toLowerCase();
 }
 
 function listField(view: View): Html {

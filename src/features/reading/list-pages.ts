@@ -80,7 +80,7 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
     next: next && positionCursor(next),
     times: { ...times, now: hub.clock() },
     since: view.since ?? readMarks(hub).lastMarkedAt(viewer.id) + 1,
-    newest: newest ?? posts(hub).lastId(),
+    newest: Math.max(newest ?? posts(hub).lastId(), ...items.map(({ id }) => id)),
     isMarkable: view.sourceId === undefined || follows(hub).isFollowed(viewer.id, view.sourceId),
   };
 }

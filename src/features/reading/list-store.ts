@@ -7,6 +7,7 @@ import { store } from '../hub/hub.ts';
 import { POSTS, POSTS_SEARCH, type Position } from '../posts/post-store.ts';
 import type { NamedFacts } from '../posts/search-query.ts';
 import { joinSource } from '../sources/source-store.ts';
+import { STANDS, STANDS_STARRED } from './double-store.ts';
 import { notMuted } from './muted-store.ts';
 
 /** Number at which counting unread posts stops; pages then show "999+". */
@@ -19,21 +20,24 @@ export const LATER_MAX = 4_000;
 export type FollowedSource = { sourceId: number; readUpTo: number; lastId: number | null };
 
 /**
- * A followed source, with counts of posts from which its unread count is computed. `later`: posts above the high-water
- * mark. `readAfter`: read posts above the high-water mark. `unreadBefore`: unread posts below the high-water mark.
- * `muted`: unread posts that rules have muted.
+ * A followed source, with counts of posts from which its unread count is computed. `arrived`: posts above the
+ * high-water mark. `readAfter`: read posts above the high-water mark. `unreadBefore`: unread posts below the high-water
+ * mark. `muted`: unread posts that rules have muted.
  */
 type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'hideGlobally' | 'readUpTo'
   | 'title' | 'state'> & {
-  later: number; readAfter: number; unreadBefore: number; muted: number;
+  arrived: number; readAfter: number; unreadBefore: number; muted: number;
 };
 
-/** `since` (unix ms): unread lists keep posts read after this time. `folder`: null selects all followed sources. */
-type ListParams = Asking & { folder: string | null; since: number };
+/**
+ * `since` (unix ms): unread lists keep posts read after this time. `folder`: null selects all followed sources.
+ * `joined`: 1 if one post stands for its doubles, 0 if the list has all doubles.
+ */
+type ListParams = Asking & { folder: string | null; since: number; joined: number };
 /** Keyset paging selects the `limit` posts next to a position of a list. */
 export type PageParams = ListParams & Position & { limit: number };
 type Bound = { boundAt: number; boundId: number };
-type SourceParams = Omit<PageParams, 'folder' | 'isAdmin'> & Bound & { sourceId: number; readUpTo: number };
+type SourceParams = PageParams & Bound & { sourceId: number; readUpTo: number };
 /** `scanned`: the number of posts that a scan examines. */
 type ScanParams = PageParams & { scanned: number };
 /** The row ids of the search index between which a search looks, both excluded; the search begins at `key`. */
@@ -44,7 +48,8 @@ type SearchParams = ScanParams & Range & {
 type AmongParams = Range & { expression: string; ids: string; limit: number };
 /** A post that the search index has found, with the facts that `SearchQuery.fits` checks. */
 type FoundPost = Position & NamedFacts;
-type ArrivedParams = Asking & { newest: number; folder: string | null; scanned: number };
+type ArrivedParams = Omit<ListParams, 'since'> & { newest: number; scanned: number };
+type StarsParams = Omit<ListParams, 'since'> & { folder: null; limit: number };
 type MemberParams = ListParams & { limit: number };
 
 /**
@@ -62,6 +67,9 @@ const EXCEPTIONS = `
   UNION SELECT source_id, post_id FROM read_marks INDEXED BY read_marks_marked
    WHERE account_id = @viewerId AND marked_at >= @since`;
 
+/** SQL: the posts that the viewer has starred. */
+const STARRED = '(SELECT post_id AS id, source_id, published_at FROM stars WHERE account_id = @viewerId)';
+
 /**
  * Queries of reading lists. In the SQL of reading lists, `p` is a post, `s` its source, `f` the viewer's follow of the
  * source, `m` the viewer's read-state exception for the post (read_marks), and `t` the viewer's star.
@@ -75,10 +83,11 @@ export const lists = store(({ db }) => {
     SELECT COUNT(*) AS n FROM (SELECT id, source_id FROM ${POSTS} WHERE id > @newest ORDER BY id LIMIT @scanned) p
       CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
       CROSS ${joinSource('p.source_id')}
-     WHERE ${IN_LIST} AND ${MAY_SEE} AND ${notMuted('p.source_id', 'p.id')}`);
-  const selectStars = db.prepare<[Asking & { limit: number }], { n: number }>('count stars', `
-    SELECT COUNT(*) AS n FROM (SELECT 1 FROM stars t ${joinSource('t.source_id')}
-     WHERE t.account_id = @viewerId AND ${MAY_SEE} AND ${notMuted('t.source_id', 't.post_id')} LIMIT @limit)`);
+     WHERE ${IN_LIST} AND ${MAY_SEE} AND ${STANDS}
+       AND ${notMuted('p.source_id', 'p.id')}`);
+  const selectStars = db.prepare<[StarsParams], { n: number }>('count stars', `
+    SELECT COUNT(*) AS n FROM (SELECT 1 FROM ${STARRED} p ${joinSource('p.source_id')}
+     WHERE ${MAY_SEE} AND ${STANDS_STARRED} AND ${notMuted('p.source_id', 'p.id')} LIMIT @limit)`);
   return {
     older: {
       ...prepareScan(db, '<', 'DESC'), ...prepareList(db, '<', '>', 'DESC'), ...prepareSearch(db, '<', '>', 'DESC'),
@@ -101,7 +110,7 @@ export const lists = store(({ db }) => {
     counts: db.prepare<[Asking & { folder: null }], CountRow>('unread counts', `
       SELECT ${FOLLOW}, ${SEEN_TITLE} AS title, s.state,
              (SELECT COUNT(*) FROM (SELECT 1 FROM ${POSTS} p
-               WHERE p.source_id = f.source_id AND p.id > f.read_up_to LIMIT ${LATER_MAX})) AS later,
+               WHERE p.source_id = f.source_id AND p.id > f.read_up_to LIMIT ${LATER_MAX})) AS arrived,
              -- All marks less those as unread: indexes alone answer both.
              (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = f.account_id AND m.source_id = f.source_id
                  AND m.post_id > f.read_up_to)
@@ -121,7 +130,8 @@ export const lists = store(({ db }) => {
     /** Number of posts in the viewer's list among the `scanned` posts that arrived next after the post `newest`. */
     countArrived: (list: ArrivedParams): number => selectArrived.get(list)?.n ?? 0,
     /** Number of posts that the viewer has starred; counting stops at `limit`. */
-    countStars: (viewer: Asking, limit: number): number => selectStars.get({ ...viewer, limit })?.n ?? 0,
+    countStars: (viewer: Asking, limit: number): number =>
+      selectStars.get({ ...viewer, joined: 1, folder: null, limit })?.n ?? 0,
   };
 });
 
@@ -135,7 +145,7 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
                ORDER BY published_at ${order}, id ${order} LIMIT @scanned) p
         CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
         CROSS ${joinSource('p.source_id')}
-       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${notMuted('p.source_id', 'p.id')} LIMIT @limit`),
+       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${STANDS} AND ${notMuted('p.source_id', 'p.id')} LIMIT @limit`),
     scanUnread: db.prepare<[ScanParams], Position>('unread posts', `
       SELECT p.id, p.published_at AS publishedAt
         FROM (SELECT id, published_at, source_id FROM ${POSTS} INDEXED BY posts_newest
@@ -144,8 +154,8 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
         CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
         CROSS ${joinSource('p.source_id')}
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} AND ${notMuted('p.source_id', 'p.id')}
-       LIMIT @limit`),
+       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} AND ${STANDS}
+         AND ${notMuted('p.source_id', 'p.id')} LIMIT @limit`),
     /** Returns the position of the last post that a scan of the newest posts has examined. */
     scanEnd: db.prepare<[Position & { last: number }], Position>('find the end of a scan of posts', `
       SELECT id, published_at AS publishedAt FROM ${POSTS} INDEXED BY posts_newest
@@ -161,14 +171,14 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
       SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p WHERE p.source_id = @sourceId
          AND ${notMuted('@sourceId', 'p.id')}
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
-         AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
+         AND (p.published_at, p.id) ${back} (@boundAt, @boundId) AND ${STANDS}
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
     unreadOfSource: db.prepare<[SourceParams], Position>('read the unread posts of a source', `
       SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
        WHERE p.source_id = @sourceId AND ${isUnread('@readUpTo')} AND ${notMuted('@sourceId', 'p.id')}
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
-         AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
+         AND (p.published_at, p.id) ${back} (@boundAt, @boundId) AND ${STANDS}
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
     /** Reads a source's unread posts: a few above the high-water mark, and read-state exceptions below the mark. */
     unreadOfFew: db.prepare<[SourceParams], Position>('read the unread posts of a source with few new posts', `
@@ -179,9 +189,8 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
         UNION ALL SELECT p.id, p.published_at FROM read_marks m CROSS JOIN ${POSTS} p ON p.id = m.post_id
          WHERE m.account_id = @viewerId AND m.source_id = @sourceId AND m.post_id <= @readUpTo
            AND (m.is_read = 0 OR m.marked_at >= @since)) p
-       WHERE ${notMuted('@sourceId', 'p.id')}
-         AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
-         AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
+       WHERE (p.published_at, p.id) ${onwards} (@publishedAt, @id)
+         AND (p.published_at, p.id) ${back} (@boundAt, @boundId) AND ${STANDS} AND ${notMuted('@sourceId', 'p.id')}
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
     exceptions: db.prepare<[PageParams & Bound], Position>('read the posts marked as unread, or as read since a time', `
       SELECT p.id, p.published_at AS publishedAt FROM (${EXCEPTIONS}) m
@@ -190,15 +199,15 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = m.source_id AND p.id = m.post_id
        WHERE ${IN_LIST} AND ${MAY_SEE} AND ${notMuted('p.source_id', 'p.id')}
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
-         AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
+         AND (p.published_at, p.id) ${back} (@boundAt, @boundId) AND ${STANDS}
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
     starred: db.prepare<[PageParams & { sourceId: number }], Position>('starred posts', `
-      SELECT t.post_id AS id, t.published_at AS publishedAt FROM stars t ${joinSource('t.source_id')}
-        LEFT JOIN ${FOLLOWS} f ON f.account_id = t.account_id AND f.source_id = t.source_id
-       WHERE t.account_id = @viewerId AND ${MAY_SEE} AND (@sourceId = 0 OR t.source_id = @sourceId) AND ${IN_FOLDER}
-         AND ${notMuted('t.source_id', 't.post_id')}
-         AND (t.published_at, t.post_id) ${onwards} (@publishedAt, @id)
-       ORDER BY t.published_at ${order}, t.post_id ${order} LIMIT @limit`),
+      SELECT p.id, p.published_at AS publishedAt FROM ${STARRED} p ${joinSource('p.source_id')}
+        LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
+       WHERE ${MAY_SEE} AND (@sourceId = 0 OR p.source_id = @sourceId) AND ${IN_FOLDER} AND ${STANDS_STARRED}
+         AND ${notMuted('p.source_id', 'p.id')}
+         AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
+       ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
     muted: db.prepare<[PageParams & { sourceId: number }], Position>('muted posts', `
       SELECT DISTINCT u.post_id AS id, u.published_at AS publishedAt FROM muted_posts u ${joinSource('u.source_id')}
         LEFT JOIN ${FOLLOWS} f ON f.account_id = u.account_id AND f.source_id = u.source_id

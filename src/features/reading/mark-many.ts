@@ -3,7 +3,7 @@ import { nextTurn } from '../../platform/turns.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { arrivedPosts, type ArrivalView } from './arrival-list.ts';
-import { addException, markRead, putUnread, undoableNow, type MarkTarget } from './mark-read.ts';
+import { addException, markRead, putUnread, undoableNow, withDoubles, type MarkTarget } from './mark-read.ts';
 import { compactMarks } from './raise-marks.ts';
 import { readMarks, readUndo, stars, type PostState, type ReadChanges, type Undoable } from './reading-store.ts';
 
@@ -69,9 +69,11 @@ export async function markAllArrived(
   }
 }
 
+/** The states of posts and their doubles (posts of other sources with the same link). */
 async function statesOf(hub: Hub, viewer: Viewer, postIds: number[]): Promise<PostState[]> {
-  const states: PostState[] = [];
-  await eachBatch([...new Set(postIds)], (ids) => void states.push(...readMarks(hub).statesOf(viewer, ids)));
+  const [ids, states] = [new Set<number>(), [] as PostState[]];
+  await eachBatch([...new Set(postIds)], (some) => withDoubles(hub, viewer, some).forEach((id) => ids.add(id)));
+  await eachBatch([...ids], (some) => void states.push(...readMarks(hub).statesOf(viewer, some)));
   return states;
 }
 

@@ -1,14 +1,15 @@
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { nextTurn } from '../../platform/turns.ts';
-import { follows, type Follow } from '../follows/follow-store.ts';
+import { asking, follows, type Follow } from '../follows/follow-store.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';
 import { maySeePost, requireVisible } from '../posts/post-access.ts';
 import { FROM_THE_TOP, newestFirst, posts, type Position } from '../posts/post-store.ts';
 import { maySeeSource } from '../sources/source-store.ts';
+import { doubles, type MarkedRange } from './double-store.ts';
 import { unreadSources } from './find-in-lists.ts';
 import {
-  OLDEST, readMarks, readUndo, stars, type ArrivalRange, type Selection, type Undoable,
+  OLDEST, readMarks, readUndo, stars, type ArrivalRange, type PostState, type Selection, type Undoable,
 } from './reading-store.ts';
 
 // Read state is a high-water mark per follow (follows.read_up_to) plus read-state exceptions (read_marks). Posts with
@@ -69,7 +70,23 @@ export async function markRead(
       undoable.id = readUndo(hub).keep(viewer.id, undoable);
     });
   }
+  await markDoubles(hub, viewer, marking);
   return { marked, undo: undoable.id };
+}
+
+/** Marks the unread doubles of the posts that `marking` has marked, up to the marking's limit of exceptions. */
+async function markDoubles(hub: Hub, viewer: Viewer, { undoable, maxExceptions }: Marking): Promise<void> {
+  const { moved, marked } = undoable.changes;
+  const ranges = [...moved, ...marked.map(([sourceId, id]): MarkedRange => [sourceId, id - 1, id])];
+  for (let from = 0; from < ranges.length; from += SOURCES_AT_ONCE) {
+    if (from > 0) await nextTurn();
+    const limit = Math.max(0, maxExceptions - marked.length);
+    const unread = doubles(hub).unread(asking(viewer), ranges.slice(from, from + SOURCES_AT_ONCE), limit);
+    if (unread.length > 0) hub.db.write('mark doubles', () => {
+      for (const { id, sourceId } of unread) addException(hub, sourceId, id, { accountId: viewer.id, undoable });
+      readUndo(hub).keep(viewer.id, undoable);
+    });
+  }
 }
 
 function tooManyMarks(hub: Hub): HttpError {
@@ -227,16 +244,24 @@ export function putUnread(hub: Hub, { accountId, sourceId, postId }: PostKey): v
 /** Marks a post as read or unread. Throws status 404 for a hidden post, 422 at the limit of read-state exceptions. */
 export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean): void {
   const { sourceId } = requireVisible(hub, postId, viewer);
-  const isRead = (): boolean => readMarks(hub).statesOf(viewer, [postId])[0]?.isRead === 1;
-  if (isRead() === read) return;
+  const changing = (): PostState[] =>
+    readMarks(hub).statesOf(viewer, withDoubles(hub, viewer, [postId])).filter(({ isRead }) => (isRead === 1) !== read);
+  if (changing().length === 0) return;
   hub.db.write('mark post', () => {
-    if (isRead() === read) return;
+    const left = readMarks(hub).left(viewer.id);
     const isNew = readMarks(hub).find(viewer.id, sourceId, postId) === undefined;
-    if (isNew && readMarks(hub).left(viewer.id) === 0) throw tooManyMarks(hub);
-    const key = { accountId: viewer.id, sourceId, postId };
-    if (read) readMarks(hub).put({ ...key, isRead: 1, now: hub.clock() });
-    else putUnread(hub, key);
+    if (isNew && left === 0) throw tooManyMarks(hub);
+    for (const { id, sourceId } of changing().slice(0, Math.max(1, left))) {
+      const key = { accountId: viewer.id, sourceId, postId: id };
+      if (read) readMarks(hub).put({ ...key, isRead: 1, now: hub.clock() });
+      else putUnread(hub, key);
+    }
   });
+}
+
+/** The posts and their doubles, which are read, starred and muted together. */
+export function withDoubles(hub: Hub, viewer: Pick<Viewer, 'id' | 'role'>, postIds: number[]): number[] {
+  return [...new Set([...postIds, ...doubles(hub).of(asking(viewer), postIds).map(({ id }) => id)])];
 }
 
 /** Marks a post as read that the viewer has opened or written, unless the account has no read-state exceptions left. */
@@ -247,6 +272,10 @@ export function setSeen(hub: Hub, viewer: Viewer, postId: number): void {
 /** Stars a post, so that it is never removed as old, or removes the star. Throws status 404 for a hidden post. */
 export function setStar(hub: Hub, viewer: Viewer, postId: number, starred: boolean): void {
   requireVisible(hub, postId, viewer);
-  if (starred) stars(hub).add(viewer.id, postId);
-  else stars(hub).remove(viewer.id, postId);
+  hub.db.write('star post', () => {
+    for (const id of withDoubles(hub, viewer, [postId])) {
+      if (starred) stars(hub).add(viewer.id, id);
+      else stars(hub).remove(viewer.id, id);
+    }
+  });
 }

@@ -23,7 +23,7 @@ import { readingHistory } from './reading-history-store.ts';
 import { neighbours, withReadState, type ListedPost, type Neighbours, type View } from './reading-list.ts';
 
 type PostInList = {
-  post: WholePost & Pick<ListedPost, 'read' | 'starred'>;
+  post: WholePost & Pick<ListedPost, 'read' | 'starred' | 'also'>;
   view: View;
   /** The name of the list that contains the post. */
   name: string;
@@ -77,7 +77,8 @@ async function shownInList(
   };
   const note = text !== null && textNote(hub, viewer, text, req);
   const read = { ...text?.post ?? post, sourceTitle: state.sourceTitle };
-  const article = await postArticle(hub, read, shown.times, shown.may, { note, after: turnAtEnd(shown) });
+  const after = html`${alsoIn(shown)}${turnAtEnd(shown)}`;
+  const article = await postArticle(hub, read, shown.times, shown.may, { note, after });
   const isWaiting = text?.wanted === 'full' && text.fullText.state === 'waiting';
   return page({
     title: titleOf(post).title, main: html`${article}${nextInList(shown)}`, bar: postBar(shown), shape: 'article',
@@ -160,6 +161,13 @@ ${lessLikeThis(post.id)}
 ${may.change && html`<a class="button" href="/posts/${post.id}/edit">Edit</a>`}
 ${may.delete && html`<a class="button" href="/posts/${post.id}/delete">Delete</a>`}
 <a class="button" href="/write">Write a post</a></div></details>`;
+}
+
+/** Links to the posts with the same link in other sources that the viewer follows. */
+function alsoIn({ post: { also } }: PostInList): Html | false {
+  return also.length > 0 && html`
+<p class="meta"><span>Also in</span>${also.map(({ id, sourceTitle }) => html`
+<a href="/posts/${id}" dir="auto">${sourceTitle}</a>`)}</p>`;
 }
 
 /** Links at the end of a post to its neighbours in the list. */

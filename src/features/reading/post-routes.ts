@@ -4,9 +4,11 @@ import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/rout
 import { findForMember } from '../full-text/find-full-texts.ts';
 import { fullTextJson } from '../full-text/show-full-text.ts';
 import type { Hub } from '../hub/hub.ts';
-import { visiblePost } from '../posts/post-access.ts';
+import { mayManagePost, visiblePost } from '../posts/post-access.ts';
 import { fittingContents, positionCursor, postJson, queryPosts, refuseFault } from '../posts/query-posts.ts';
+import { postTexts } from '../posts/post-text-store.ts';
 import { posts, type WholePost } from '../posts/post-store.ts';
+import type { Double } from './double-store.ts';
 import { setRead, setStar } from './mark-read.ts';
 import { readingHistory } from './reading-history-store.ts';
 import { wholePage, withReadState, type View } from './reading-list.ts';
@@ -32,14 +34,19 @@ export async function listPosts(hub: Hub, req: HubRequest): Promise<Reply> {
 export function showPostJson(hub: Hub, { params, viewer }: HubRequest): Reply {
   const post = visiblePost(hub, pathId(params), viewer);
   const [shown] = asJson(hub, [post], viewer);
-  return json(viewer ? { ...shown, fullText: fullTextJson(hub, post) } : shown);
+  const written = mayManagePost(post, viewer) ? postTexts(hub).find(post.id) : undefined;
+  return json({ ...shown, ...written, ...(viewer && { fullText: fullTextJson(hub, post) }) });
 }
 
-/** Posts as JSON for the API; members also get `read` and `starred`. */
+/** Posts as JSON for the API; members also get `read`, `starred` and `also`, the posts with the same link. */
 function asJson(hub: Hub, whole: WholePost[], viewer: Viewer | null) {
   if (!viewer) return whole.map((post) => postJson(hub, post));
   return withReadState(hub, viewer, whole).map((post) =>
-    ({ ...postJson(hub, post), read: post.read, starred: post.starred }));
+    ({ ...postJson(hub, post), read: post.read, starred: post.starred, also: post.also.map(doubleJson) }));
+}
+
+function doubleJson({ id, sourceId, sourceTitle, sourceKind }: Double) {
+  return { id, source: { id: sourceId, title: sourceTitle, kind: sourceKind } };
 }
 
 /** Returns a page of a reading list, by `?cursor=&limit=`; fewer posts than `limit` if their contents are large. */

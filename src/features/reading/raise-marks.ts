@@ -2,7 +2,7 @@ import { hasPassed, MINUTE } from '../../platform/clock.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { follows } from '../follows/follow-store.ts';
 import { once, throttled, type Hub } from '../hub/hub.ts';
-import { posts } from '../posts/post-store.ts';
+import { sourcePosts } from '../posts/source-posts-store.ts';
 import { readMarks, readUndo } from './reading-store.ts';
 
 /** From this many read posts per unread post above a high-water mark, raising the mark saves rows in `read_marks`. */
@@ -51,7 +51,7 @@ function compactOldFollow(
 function raiseReadUpTo(
   hub: Hub, { readUpTo, ...key }: { accountId: number; sourceId: number; readUpTo: number },
 ): number {
-  const range = { ...key, after: readUpTo, upTo: posts(hub).nthLast(key.sourceId, 0) };
+  const range = { ...key, after: readUpTo, upTo: sourcePosts(hub).nthLast(key.sourceId, 0) };
   const read = readMarks(hub).readAbove(key, readUpTo);
   const isMostRead = read.last !== null
     && readMarks(hub).countUnread({ ...range, upTo: read.last }) * READ_PER_UNREAD <= read.n;

@@ -1,15 +1,19 @@
 import type { Viewer } from '../../platform/http/router.ts';
 import { asking, type ListedFollow } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
+import { doubles, type LaterDoubles } from './double-store.ts';
 import { COUNT_MAX, LATER_MAX, lists } from './list-store.ts';
 import { mutedPosts } from './muted-store.ts';
 
+/** `later`: how many of the unread posts have an earlier double, which stands for them in lists of several sources. */
 export type CountedSource = Pick<ListedFollow, 'title' | 'state' | 'folder'> & {
-  id: number; unread: number; notify: boolean; hideGlobally: boolean;
+  id: number; unread: number; notify: boolean; hideGlobally: boolean; later: LaterDoubles;
 };
 /** A folder with its unread count; `name` is null for the sources without a folder. */
 export type CountedFolder = { name: string | null; unread: number; sources: CountedSource[] };
 export type ReadingCounts = { unread: number; starred: number; folders: CountedFolder[] };
+
+const NONE_LATER: LaterDoubles = { inFolder: 0, inAll: 0, inApps: 0 };
 
 /** Compares numbers within names by value: "Part 2" comes before "part 10". */
 const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
@@ -17,11 +21,13 @@ const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base'
 /** The viewer's followed sources in alphabetical order, with their unread counts, each at most COUNT_MAX. */
 export function countedSources(hub: Hub, viewer: Viewer): CountedSource[] {
   const rows = lists(hub).counts.all({ ...asking(viewer), folder: null });
-  const sources = rows.map(({ sourceId: id, readUpTo, later, readAfter, unreadBefore, muted, ...row }) => {
-    const isExact = later < LATER_MAX || later - readAfter - muted >= COUNT_MAX;
-    const after = isExact ? later : lists(hub).countAfter(id, readUpTo, COUNT_MAX + readAfter + muted);
+  const later = doubles(hub).later(asking(viewer));
+  const sources = rows.map(({ sourceId: id, readUpTo, arrived, readAfter, unreadBefore, muted, ...row }) => {
+    const isExact = arrived < LATER_MAX || arrived - readAfter - muted >= COUNT_MAX;
+    const after = isExact ? arrived : lists(hub).countAfter(id, readUpTo, COUNT_MAX + readAfter + muted);
     const unread = Math.min(COUNT_MAX, after - readAfter + unreadBefore - muted);
-    return { id, unread, ...row, notify: row.notify === 1, hideGlobally: row.hideGlobally === 1 };
+    const switches = { notify: row.notify === 1, hideGlobally: row.hideGlobally === 1 };
+    return { id, unread, ...row, ...switches, later: later.get(id) ?? NONE_LATER };
   });
   return sources.sort((a, b) => compare(a.title, b.title) || a.id - b.id);
 }
@@ -32,14 +38,15 @@ export function countedSources(hub: Hub, viewer: Viewer): CountedSource[] {
  */
 export function readingCounts(hub: Hub, viewer: Viewer): ReadingCounts {
   const byFolder = Map.groupBy(countedSources(hub, viewer), ({ folder }) => folder);
-  const folders = [...byFolder].map(([name, sources]): CountedFolder => ({ name, unread: sum(sources), sources }));
+  const folders = [...byFolder].map(([name, sources]): CountedFolder =>
+    ({ name, unread: sum(sources, 'inFolder'), sources }));
   folders.sort((a, b) => (a.name === null ? 1 : b.name === null ? -1 : compare(a.name, b.name)));
-  const unread = sum(folders.flatMap(({ sources }) => sources.filter(({ hideGlobally }) => !hideGlobally)));
+  const unread = sum(folders.flatMap(({ sources }) => sources.filter(({ hideGlobally }) => !hideGlobally)), 'inAll');
   return { unread, starred: lists(hub).countStars(asking(viewer), COUNT_MAX), folders };
 }
 
-function sum(counted: { unread: number }[]): number {
-  return Math.min(COUNT_MAX, counted.reduce((all, { unread }) => all + unread, 0));
+function sum(counted: CountedSource[], list: keyof LaterDoubles): number {
+  return Math.min(COUNT_MAX, counted.reduce((all, { unread, later }) => all + unread - later[list], 0));
 }
 
 const counted = new WeakMap<Viewer, ReadingCounts>();
@@ -65,5 +72,5 @@ export function countArrived(
     const muted = mutedPosts(hub).countAfter(viewer.id, sourceId, newest);
     return Math.min(COUNT_MAX, lists(hub).countAfter(sourceId, newest, COUNT_MAX + muted) - muted);
   }
-  return lists(hub).countArrived({ ...asking(viewer), newest, folder, scanned: COUNT_MAX });
+  return lists(hub).countArrived({ ...asking(viewer), newest, folder, scanned: COUNT_MAX, joined: 1 });
 }

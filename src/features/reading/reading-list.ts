@@ -1,11 +1,12 @@
 import { notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { nextTurn } from '../../platform/turns.ts';
-import { follows } from '../follows/follow-store.ts';
+import { asking, follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { typedQuery } from '../posts/find-posts-store.ts';
 import { FROM_THE_TOP, newestFirst, posts, type Position, type Post } from '../posts/post-store.ts';
 import { visibleSource } from '../sources/source-store.ts';
+import { doubles, type Double } from './double-store.ts';
 import {
   bestFound, followedPosts, mutedList, newestOfEach, postsOfSource, searchList, starredPosts, type Paging,
 } from './find-in-lists.ts';
@@ -21,7 +22,8 @@ export type View = {
   order?: 'oldest'; each?: true; by?: 'relevance';
 };
 
-export type ListedPost = Post & { read: boolean; starred: boolean };
+/** `also`: the posts with the same link in other sources that the viewer follows. */
+export type ListedPost = Post & { read: boolean; starred: boolean; also: Double[] };
 
 /** A post's neighbours in a list. `nextUnread`: the next unread post below, or else the list's first unread post. */
 export type Neighbours = {
@@ -113,8 +115,9 @@ function aroundInEach(hub: Hub, viewer: Viewer, view: View, from: Position): Aro
   const isBack = isOldestFirst(view);
   const { found } = find(hub, viewer, view, { from: startOf(view), isBack, limit: Infinity });
   const others = found.filter(({ id }) => id !== from.id);
-  const [below = [], above = []] = [true, false].map((isBelow) =>
-    others.filter((other) => newestFirst(from, other) < 0 === (isBelow !== isBack)));
+  const isBelow = (other: Position): boolean => (newestFirst(from, other) < 0) !== isBack;
+  const below = others.filter(isBelow);
+  const above = others.filter((other) => !isBelow(other));
   const states = readMarks(hub).statesOf(viewer, others.map(({ id }) => id));
   const unread = new Set(states.filter(({ isRead }) => isRead === 0).map(({ id }) => id));
   const nextUnread = [...below, ...above].find(({ id }) => unread.has(id));
@@ -128,7 +131,8 @@ function find(
   const { kind, folder, sourceId, since, q, by } = view;
   if (folder !== undefined && !follows(hub).hasFolder(viewer.id, folder)) throw notFound('folder');
   if (sourceId !== undefined) visibleSource(hub, sourceId, viewer);
-  const list = { viewer, folder, since, isUnread: kind === 'unread' };
+  const isJoined = sourceId === undefined && !isSearch(view);
+  const list = { viewer, folder, since, isUnread: kind === 'unread', joined: Number(isJoined) };
   if (q !== undefined && isSearch(view)) {
     const query = typedQuery(hub, { typed: q, viewer, sourceId });
     if (query === undefined) return { found: [] };
@@ -154,14 +158,20 @@ function pageOfBest(best: Position[], { from, isBack, limit }: Paging): Position
   return (isBack ? best.slice(0, Math.max(0, at)).toReversed() : best.slice(at + 1)).slice(0, limit);
 }
 
-/** Adds to each post whether the viewer has read and starred the post. The source has the viewer's own name for it. */
+/**
+ * Adds to each post whether the viewer has read and starred the post, and the post's doubles. The source has the
+ * viewer's own name for it.
+ */
 export function withReadState<Shown extends { id: number; sourceTitle: string }>(
   hub: Hub, viewer: Viewer, shown: Shown[],
-): (Shown & { read: boolean; starred: boolean })[] {
-  const states = new Map(readMarks(hub).statesOf(viewer, shown.map(({ id }) => id)).map((state) => [state.id, state]));
+): (Shown & Pick<ListedPost, 'read' | 'starred' | 'also'>)[] {
+  const ids = shown.map(({ id }) => id);
+  const states = new Map(readMarks(hub).statesOf(viewer, ids).map((state) => [state.id, state]));
+  const also = Map.groupBy(doubles(hub).of(asking(viewer), ids), (double) => double.of);
   return shown.map((post) => {
     const state = states.get(post.id);
     const sourceTitle = state?.ownTitle ?? post.sourceTitle;
-    return { ...post, sourceTitle, read: state?.isRead === 1, starred: state?.isStarred === 1 };
+    const [read, starred] = [state?.isRead === 1, state?.isStarred === 1];
+    return { ...post, sourceTitle, read, starred, also: also.get(post.id) ?? [] };
   });
 }

@@ -34,6 +34,7 @@ export type Source = {
   description: string | null;
   hasPassword: number; // 1 if the feed needs a password
   hadPassword: number; // 1 if the feed needs or once needed a password, so that the source stays private
+  showsAuthors: number; // 1 if posts show the names of the members who wrote the posts
   /** Random seed from which the ids of the source and its posts in published feeds are derived. */
   idSeed: string;
 };
@@ -64,7 +65,8 @@ const SELECT_SOURCES = `
          s.state_since AS stateSince, s.state_reason AS stateReason, s.next_sync_at AS nextSyncAt,
          s.last_sync_at AS lastSyncAt, s.last_success_at AS lastSuccessAt, s.created_at AS createdAt,
          s.updated_at AS updatedAt, f.url AS feedUrl, f.site_url AS siteUrl, f.description,
-         f.credentials IS NOT NULL AS hasPassword, f.had_password AS hadPassword, s.id_seed AS idSeed
+         f.credentials IS NOT NULL AS hasPassword, f.had_password AS hadPassword, s.id_seed AS idSeed,
+         s.shows_authors AS showsAuthors
     FROM sources s LEFT JOIN feeds f ON f.source_id = s.id
    WHERE s.removed_at IS NULL`;
 
@@ -101,6 +103,8 @@ export const sources = store(({ db, clock }) => {
     'UPDATE sources SET title = ?, title_is_own = 1, updated_at = ? WHERE id = ?');
   const updateVisibility = db.prepare<[Visibility, number, number]>('set source visibility',
     'UPDATE sources SET visibility = ?, updated_at = ? WHERE id = ?');
+  const updateAuthors = db.prepare<[0 | 1, number, number]>('show or hide the authors of a source',
+    'UPDATE sources SET shows_authors = ?, updated_at = ? WHERE id = ?');
   const updateOwner = db.prepare<[number, number, number]>('set the owner of a source',
     'UPDATE sources SET owner_id = ?, updated_at = ? WHERE id = ?');
   const pause = db.prepare<[{ reason: string | null; now: number; id: number }]>('pause source', `
@@ -147,6 +151,7 @@ export const sources = store(({ db, clock }) => {
 
     setTitle: (id: number, title: string): void => void updateTitle.run(title, clock(), id),
     setVisibility: (id: number, visibility: Visibility): void => void updateVisibility.run(visibility, clock(), id),
+    setShowsAuthors: (id: number, shows: boolean): void => void updateAuthors.run(shows ? 1 : 0, clock(), id),
     /** Changes the owner of a source and therefore of its posts and files. */
     setOwner: (id: number, ownerId: number): void => void updateOwner.run(ownerId, clock(), id),
     pause: (id: number, reason: string | null): void => void pause.run({ reason, now: clock(), id }),

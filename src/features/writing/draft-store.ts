@@ -1,4 +1,5 @@
 import { DAY } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db/open-database.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { hashSecret, newSecret } from '../../platform/secrets.ts';
 import { store } from '../hub/hub.ts';
@@ -7,84 +8,201 @@ import { TABLES } from '../hub/tables.ts';
 /** The fields of a form for a post, without its files. */
 export type DraftFields = Record<string, string>;
 
-/** An unfinished post. `form`: the path of the page whose form the draft fills. */
-export type Draft = { id: number; form: string; fields: DraftFields; savedAt: number };
+/** A post that was taken back into a draft: its id and its times (unix ms), which it gets back when it is published. */
+export type WithdrawnPost = { id: number; guid: string; publishedAt: number; createdAt: number };
 
-/** Maximum number of drafts of one account; for a further draft, the hub removes the account's oldest draft. */
-const MAX_DRAFTS = TABLES.drafts.most;
+/**
+ * An unfinished post. `form`: the path of the page whose form the draft fills. `revision`: how often the draft was
+ * saved. `savedBy`: the random name of the browser tab that saved the draft last. `publishAt` (unix ms): when the
+ * worker publishes the draft, or null.
+ */
+export type Draft = {
+  id: number; accountId: number; form: string; fields: DraftFields; savedAt: number; revision: number;
+  savedBy: string | null; publishAt: number | null; withdrawn: WithdrawnPost | null;
+};
+
+/**
+ * The browser tab in which a form is open. `name` is random. `revision`: the draft's revision that the tab knows, 0
+ * without a draft; undefined if the sender of the form knows no revisions.
+ */
+export type Tab = { name: string; revision: number | undefined };
+
+/** A draft in the list of drafts. `discardedAt` (unix ms): when the author discarded the draft, or null. */
+export type ListedDraft = {
+  id: number; form: string; title: string; beginning: string; savedAt: number;
+  publishAt: number | null; discardedAt: number | null; isWithdrawn: number;
+};
+
+/** Maximum number of drafts of one account, with discarded drafts and without pending drafts. */
+export const MAX_DRAFTS = TABLES.drafts.most;
 /** Maximum number of an account's pending drafts, made from forms sent after the session ended; kept for a day. */
 const MAX_PENDING = 3;
 export const PENDING_LIFETIME = DAY;
+/** Time for which the author can restore a discarded draft. */
+export const RESTORABLE = DAY;
 /** Time after which a saved draft is removed. */
 export const DRAFT_LIFETIME = 90 * DAY;
 
-const TIMES: StoredTime[] = [{ table: 'drafts', column: 'saved_at', furthest: 0 }];
+const TIMES: StoredTime[] = ['saved_at', 'discarded_at'].map((column) => ({ table: 'drafts', column, furthest: 0 }));
+
+type Row = Omit<Draft, 'fields' | 'withdrawn'> & { fields: string; withdrawn: string | null };
+type TakenRow = Pick<Row, 'fields' | 'savedBy' | 'revision'>;
+type SavedRow = { accountId: number; form: string; fields: string; savedBy: string | null; now: number };
 
 /** Unfinished posts. Pages show a pending draft only after the account has adopted the draft. */
 export const drafts = store(({ db, clock }) => {
-  type Row = Omit<Draft, 'fields'> & { fields: string };
-  const columns = 'id, form, fields, saved_at AS savedAt';
-  const select = db.prepare<[number, string], Row>('draft',
-    `SELECT ${columns} FROM drafts WHERE account_id = ? AND form = ? AND pending_hash IS NULL`);
-  const selectOf = db.prepare<[number, number, number], Row>('drafts of account',
-    `SELECT ${columns} FROM drafts WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`);
-  const upsert = db.prepare<[number, string, string, number]>('save draft', `
-    INSERT INTO drafts (account_id, form, fields, saved_at) VALUES (?, ?, ?, ?)
-    ON CONFLICT (account_id, form) WHERE pending_hash IS NULL
-    DO UPDATE SET fields = excluded.fields, saved_at = excluded.saved_at`);
-  const insertPending = db.prepare<[number, string, string, string, number]>('save pending draft',
-    'INSERT INTO drafts (account_id, form, fields, pending_hash, saved_at) VALUES (?, ?, ?, ?, ?)');
-  const takePending = db.prepare<[string, number, string, number], { fields: string }>('take pending draft', `
-    DELETE FROM drafts WHERE pending_hash = ? AND account_id = ? AND form = ? AND saved_at > ? RETURNING fields`);
-  const removeOldest = db.prepare<[{ id: number; isPending: 0 | 1; kept: number }]>('remove oldest drafts', `
-    DELETE FROM drafts WHERE account_id = @id AND (pending_hash IS NOT NULL) = @isPending AND id NOT IN
-      (SELECT id FROM drafts WHERE account_id = @id AND (pending_hash IS NOT NULL) = @isPending
-        ORDER BY saved_at DESC, id DESC LIMIT @kept)`);
-  const remove = db.prepare<[number, string]>('remove draft',
-    'DELETE FROM drafts WHERE account_id = ? AND form = ? AND pending_hash IS NULL');
-  const removeOf = db.prepare<[number, number]>('remove the drafts of an account',
-    'DELETE FROM drafts WHERE id IN (SELECT id FROM drafts WHERE account_id = ? LIMIT ?)');
-  const removeOld = db.prepare<[{ pending: number; kept: number; limit: number }]>('remove old drafts', `
-    DELETE FROM drafts WHERE id IN (SELECT id FROM drafts
-     WHERE saved_at <= @kept OR (saved_at <= @pending AND pending_hash IS NOT NULL) LIMIT @limit)`);
+  const sql = { ...prepareSaved(db), ...prepareScheduled(db), ...preparePending(db) };
+  const opened = ({ fields, withdrawn, ...row }: Row): Draft =>
+    ({ ...row, fields: JSON.parse(fields), withdrawn: withdrawn && JSON.parse(withdrawn) });
 
-  const opened = ({ fields, ...row }: Row): Draft => ({ ...row, fields: JSON.parse(fields) });
-
-  function save(accountId: number, form: string, fields: string): void {
-    upsert.run(accountId, form, fields, clock());
-    removeOldest.run({ id: accountId, isPending: 0, kept: MAX_DRAFTS });
+  function save(accountId: number, form: string, fields: string, savedBy: string | null): Draft {
+    sql.upsert.run({ accountId, form, fields, savedBy, now: clock() });
+    const row = sql.select.get(accountId, form);
+    if (!row) throw new Error('the draft was not saved');
+    return opened(row);
   }
 
   return {
     find(accountId: number, form: string): Draft | undefined {
-      const row = select.get(accountId, form);
+      const row = sql.select.get(accountId, form);
       return row && opened(row);
     },
+    /** The account's drafts, the drafts that were saved last first, and then the discarded drafts. */
+    list: (accountId: number): ListedDraft[] => sql.list.all(accountId, clock() - RESTORABLE),
+    /** All rows of an account, also discarded and pending drafts, in the order of their ids. */
     listOf: (accountId: number, after: number, limit: number): Draft[] =>
-      selectOf.all(accountId, after, limit).map(opened),
+      sql.selectOf.all(accountId, after, limit).map(opened),
 
     /** Saves a draft, which replaces an older draft of the same form. */
-    save: (accountId: number, form: string, fields: DraftFields): void => save(accountId, form, JSON.stringify(fields)),
+    save: (accountId: number, form: string, fields: DraftFields, savedBy: string | null = null): Draft =>
+      save(accountId, form, JSON.stringify(fields), savedBy),
+    /** Whether the account may have another draft; removes the oldest discarded draft if the draft needs its place. */
+    makeRoom(accountId: number): boolean {
+      const isFull = (): boolean => (sql.count.get(accountId)?.n ?? 0) >= MAX_DRAFTS;
+      if (isFull()) sql.removeDiscarded.run(accountId);
+      return !isFull();
+    },
+
+    /** Notes that the draft was a post, which gets its id back when the draft is published. */
+    setWithdrawn: (id: number, post: WithdrawnPost): void => void sql.setWithdrawn.run(JSON.stringify(post), id),
+    /** Lets the worker publish a draft at the time `at` (unix ms), or not at all if `at` is null. */
+    schedule: (id: number, at: number | null): void => void sql.schedule.run(at, id),
+    /** Returns the ids of up to `limit` scheduled drafts that are due. */
+    due: (now: number, limit: number): number[] => sql.due.all(now, limit).map(({ id }) => id),
+    findDue(id: number, now: number): Draft | undefined {
+      const row = sql.selectDue.get(id, now);
+      return row && opened(row);
+    },
+    /** Ends all schedules; returns the drafts that were scheduled. */
+    unscheduleAll: (): Draft[] => sql.unscheduleAll.all().map(opened),
 
     /** Saves a pending draft; returns the secret with which `adopt` finds the draft, and stores the secret's hash. */
-    savePending(accountId: number, form: string, fields: DraftFields): string {
+    savePending(accountId: number, form: string, fields: DraftFields, { name, revision = -1 }: Tab): string {
       const secret = newSecret();
-      insertPending.run(accountId, form, JSON.stringify(fields), hashSecret(secret), clock());
-      removeOldest.run({ id: accountId, isPending: 1, kept: MAX_PENDING });
+      const row = { accountId, form, fields: JSON.stringify(fields), savedBy: name, revision, now: clock() };
+      sql.insertPending.run({ ...row, hash: hashSecret(secret) });
+      sql.removeOldestPending.run(accountId, MAX_PENDING);
       return secret;
     },
 
-    /** Turns the pending draft with the given secret, if any, into an ordinary draft, in the caller's transaction. */
+    /**
+     * Turns the pending draft with the given secret, if any, into an ordinary draft, in the caller's transaction. An
+     * ordinary draft of the form that another tab has saved counts as discarded, so that the author can restore it.
+     */
     adopt(accountId: number, form: string, secret: string): void {
-      const taken = takePending.get(hashSecret(secret), accountId, form, clock() - PENDING_LIFETIME);
-      if (taken) save(accountId, form, taken.fields);
+      const taken = sql.takePending.get(hashSecret(secret), accountId, form, clock() - PENDING_LIFETIME);
+      if (!taken) return;
+      const saved = sql.select.get(accountId, form);
+      const isElsewhere = saved?.savedBy !== taken.savedBy && saved?.revision !== taken.revision;
+      if (saved && isElsewhere) sql.discard.run(clock(), saved.id, accountId);
+      save(accountId, form, taken.fields, taken.savedBy);
     },
 
-    remove: (accountId: number, form: string): void => void remove.run(accountId, form),
+    remove: (accountId: number, form: string): void => void sql.remove.run(accountId, form),
+    /** Hides a draft of an account, which can be restored for a day. Another draft can then be made at its form. */
+    discard: (accountId: number, id: number): void => void sql.discard.run(clock(), id, accountId),
+    /** Restores a discarded draft, unless its form has a newer draft; returns the path of the form, if restored. */
+    restore: (accountId: number, id: number): string | undefined =>
+      sql.restore.get(id, accountId, clock() - RESTORABLE)?.form,
     /** Removes up to `limit` drafts of an account; returns the number of removed drafts. */
-    removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
-    removeOld: (limit: number): number =>
-      removeOld.run({ pending: clock() - PENDING_LIFETIME, kept: clock() - DRAFT_LIFETIME, limit }).changes,
+    removeOf: (accountId: number, limit: number): number => sql.removeOf.run(accountId, limit).changes,
+    removeOld(limit: number): number {
+      const [now, pending, kept] = [clock(), clock() - PENDING_LIFETIME, clock() - DRAFT_LIFETIME];
+      return sql.removeOld.run({ kept, pending, restorable: now - RESTORABLE, limit }).changes;
+    },
     bringBackTimes: createTimeRepair(db, clock, TIMES),
   };
 });
+
+const COLUMNS = `id, account_id AS accountId, form, fields, saved_at AS savedAt, revision, saved_by AS savedBy,
+  publish_at AS publishAt, withdrawn`;
+/** SQL: a draft that was neither discarded nor made from a form without a session. */
+const IS_OPEN = 'pending_hash IS NULL AND discarded_at IS NULL';
+
+function prepareSaved(db: Db) {
+  return {
+    select: db.prepare<[number, string], Row>('draft',
+      `SELECT ${COLUMNS} FROM drafts WHERE account_id = ? AND form = ? AND ${IS_OPEN}`),
+    selectOf: db.prepare<[number, number, number], Row>('drafts of account',
+      `SELECT ${COLUMNS} FROM drafts WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`),
+    list: db.prepare<[number, number], ListedDraft>('list drafts', `
+      SELECT id, form, COALESCE(fields ->> 'title', '') AS title,
+             COALESCE(substr(fields ->> 'content', 1, 200), '') AS beginning,
+             saved_at AS savedAt, publish_at AS publishAt, discarded_at AS discardedAt,
+             withdrawn IS NOT NULL AS isWithdrawn
+        FROM drafts WHERE account_id = ? AND pending_hash IS NULL AND (discarded_at IS NULL OR discarded_at > ?)
+       ORDER BY discarded_at IS NOT NULL, saved_at DESC, id DESC`),
+    upsert: db.prepare<[SavedRow]>('save draft', `
+      INSERT INTO drafts (account_id, form, fields, saved_by, saved_at)
+      VALUES (@accountId, @form, @fields, @savedBy, @now)
+      ON CONFLICT (account_id, form) WHERE pending_hash IS NULL
+      DO UPDATE SET fields = excluded.fields, saved_at = excluded.saved_at, saved_by = excluded.saved_by,
+                    revision = revision + 1, publish_at = NULL`),
+    count: db.prepare<[number], { n: number }>('count the drafts of an account',
+      'SELECT COUNT(*) AS n FROM drafts WHERE account_id = ? AND pending_hash IS NULL'),
+    removeDiscarded: db.prepare<[number]>('remove the oldest discarded draft of an account', `
+      DELETE FROM drafts WHERE id = (SELECT id FROM drafts
+       WHERE account_id = ? AND discarded_at IS NOT NULL ORDER BY discarded_at, id LIMIT 1)`),
+    remove: db.prepare<[number, string]>('remove draft',
+      `DELETE FROM drafts WHERE account_id = ? AND form = ? AND ${IS_OPEN}`),
+    discard: db.prepare<[number, number, number]>('discard draft', `
+      UPDATE drafts SET discarded_at = ?, publish_at = NULL, form = form || '#' || id
+       WHERE id = ? AND account_id = ? AND ${IS_OPEN}`),
+    restore: db.prepare<[number, number, number], { form: string }>('restore draft', `
+      UPDATE OR IGNORE drafts SET discarded_at = NULL, form = substr(form, 1, instr(form, '#') - 1)
+       WHERE id = ? AND account_id = ? AND discarded_at > ? RETURNING form`),
+    removeOf: db.prepare<[number, number]>('remove the drafts of an account',
+      'DELETE FROM drafts WHERE id IN (SELECT id FROM drafts WHERE account_id = ? LIMIT ?)'),
+    removeOld: db.prepare<[{ pending: number; kept: number; restorable: number; limit: number }]>('remove old drafts', `
+      DELETE FROM drafts WHERE id IN (SELECT id FROM drafts
+       WHERE (saved_at <= @kept AND publish_at IS NULL AND withdrawn IS NULL) OR discarded_at <= @restorable
+          OR (saved_at <= @pending AND pending_hash IS NOT NULL) LIMIT @limit)`),
+  };
+}
+
+function prepareScheduled(db: Db) {
+  return {
+    setWithdrawn: db.prepare<[string, number]>('note a withdrawn post', 'UPDATE drafts SET withdrawn = ? WHERE id = ?'),
+    schedule: db.prepare<[number | null, number]>('schedule draft', 'UPDATE drafts SET publish_at = ? WHERE id = ?'),
+    due: db.prepare<[number, number], { id: number }>('due drafts',
+      'SELECT id FROM drafts WHERE publish_at <= ? ORDER BY publish_at LIMIT ?'),
+    selectDue: db.prepare<[number, number], Row>('due draft',
+      `SELECT ${COLUMNS} FROM drafts WHERE id = ? AND publish_at <= ?`),
+    unscheduleAll: db.prepare<[], Row>('end all schedules',
+      `UPDATE drafts SET publish_at = NULL WHERE publish_at IS NOT NULL RETURNING ${COLUMNS}`),
+  };
+}
+
+function preparePending(db: Db) {
+  return {
+    insertPending: db.prepare<[SavedRow & { hash: string; revision: number }]>('save pending draft', `
+      INSERT INTO drafts (account_id, form, fields, saved_by, revision, pending_hash, saved_at)
+      VALUES (@accountId, @form, @fields, @savedBy, @revision, @hash, @now)`),
+    takePending: db.prepare<[string, number, string, number], TakenRow>('take pending draft', `
+      DELETE FROM drafts WHERE pending_hash = ? AND account_id = ? AND form = ? AND saved_at > ?
+      RETURNING fields, revision, saved_by AS savedBy`),
+    removeOldestPending: db.prepare<[number, number]>('remove oldest pending drafts', `
+      DELETE FROM drafts WHERE id IN (SELECT id FROM drafts WHERE account_id = ? AND pending_hash IS NOT NULL
+       ORDER BY saved_at DESC, id DESC LIMIT -1 OFFSET ?)`),
+  };
+}

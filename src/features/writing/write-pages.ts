@@ -1,54 +1,66 @@
-import { DAY, MINUTE } from '../../platform/clock.ts';
+import { MINUTE } from '../../platform/clock.ts';
 import { MAX_PAGE_BYTES, toHttpError } from '../../platform/http/answer-request.ts';
-import { readForm } from '../../platform/http/body.ts';
-import { contentText } from '../../platform/http/html.ts';
+import { readForm, readJson } from '../../platform/http/body.ts';
+import { contentText, type Html } from '../../platform/http/html.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
 import { readMultipart } from '../../platform/http/read-multipart.ts';
-import { HttpError, invalid, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, invalid, json, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
+import { byteSize } from '../../platform/in-words.ts';
 import { errorFields } from '../../platform/log.ts';
 import { STEP } from '../../platform/markup/in-steps.ts';
-import { hashSecret, signText } from '../../platform/secrets.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { accounts } from '../accounts/account-store.ts';
 import { signInAgain } from '../accounts/sign-in-pages.ts';
-import { bytesLeft, firstValues, formLimits, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';
+import { attachments } from '../attachments/attachment-store.ts';
+import { asAttachment, draftFiles } from '../attachments/draft-file-store.ts';
+import {
+  bytesLeft, firstValues, formLimits, keepFiles, receiveUpload, type ReceivedFile,
+} from '../attachments/receive-upload.ts';
 import { contentOnPage } from '../attachments/serve-file.ts';
 import { noteError } from '../errors/error-store.ts';
-import { hubSeed } from '../hub/hub-row-store.ts';
 import { takeTurn, type Hub } from '../hub/hub.ts';
-import { mayRecord } from '../hub/disk-reserve.ts';
-import { saying } from '../hub/said.ts';
+import { saying, type SaidCode } from '../hub/said.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { addSource } from '../manage-sources/add-source.ts';
 import { inTurn } from '../posts/ingest-posts.ts';
 import { changeablePost, writableSource } from '../posts/post-access.ts';
 import type { WholePost } from '../posts/post-store.ts';
+import { postTexts } from '../posts/post-text-store.ts';
 import { manySources, mayManage, sources, type Source } from '../sources/source-store.ts';
-import { drafts, type Draft, type DraftFields } from './draft-store.ts';
+import { drafts, type Draft, type DraftFields, type Tab } from './draft-store.ts';
 import {
-  POST_MAX, paragraphsToText, previewPost, removeFile, rewritePost, shortMarkup, writePost,
+  discardDraft, formPath, keepDraft, newKey, openDraft, proofFor, provenAccount, removeDraftFile, requireNewest,
+  restoreDraft, tabOf,
+} from './keep-draft.ts';
+import { readPublishAt, schedulePost } from './scheduled-posts.ts';
+import { withdrawPost } from './withdraw-post.ts';
+import {
+  JSON_LIMIT, POST_MAX, previewContent, previewPost, removeFile, rewritePost, writePost,
 } from './write-post.ts';
+import { paragraphsToText, shortMarkup } from './written-text.ts';
 import {
   changePostPage, cutSentences, firstPlacePage, fittingFields, withLineFeeds, writePage, type PostForm, type Typed,
 } from './write-views.ts';
 
-/** Time for which an open form of a post can still be sent after its session has ended; longer than most sessions. */
-const PROOF_LIFETIME = 60 * DAY;
 /** Maximum bytes of the form's text and the preview together; the rest of the page has 512 KiB. */
 const TEXT_BYTES = MAX_PAGE_BYTES - 512 * 1024;
 const LEAST_PREVIEW_BYTES = 16 * 1024;
 /** Rate limit of an account's late forms; a late form is a form that was sent after the session ended. */
 const LATE_FORMS: NamedLimit = { name: 'late-forms', burst: 10, everyMs: MINUTE };
 
-/** Page: the form for a new post. Selects the source of `?source=`, or of the draft, or the account's only source. */
+/** Page: the form for a new post, or for a draft. Selects the source of `?source=`, or else the draft's source. */
 export function showWrite(hub: Hub, req: MemberRequest): Reply {
   const wanted = req.query.get('source') ?? '';
   if (wanted) writableSource(hub, pathId({ id: wanted }), req.viewer);
-  const draft = openDraft(hub, req);
+  const path = formPath(req);
+  const draft = openDraft(hub, req, path);
   const typed = fittingFields({ ...draft?.fields, sourceId: draft?.fields['sourceId'] || wanted });
-  return page(writeForm(hub, req, formOf(hub, req, typed, draft)));
+  // Each new form has a path of its own, so that several new posts can have drafts.
+  const form = formOf(hub, req, draft || path !== '/write' ? path : `/write/${newKey()}`, typed);
+  const others = path === '/write' ? drafts(hub).list(req.viewer.id).filter(({ id }) => id !== draft?.id) : [];
+  return page(writeForm(hub, req, { ...form, isOpened: draft !== undefined, drafts: others }));
 }
 
 /** The form for a new post or, if the viewer has no native source, the form that creates a native source. */
@@ -65,43 +77,78 @@ function writableSources(hub: Hub, viewer: Viewer, chosen = ''): Source[] {
 }
 
 export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return submitForm(hub, req, (form) => writeForm(hub, req, form), (values, files) => {
+  return submitForm(hub, req, (form) => writeForm(hub, req, form), async (values, files) => {
     if (!values['sourceId']) throw invalid([{ pointer: '/sourceId', detail: 'Choose a place for the post.' }]);
-    return writePost(hub, values, files, req);
+    const form = formPath(req);
+    const later = values['publishAt'];
+    if (!later) return said(await writePost(hub, values, { files, form }, req), 'post-published');
+    const at = readPublishAt(hub, later, req.viewer);
+    const { fields } = fittingFields(values);
+    await schedulePost(hub, { form, fields, tab: tabOf(values), files, at }, req);
+    return saying('/write', 'post-scheduled');
   });
 }
 
 export async function submitOwnSource(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const values = await readForm(req);
+  const { form = '', ...values } = await readForm(req);
+  const path = form.startsWith('/write/') ? form : '/write';
   try {
     const { source } = await addSource(hub, { ...values, kind: 'native' }, req);
-    return seeOther(saying(`/write?source=${source.id}`, 'own-source-made'));
+    return seeOther(saying(`${path}?source=${source.id}`, 'own-source-made'));
   } catch (problem) {
     if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
-    const draft = openDraft(hub, req);
-    const written = formOf(hub, req, fittingFields(draft?.fields ?? {}), draft);
+    const written = formOf(hub, req, path, fittingFields(drafts(hub).find(req.viewer.id, path)?.fields ?? {}));
     return page(firstPlacePage({ values, problem }, written), problem.status, problem.headers);
   }
 }
 
 export async function showChangePost(hub: Hub, req: MemberRequest): Promise<Reply> {
   const post = changeablePost(hub, pathId(req.params), req.viewer);
-  const draft = openDraft(hub, req);
+  const draft = openDraft(hub, req, formPath(req));
   const typed = fittingFields(draft?.fields ?? await valuesOf(hub, post, req.viewer));
   if (post.contentHtml.length > STEP) await nextTurn();
-  return page(changePostPage(post, formOf(hub, req, typed, draft)));
+  const form = formOf(hub, req, formPath(req), typed);
+  return page(changePostPage(post, { ...form, isOpened: draft !== undefined }));
 }
 
 export function submitPostChange(hub: Hub, req: MemberRequest): Promise<Reply> {
   const post = changeablePost(hub, pathId(req.params), req.viewer);
-  return submitForm(hub, req, (form) => changePostPage(post, form), (values, files) =>
-    rewritePost(hub, post.id, values, files, req));
+  return submitForm(hub, req, (form) => changePostPage(post, form), async (values, files) =>
+    said(await rewritePost(hub, post.id, values, { files, form: formPath(req) }, req), 'post-saved'));
+}
+
+function said({ id }: WholePost, code: SaidCode): string {
+  return saying(`/posts/${id}`, code);
+}
+
+/** Saves the draft that the script of the page sends as JSON while the author types; `preview` asks for its HTML. */
+export async function submitDraft(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const path = formPath(req);
+  if (path !== '/write' && req.params['id']) changeablePost(hub, pathId(req.params), req.viewer);
+  const sent = await readJson(req, JSON_LIMIT);
+  const texts = Object.entries(sent).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+  const { fields, cut } = fittingFields(withLineFeeds(Object.fromEntries(texts)));
+  if (cut.length > 0) throw new HttpError(422, cutSentences(cut, 'kept').join(' '));
+  const { revision } = keepDraft(hub, req.viewer, path, { fields, tab: tabOf(sent) });
+  if (sent['preview'] !== '1') return json({ revision });
+  const preview = await shownContent(hub, req, fields, await previewContent(hub, sent, req));
+  return json({ revision, preview: preview.markup });
+}
+
+/** Takes a post back into a draft, and opens the draft. */
+export async function submitWithdraw(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const post = changeablePost(hub, pathId(req.params), req.viewer);
+  const fields = { sourceId: String(post.sourceId), ...await valuesOf(hub, post, req.viewer) };
+  return seeOther(saying(withdrawPost(hub, post, fields, req), 'post-withdrawn'));
 }
 
 export function submitDiscardDraft(hub: Hub, req: MemberRequest): Reply {
-  const form = pageOf(req);
-  drafts(hub).remove(req.viewer.id, form);
-  return seeOther(saying(form, 'draft-discarded'));
+  discardDraft(hub, req.viewer.id, pathId(req.params));
+  return seeOther(saying('/write', 'draft-discarded'));
+}
+
+export function submitRestoreDraft(hub: Hub, req: MemberRequest): Reply {
+  return seeOther(saying(restoreDraft(hub, req.viewer.id, pathId(req.params)), 'draft-restored'));
 }
 
 export function submitDeleteAttachment(hub: Hub, req: MemberRequest): Reply {
@@ -110,63 +157,91 @@ export function submitDeleteAttachment(hub: Hub, req: MemberRequest): Reply {
 }
 
 /**
- * Stores the form's post, or shows a preview. Keeps a refused post as a draft; without a session, as a pending draft
- * for the same account. Drops a text that arrived incompletely, because it would replace an older draft.
+ * Stores the form's post by `act`, which returns the next page; or shows a preview, or only saves the draft, as the
+ * pressed button says. Keeps a refused post as
+ * a draft; without a session, as a pending draft for the same account. Drops a text that arrived incompletely, because
+ * the text would replace an older draft.
  */
 async function submitForm(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page,
-  act: (values: DraftFields, files: ReceivedFile[]) => Promise<WholePost>,
+  act: (values: DraftFields, files: ReceivedFile[]) => Promise<string>,
 ): Promise<Reply> {
   const typed = new Map<string, string[]>();
+  const [path, accountId] = [formPath(req), req.viewer.id];
+  const wantsJson = req.headers.accept === 'application/json'; // from the script, which sends one file at a time
+  let kept: Draft | undefined;
+  const keep = async (files: ReceivedFile[] = []): Promise<void> => {
+    await keepFiles(hub, files);
+    kept = keepDraft(hub, req.viewer, path, { ...typedFields(typed), files });
+  };
   try {
-    const done = await receiveUpload(hub, req, async ({ files }) => {
-      const { preview, ...values } = withLineFeeds(firstValues(typed));
-      if (preview !== undefined) return { preview: await previewPost(hub, values, req) };
-      return { post: await act(values, files) };
+    return await receiveUpload(hub, req, async ({ files }) => {
+      const { preview, save, remove, ...values } = withLineFeeds(firstValues(typed));
+      if (save !== undefined || remove !== undefined) {
+        await keep(files);
+        removeDraftFile(hub, accountId, path, parseId(remove ?? '') ?? 0);
+        return wantsJson ? json(filesJson(hub, kept)) : seeOther(saying(path, 'draft-saved'));
+      }
+      if (preview !== undefined) {
+        await keep(files).catch(logging(hub));
+        return await previewReply(hub, req, again, typedFields(typed), await previewPost(hub, values, req));
+      }
+      requireNewest(drafts(hub).find(accountId, path), tabOf(values));
+      return seeOther(await act(values, files).catch(async (error: unknown) => {
+        await keep(files).catch(logging(hub));
+        throw error;
+      }));
     }, typed);
-    if (done.preview) return await previewReply(hub, req, again, typedFields(typed), done.preview);
-    drafts(hub).remove(req.viewer.id, pageOf(req));
-    return seeOther(saying(`/posts/${done.post.id}`, pageOf(req).endsWith('/edit') ? 'post-saved' : 'post-published'));
   } catch (error) {
     const problem = toHttpError(error);
-    if (problem.status === 500 || typed.size === 0) throw error;
-    if (problem.status === 401) return keepUntilSignIn(hub, req, req.viewer.id, typedFields(typed));
+    if (problem.status === 500 || typed.size === 0 || wantsJson) throw error;
+    if (problem.status === 401) return keepUntilSignIn(hub, req, accountId, typed);
     if (problem !== error) { // after an error of the hub, such as a full disk, the form is shown again
       hub.log.error('post not stored', errorFields(error));
       noteError(hub, error);
     }
     const isWhole = typed.has('content');
-    const kept = isWhole ? keepDraft(hub, req, typedFields(typed)) : {};
-    const form = { ...formOf(hub, req, typedFields(typed)), ...kept, problem, isWhole };
+    const hasFiles = kept !== undefined;
+    if (isWhole && !kept) await keep().catch(logging(hub));
+    const form = { ...formOf(hub, req, path, typedFields(typed)), problem, isWhole, hasFiles };
     return page(again(form), problem.status, problem.headers);
   }
 }
 
-function typedFields(fields: Map<string, string[]>): Typed {
-  return fittingFields(withLineFeeds(firstValues(fields)));
+/** Logs why a draft was not kept; the form that is shown again still has the text. */
+function logging(hub: Hub): (error: unknown) => void {
+  return (error) => void (error instanceof HttpError || hub.log.warn('draft not kept', errorFields(error)));
 }
 
-/** Shows the form with a preview of its post, and keeps a draft of the form's text. */
+/** The revision and the files of a draft, for the script that has uploaded a file. */
+function filesJson(hub: Hub, draft: Draft | undefined): object {
+  const files = draft ? draftFiles(hub).ofDraft(draft.id) : [];
+  return { revision: draft?.revision, files: files.map(({ id, filename, mediaType, bytes }) =>
+    ({ id, filename, mediaType, size: byteSize(bytes) })) };
+}
+
+function typedFields(fields: Map<string, string[]>): Typed & { tab: Tab } {
+  const sent = firstValues(fields);
+  return { ...fittingFields(withLineFeeds(sent)), tab: tabOf(sent) };
+}
+
+/** Shows the form with a preview of its post. */
 async function previewReply(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page, typed: Typed,
   { title, contentHtml }: { title: string; contentHtml: string },
 ): Promise<Reply> {
-  const kept = keepDraft(hub, req, typed);
-  const inForm = contentText(typed.fields['content']).bytes.length;
-  const room = Math.max(TEXT_BYTES - inForm, LEAST_PREVIEW_BYTES);
-  const content = await contentOnPage(hub, { contentHtml, url: null, attachments: [] }, room);
-  return page(again({ ...formOf(hub, req, typed), ...kept, preview: { title, content } }));
+  const content = await shownContent(hub, req, typed.fields, contentHtml);
+  return page(again({ ...formOf(hub, req, formPath(req), typed), preview: { title, content } }));
 }
 
-/** Keeps the form's text as a draft; an error of the database is only logged, because the form still has the text. */
-function keepDraft(hub: Hub, req: MemberRequest, { fields }: Typed): Pick<PostForm, 'savedAt'> {
-  try {
-    drafts(hub).save(req.viewer.id, pageOf(req), fields);
-    return { savedAt: hub.clock() };
-  } catch (error) {
-    hub.log.warn('draft not kept', errorFields(error));
-    return {};
-  }
+/** The content of a preview as the post's page will show the content. */
+function shownContent(hub: Hub, req: MemberRequest, { content }: DraftFields, contentHtml: string): Promise<Html> {
+  const path = formPath(req);
+  const draft = drafts(hub).find(req.viewer.id, path);
+  const kept = path.startsWith('/posts/') ? attachments(hub).ofPosts([pathId(req.params)]) : [];
+  const files = [...kept, ...draft ? draftFiles(hub).ofDraft(draft.id).map(asAttachment) : []];
+  const room = Math.max(TEXT_BYTES - contentText(content).bytes.length, LEAST_PREVIEW_BYTES);
+  return contentOnPage(hub, { contentHtml, url: null, attachments: files }, room);
 }
 
 /** Receives a form sent without a session, if the form's address proves for which account the form was made. */
@@ -175,57 +250,37 @@ export async function submitSignedOut(hub: Hub, req: HubRequest): Promise<Reply>
   if (accountId === undefined) throw new HttpError(401, 'Sign in first.');
   takeTurn(hub, LATE_FORMS, String(accountId));
   const skipFile = async (): Promise<void> => {};
-  return keepUntilSignIn(hub, req, accountId, typedFields(await readMultipart(req, formLimits(hub), skipFile)));
+  return keepUntilSignIn(hub, req, accountId, await readMultipart(req, formLimits(hub), skipFile));
 }
 
 /** Keeps a late form's text as a pending draft; answers with the sign-in form, which leads back to the draft. */
-function keepUntilSignIn(hub: Hub, req: HubRequest, accountId: number, { fields, cut }: Typed): Reply {
-  const form = pageOf(req);
+function keepUntilSignIn(hub: Hub, req: HubRequest, accountId: number, typed: Map<string, string[]>): Reply {
+  const form = formPath(req);
+  const { fields, cut, tab } = typedFields(typed);
   const secret = hub.db.write('keep late form', () => accounts(hub).find(accountId)?.disabledAt === null
-    ? drafts(hub).savePending(accountId, form, fields) : undefined);
+    ? drafts(hub).savePending(accountId, form, fields, tab) : undefined);
   if (secret === undefined) throw new HttpError(401, 'Sign in first.');
   const note = ['Your text is kept for a day. Sign in with the account that you wrote with to get your text back.',
     ...cutSentences(cut, 'kept'), 'Please choose the files again.'];
   return signInAgain(hub, req.headers, 401, { next: `${form}?kept=${secret}`, note: note.join(' ') });
 }
 
-/** Returns a form's draft, if any. A session first adopts the pending draft whose secret is in the URL (`?kept=`). */
-function openDraft(hub: Hub, req: MemberRequest): Draft | undefined {
-  const [form, kept] = [pageOf(req), req.viewer.via === 'session' && req.query.get('kept')];
-  if (kept && mayRecord(hub)) hub.db.write('adopt draft', () => drafts(hub).adopt(req.viewer.id, form, kept));
-  return drafts(hub).find(req.viewer.id, form);
-}
-
-/** Returns the path of the page on which the request's post is written or edited. */
-function pageOf({ path, params }: HubRequest): string {
-  return path.startsWith('/posts/') ? `/posts/${pathId(params)}/edit` : '/write';
-}
-
-/** Returns a signed account id for the URL that a form posts to; the signature only allows to keep a pending draft. */
-function proofFor(hub: Hub, accountId: number, form: string, until: number): string {
-  return `${accountId}.${until}.${signText(`draft ${accountId} ${form} ${until}`, hubSeed(hub))}`;
-}
-
-function provenAccount(hub: Hub, req: HubRequest): number | undefined {
-  const proof = req.query.get('draft') ?? '';
-  const [accountId = NaN, until = NaN] = proof.split('.', 2).map(Number);
-  if (!Number.isSafeInteger(accountId) || !(until > hub.clock())) return undefined;
-  return hashSecret(proof) === hashSecret(proofFor(hub, accountId, pageOf(req), until)) ? accountId : undefined;
-}
-
-/** Returns the data that the form for a post shows. `opened`: the draft with which the form is filled. */
-function formOf(hub: Hub, req: MemberRequest, { fields, cut }: Typed, opened?: Draft): PostForm {
+/** Returns the data that the form for a post shows, with the stored draft's state and files. */
+function formOf(hub: Hub, req: MemberRequest, path: string, { fields, cut, tab }: Typed & { tab?: Tab }): PostForm {
   const { id, via } = req.viewer;
-  const proof = via === 'session' ? proofFor(hub, id, pageOf(req), hub.clock() + PROOF_LIFETIME) : '';
+  const draft = drafts(hub).find(id, path);
   return {
-    viewerId: id, values: fields, cut, isWhole: true, proof,
-    fileBytes: hub.config.uploadMaxBytes, bytesLeft: bytesLeft(hub, id),
-    savedAt: opened?.savedAt, isOpened: opened !== undefined, times: timesOf(hub, req.viewer),
+    path, viewerId: id, values: fields, cut, isWhole: true, hasFiles: true, isOpened: false,
+    proof: via === 'session' ? proofFor(hub, id, path) : '',
+    fileBytes: hub.config.uploadMaxBytes, bytesLeft: bytesLeft(hub, id), times: timesOf(hub, req.viewer),
+    tab: tab?.name ?? newKey(), draft, files: draft ? draftFiles(hub).ofDraft(draft.id) : [],
   };
 }
 
-/** Returns the form fields of a stored post: plain text if the post was written as plain text, otherwise HTML. */
-async function valuesOf(hub: Hub, { title, contentHtml, url }: WholePost, viewer: Viewer): Promise<DraftFields> {
+/** Returns the form fields of a stored post. The text of a post from version 1.0.0 is made from its HTML. */
+async function valuesOf(hub: Hub, { id, title, contentHtml, url }: WholePost, viewer: Viewer): Promise<DraftFields> {
+  const written = postTexts(hub).find(id);
+  if (written) return { title, ...written, url: url ?? '' };
   const turn = { length: contentHtml.length, accountOf: () => viewer.id };
   const text = await inTurn(hub, turn, () => paragraphsToText(contentHtml));
   const content = text ?? (contentHtml.length <= POST_MAX.content ? contentHtml : shortMarkup(contentHtml));

@@ -3,44 +3,37 @@ import { readJson } from '../../platform/http/body.ts';
 import { createInput, pathId, type Input } from '../../platform/http/input.ts';
 import { HttpError, invalid, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
-import { inSteps, STEP, type Reading } from '../../platform/markup/in-steps.ts';
-import { LINK_TAIL } from '../../platform/markup/remote-media.ts';
-import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
-import { charged, nextRound, nextTurn } from '../../platform/turns.ts';
+import { STEP } from '../../platform/markup/in-steps.ts';
+import { nextRound, nextTurn } from '../../platform/turns.ts';
+import { attachFiles } from '../attachments/attach-files.ts';
 import { attachmentJson } from '../attachments/attachment-links.ts';
-import {
-  attachFiles, firstValues, isMultipart, keepFiles, receiveUpload, type ReceivedFile,
-} from '../attachments/receive-upload.ts';
-import { attachments, type Attachment } from '../attachments/attachment-store.ts';
-import { audit, type By } from '../audit/audit.ts';
+import { keepFiles, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';
+import { attachments, type Attachment, type NewUpload } from '../attachments/attachment-store.ts';
+import { audit, type Actor, type By } from '../audit/audit.ts';
 import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, type Hub } from '../hub/hub.ts';
 import { inTurn, preparePost } from '../posts/ingest-posts.ts';
 import { changeablePost, mayManagePost, visibleFile, writableSource } from '../posts/post-access.ts';
 import { postJson } from '../posts/query-posts.ts';
 import { posts, type WholePost, type PreparedPost } from '../posts/post-store.ts';
+import { FORMATS, postTexts, type PostText } from '../posts/post-text-store.ts';
 import { matchRules } from '../rules/apply-rules.ts';
 import { requireContentRoom, withinContentQuota } from '../sources/content-quota.ts';
 import { setSeen } from '../reading/mark-read.ts';
+import { drafts, type WithdrawnPost } from './draft-store.ts';
+import { takeDraftFiles } from './keep-draft.ts';
+import { endDraft } from './withdraw-post.ts';
+import { sanitizedText } from './written-text.ts';
 
 export const POST_MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
 
 /** Maximum bytes of a JSON post: 400,000 characters of content, each escaped as \u…, and the other fields. */
-const JSON_LIMIT = 2.5 * 1024 * 1024;
-
-/** API: creates a post, from JSON or a form with files. */
-export async function createPost(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const post = isMultipart(req)
-    ? await receiveUpload(hub, req, ({ fields, files }) => writePost(hub, firstValues(fields), files, req))
-    : await writePost(hub, await readJson(req, JSON_LIMIT), [], req);
-  return json(postJson(hub, post), 201, { location: `${hub.config.baseUrl}/api/posts/${post.id}` });
-}
+export const JSON_LIMIT = 2.5 * 1024 * 1024;
 
 /** API: changes the fields of a post that the request names. */
 export async function changePost(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readJson(req, JSON_LIMIT);
-  return json(postJson(hub, await rewritePost(hub, pathId(req.params), values, [], req)));
+  return json(postJson(hub, await rewritePost(hub, pathId(req.params), values, NO_FILES, req)));
 }
 
 /** API: adds files to a post. */
@@ -57,69 +50,124 @@ export function deleteAttachment(hub: Hub, req: MemberRequest): Reply {
   return noContent();
 }
 
-/** A checked post. `isSanitized`: whether the markup comes from a stored post and is already sanitised. */
-type Written = { title: string; contentHtml: string; isSanitized: boolean; url: string | null; publishedAt: number };
-
-const EMPTY_POST: Omit<Written, 'publishedAt'> = { title: '', contentHtml: '', isSanitized: true, url: null };
+/** A checked post. `text`: the new text of the post; null if a stored post keeps its text. */
+type Written = { title: string; text: PostText | null; url: string | null; publishedAt: number };
 
 /** The fields of a post as the client sent the post. */
 type PostValues = Record<string, unknown>;
+
+/** The new files of a post. `form`: the path of the form whose draft ends with the post; its files join the post. */
+type Files = { files: ReceivedFile[]; form?: string };
+
+export const NO_FILES: Files = { files: [] };
+
+function filesOfDraft(hub: Hub, form: string | undefined, { viewer }: Author): NewUpload[] {
+  return form === undefined ? [] : takeDraftFiles(hub, viewer.id, form);
+}
 
 /**
  * Stores a post written on this hub in a native source, and marks the post read for its writer. Throws status 404, 403
  * or 409 if the viewer may not write for the source, 422 for an invalid post, 507 if the content quota is used up.
  * Keeps the uploaded files only if the post passes all checks.
  */
-export async function writePost(hub: Hub, values: PostValues, files: ReceivedFile[], by: By): Promise<WholePost> {
-  await nextTurn(); // lets other requests run, because parsing a long body took time
-  const { sourceId, written } = readNewPost(values, hub.clock());
-  requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
-  const prepared = await prepare(hub, `urn:uuid:${randomUUID()}`, written, by);
+export async function writePost(hub: Hub, values: PostValues, { files, form }: Files, by: By): Promise<WholePost> {
+  const post = await prepareNewPost(hub, values, by, form);
   await keepFiles(hub, files);
-  const applyRules = await matchRules(hub, { id: sourceId }, [{ prepared }]);
-  return hub.db.write('create post', () => {
-    const source = writableSource(hub, sourceId, by.viewer);
-    const stored = posts(hub).put(source.id, prepared, hub.clock());
-    if (!stored) throw notFound('source');
-    attachFiles(hub, stored.id, source.ownerId, files);
-    counts(hub).add('posts_ingested_total', source.kind, 1);
-    notifyFollowers(hub, source.id, 1, by.viewer.id);
-    applyRules(source.id, [{ id: stored.id, prepared }]);
-    setSeen(hub, by.viewer, stored.id);
-    audit(hub, 'post.created', by, { kind: 'post', id: stored.id, name: written.title });
-    return wholePost(hub, stored.id);
-  });
+  return hub.db.write('create post', () => storeNewPost(hub, post, files, by, by));
+}
+
+/** The account as who a post is written. */
+type Author = Pick<By, 'viewer'>;
+
+/**
+ * A new post that is checked and ready to be stored. `form`: the path of the form whose draft becomes the post. `was`:
+ * the post from which the draft was made, if its author has taken a post back.
+ */
+type NewPost = {
+  sourceId: number; written: Written; prepared: PreparedPost; form: string | undefined; was: WithdrawnPost | null;
+  applyRules: Awaited<ReturnType<typeof matchRules>>;
+};
+
+/** Checks a new post and makes its HTML. Throws the errors of `writePost`. */
+export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, form?: string): Promise<NewPost> {
+  await nextTurn(); // lets other requests run, because parsing a long body took time
+  const was = (form === undefined ? undefined : drafts(hub).find(by.viewer.id, form)?.withdrawn) ?? null;
+  const { sourceId, written } = readNewPost(values, hub.clock(), was?.publishedAt);
+  requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
+  const guid = was?.guid ?? `urn:uuid:${randomUUID()}`;
+  const prepared = await prepare(hub, { guid, contentHtml: '' }, written, by);
+  const applyRules = await matchRules(hub, { id: sourceId }, was ? [] : [{ prepared }]);
+  return { sourceId, written, prepared, form, was, applyRules };
+}
+
+/**
+ * Stores a new post with its files and the files of its draft, in the caller's transaction, and ends the draft. Throws
+ * the errors of `writePost`.
+ */
+export function storeNewPost(
+  hub: Hub, post: NewPost, files: NewUpload[], { viewer }: Author, by: Actor | By,
+): WholePost {
+  const { sourceId, written, prepared, form, was, applyRules } = post;
+  const source = writableSource(hub, sourceId, viewer);
+  const stored = posts(hub).put(source.id, prepared, hub.clock(), was ?? undefined);
+  if (!stored) throw notFound('source');
+  postTexts(hub).put(stored.id, viewer.id, written.text ?? { content: '', contentType: 'text/plain' });
+  attachFiles(hub, stored.id, source.ownerId, [...filesOfDraft(hub, form, { viewer }), ...files]);
+  if (form !== undefined) endDraft(hub, viewer.id, form, stored.id);
+  if (!was) counts(hub).add('posts_ingested_total', source.kind, 1);
+  if (!was) notifyFollowers(hub, source.id, 1, viewer.id);
+  applyRules(source.id, [{ id: stored.id, prepared }]);
+  setSeen(hub, viewer, stored.id);
+  audit(hub, 'post.created', by, { kind: 'post', id: stored.id, name: written.title });
+  return wholePost(hub, stored.id);
 }
 
 /** Changes the fields of a post that `values` contains and keeps its other fields. Throws the errors of `writePost`. */
 export async function rewritePost(
-  hub: Hub, id: number, values: PostValues, files: ReceivedFile[], by: By,
+  hub: Hub, id: number, values: PostValues, { files, form }: Files, by: By,
 ): Promise<WholePost> {
   await nextTurn();
   const before = changeablePost(hub, id, by.viewer);
-  const written = readChangedPost(values, { ...before, isSanitized: true }, hub.clock());
-  const prepared = await prepare(hub, before.guid, written, by);
+  const written = readChangedPost(values, { ...before, text: null }, hub.clock());
+  const prepared = await prepare(hub, before, written, by);
   await keepFiles(hub, files);
   return hub.db.write('change post', () => {
     const { sourceId, ownerId } = changeablePost(hub, id, by.viewer);
     withinContentQuota(hub, sourceId, () => {
       posts(hub).put(sourceId, prepared, hub.clock());
-      attachFiles(hub, id, ownerId, files);
+      if (written.text) postTexts(hub).put(id, by.viewer.id, written.text);
+      attachFiles(hub, id, ownerId, [...filesOfDraft(hub, form, by), ...files]);
     });
+    if (form !== undefined) endDraft(hub, by.viewer.id, form, id);
     audit(hub, 'post.changed', by, { kind: 'post', id, name: written.title });
     return wholePost(hub, id);
   });
 }
 
-/** Returns the post as its page would show it, without storing it. Throws status 422 for an invalid post. */
+/** API: returns a text as a post would show the text. */
+export async function previewText(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const values = await readJson(req, JSON_LIMIT);
+  return json({ contentHtml: await previewContent(hub, values, req) });
+}
+
+/** Returns the title and the content of a post, without storing the post. Throws status 422 for an invalid post. */
 export async function previewPost(
-  hub: Hub, values: PostValues, { viewer }: By,
+  hub: Hub, values: PostValues, by: By,
 ): Promise<{ title: string; contentHtml: string }> {
   const input = createInput(values);
-  const { title, contentHtml } = readWritten(input, { ...EMPTY_POST, publishedAt: hub.clock() }, hub.clock());
+  const { title } = readWritten(input, { title: '', text: null, url: null, publishedAt: hub.clock() }, hub.clock());
   input.done();
-  const turn = { length: contentHtml.length, accountOf: () => viewer.id };
-  return { title, contentHtml: await inTurn(hub, turn, () => inSteps(sanitizing(contentHtml))) };
+  return { title, contentHtml: await previewContent(hub, values, by) };
+}
+
+/** Returns the sanitised HTML of the text in the fields `content` and `contentType`; throws 422 for a wrong text. */
+export async function previewContent(hub: Hub, values: PostValues, { viewer }: By): Promise<string> {
+  const input = createInput(values);
+  const text = readText(input);
+  input.done();
+  if (text === undefined) return '';
+  await nextTurn(); // lets other requests run, because parsing a long body took time
+  return inTurn(hub, { length: text.content.length, accountOf: () => viewer.id }, () => sanitizedText(text));
 }
 
 /** Adds files to a native source's post; returns the attachments. Throws status 422 if there are no files. */
@@ -155,25 +203,27 @@ function wholePost(hub: Hub, id: number): WholePost {
   return post;
 }
 
-/** Sanitises a post for storing. The post's hash includes the current time, so that no post is skipped as unchanged. */
-function prepare(hub: Hub, guid: string, { isSanitized, ...written }: Written, { viewer }: By): Promise<PreparedPost> {
-  const { length } = written.contentHtml;
+/** Makes a post for storing. The post's hash includes the current time, so that no post is skipped as unchanged. */
+function prepare(
+  hub: Hub, before: Pick<WholePost, 'guid' | 'contentHtml'>, { text, ...written }: Written, { viewer }: Author,
+): Promise<PreparedPost> {
+  const { length } = text?.content ?? before.contentHtml;
   return inTurn(hub, { length, accountOf: () => viewer.id }, async () => {
-    if (length > STEP) await nextRound(); // lets other requests run, because making markup took time
-    const contentHtml = isSanitized ? written.contentHtml : await inSteps(sanitizing(written.contentHtml));
+    if (length > STEP) await nextRound(); // lets other requests run, because reading the request took time
+    const contentHtml = text ? await sanitizedText(text) : before.contentHtml;
     const now = hub.clock();
     const hashed = JSON.stringify({ ...written, contentHtml, now });
     const contentHash = createHash('sha256').update(hashed).digest('base64url');
     const rest = { author: null, language: null, baseUrl: '', summary: null, updatedAt: now, attachments: [] };
-    return preparePost({ guid, ...written, contentHtml, ...rest }, contentHash);
+    return preparePost({ guid: before.guid, ...written, contentHtml, ...rest }, contentHash);
   });
 }
 
 /** Reads a new post; throws 422 with every mistake in the post. */
-function readNewPost(values: PostValues, now: number): { sourceId: number; written: Written } {
+function readNewPost(values: PostValues, now: number, publishedAt = now): { sourceId: number; written: Written } {
   const input = createInput(values);
   const sourceId = input.integer('sourceId', 1, Number.MAX_SAFE_INTEGER);
-  const written = readWritten(input, { ...EMPTY_POST, publishedAt: now }, now);
+  const written = readWritten(input, { title: '', text: null, url: null, publishedAt }, now);
   input.done();
   return { sourceId, written };
 }
@@ -186,70 +236,17 @@ function readChangedPost(values: PostValues, before: Written, now: number): Writ
   return written;
 }
 
-/** Turns plain text into unsanitised markup: blank lines make paragraphs, line ends <br>, URLs links. */
-function textToParagraphs(text: string): string {
-  const blocks = text.replace(/\r\n?/g, '\n').split(/\n\s*\n/).map((block) => block.trim()).filter(Boolean);
-  const paragraphs = blocks.map((block) => `<p>${withLinks(block).replaceAll('\n', '<br>')}</p>`);
-  return paragraphs.join('\n');
-}
-
-const ADDRESS = /(\bhttps?:\/\/[^\s<>"“”«»「」『』（）、。，；：！？]{1,2000})/i;
-const AFTER_ADDRESS = '.,;:!?\'’)]}';
-
-/** Escapes the text and makes links of its URLs. */
-function withLinks(text: string): string {
-  return text.split(ADDRESS).map((part, index) => (index % 2 === 0 ? escapeHtml(part) : linkTo(part))).join('');
-}
-
-/** Makes a link of a URL, without punctuation after the URL and without a bracket that was opened before the URL. */
-function linkTo(typed: string): string {
-  let end = typed.length;
-  while (end > 0 && AFTER_ADDRESS.includes(typed[end - 1] ?? ' ')) end--;
-  if (typed[end] === ')' && typed.slice(0, end).includes('(')) end++;
-  const [address, rest] = [typed.slice(0, end), typed.slice(end)];
-  const url = URL.parse(address);
-  if (!url || url.username !== '' || url.password !== '') return escapeHtml(typed);
-  return `<a href="${escapeHtml(address)}">${escapeHtml(address)}</a>${escapeHtml(rest)}`;
-}
-
-/** Turns markup that `textToParagraphs` has made back into plain text; undefined for other markup. */
-export async function paragraphsToText(contentHtml: string): Promise<string | undefined> {
-  const unlinked = contentHtml.replace(/<a href="[^"<>]*"[^<>]*>([^<>]*)<\/a>/g, '$1');
-  if (/<(?!\/?p>|br>)/.test(unlinked)) return undefined;
-  const blocks = unlinked.split('</p>\n<p>').join('\n\n').replace(/^<p>|<\/p>$/g, '').replaceAll('<br>', '\n');
-  const text = decodeEntities(blocks);
-  await nextRound(); // lets other requests run
-  const again = charged(textToParagraphs)(text);
-  await nextRound();
-  return await inSteps(sanitizing(again)) === contentHtml ? text : undefined;
-}
-
-const UNESCAPED: Record<string, string> = { quot: '"', '#39': "'", gt: '>' };
-
-/** Shortens sanitised markup for the form of a long post: removes what sanitising adds again. */
-export function shortMarkup(contentHtml: string): string {
-  return contentHtml.replaceAll(LINK_TAIL, '').replace(/<[^<>]*>|&(quot|#39|gt);/g,
-    (markup: string, name: string | undefined) => (name === undefined ? markup : UNESCAPED[name] ?? markup));
-}
-
 function readWritten(input: Input, before: Written, now: number): Written {
   const title = input.text('title', { max: POST_MAX.title });
-  const { contentHtml, isSanitized } = readContent(input) ?? before;
+  const text = readText(input) ?? null;
   const url = input.has('url') ? readUrl(input) : before.url;
-  return { title, contentHtml, isSanitized, url, publishedAt: readTime(input, now) ?? before.publishedAt };
+  return { title, text, url, publishedAt: readTime(input, now) ?? before.publishedAt };
 }
 
-function readContent(input: Input): Pick<Written, 'contentHtml' | 'isSanitized'> | undefined {
-  const contentType = input.optionalChoice('contentType', ['text/plain', 'text/html']) ?? 'text/plain';
+function readText(input: Input): PostText | undefined {
+  const contentType = input.optionalChoice('contentType', FORMATS) ?? 'text/plain';
   if (!input.has('content')) return undefined;
-  const content = input.required('content', input.prose('content', POST_MAX.content)) ?? '';
-  const contentHtml = contentType === 'text/html' ? content : textToParagraphs(content);
-  return { contentHtml, isSanitized: false };
-}
-
-/** Sanitises HTML without resolving relative links: a post written on this hub has no base URL. */
-function sanitizing(html: string): Reading<string> {
-  return sanitizingHtml(html, { baseUrl: 'about:blank' });
+  return { contentType, content: input.required('content', input.prose('content', POST_MAX.content)) ?? '' };
 }
 
 /** Reads the link of a post; null if the field is empty. */

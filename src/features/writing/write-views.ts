@@ -2,32 +2,41 @@ import { contentText, html, type Html } from '../../platform/http/html.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
-import { showTime, type Times } from '../../platform/http/times.ts';
+import { shownWallTime, type Times } from '../../platform/http/times.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
+import type { DraftFile } from '../attachments/draft-file-store.ts';
 import { MAX_UPLOADS } from '../attachments/receive-upload.ts';
 import { FILE_EXTENSIONS } from '../attachments/recognise-file.ts';
 import { visibilityChoice, type AddForm } from '../manage-sources/add-views.ts';
 import type { WholePost } from '../posts/post-store.ts';
 import { INFECTED } from '../posts/post-views.ts';
 import type { Source } from '../sources/source-store.ts';
-import type { DraftFields } from './draft-store.ts';
+import type { Draft, DraftFields, ListedDraft } from './draft-store.ts';
+import { changedElsewhere, draftList, draftNote, draftSigns, draftState } from './draft-views.ts';
 import { POST_MAX } from './write-post.ts';
 
 /**
- * The fields of a form for a post, and the error in these fields. `cut`: the fields that were too long. `isWhole`:
- * whether the whole text has arrived. `proof`: the signed account id with which the form can be sent without a session.
- * `savedAt` (unix ms): when the draft was kept. `isOpened`: whether the form shows an opened draft, not a sent form.
+ * The fields of a form for a post, and the error in these fields. `path`: the path of the form's page. `cut`: the
+ * fields that were too long. `isWhole`: whether the whole text has arrived; `hasFiles`: whether the draft has the files
+ * that were sent. `proof`: the signed account id with which the form can be sent without a session. `tab`: the random
+ * name of the browser tab. `isOpened`: whether the form shows an opened draft, not a sent form. `files`: the files of
+ * the draft. `drafts`: the account's other drafts.
  */
 export type PostForm = {
+  path: string;
   viewerId: number;
   values: Record<string, string>;
   cut: CutField[];
   isWhole: boolean;
+  hasFiles: boolean;
   fileBytes: number;
   bytesLeft: number;
   proof: string;
-  savedAt?: number | undefined;
+  tab: string;
+  draft: Draft | undefined;
+  files: DraftFile[];
+  drafts?: ListedDraft[];
   isOpened: boolean;
   times: Times;
   problem?: HttpError;
@@ -35,7 +44,7 @@ export type PostForm = {
 };
 
 /** Maximum characters of each field of a post in a draft and in the form. */
-const MAX_FIELD = { ...POST_MAX, sourceId: 20, contentType: 20 };
+const MAX_FIELD = { ...POST_MAX, sourceId: 20, contentType: 20, publishAt: 30 };
 
 /** A field of `length` characters that was cut to `kept` characters, because the field may have at most `max`. */
 type CutField = { name: keyof typeof MAX_FIELD; length: number; max: number; kept: number };
@@ -44,8 +53,10 @@ type CutField = { name: keyof typeof MAX_FIELD; length: number; max: number; kep
 export type Typed = { fields: DraftFields; cut: CutField[] };
 
 /** Cuts the fields of a form to the lengths that a post may have. A draft from version 1.0.0 may have two megabytes. */
-export function fittingFields({ sourceId, title = '', content = '', contentType = '', url = '' }: DraftFields): Typed {
-  const typed = { ...(sourceId !== undefined && { sourceId }), title, content, contentType, url };
+export function fittingFields(sent: DraftFields): Typed {
+  const { sourceId, title = '', content = '', contentType = '', url = '', publishAt } = sent;
+  const optional = { ...(sourceId !== undefined && { sourceId }), ...(publishAt && { publishAt }) };
+  const typed = { ...optional, title, content, contentType, url };
   const cut: CutField[] = [];
   const fields = Object.fromEntries(Object.entries(typed).map(([field, text]) => {
     const name = field as CutField['name'];
@@ -70,10 +81,9 @@ export function withLineFeeds(fields: DraftFields): DraftFields {
 
 /** The form for a new post in one of the given sources. */
 export function writePage(places: Source[], form: PostForm): Page {
-  const action = `/write?draft=${form.proof}`;
-  return { title: 'Write', section: 'write', bar: barOf('Write', 'Publish', form), main: html`
-${aboveForm(form, '/write')}
-<form method="post" action="${action}" enctype="multipart/form-data" id="post" class="write">
+  return { title: 'Write', section: 'write', script: 'write', bar: barOf('Write', 'Publish', form), main: html`
+${aboveForm(form)}
+${formStart(form)}
 ${placeChoice(places, form)}
 <div class="main">${fields(form)}${fileFields(form, [])}</div>
 <div class="side">${draftState(form)}${limits(form)}</div>
@@ -83,27 +93,35 @@ ${placeChoice(places, form)}
 /** The form for a stored post, with its files. */
 export function changePostPage(post: WholePost, form: PostForm): Page {
   const files = post.attachments.filter(({ kind }) => kind === 'native');
-  return { title: 'Edit post', bar: barOf('Edit', 'Save', form), main: html`
-${aboveForm(form, `/posts/${post.id}/edit`)}
-<form method="post" action="/posts/${post.id}/edit?draft=${form.proof}" enctype="multipart/form-data" id="post"
-  class="write">
+  return { title: 'Edit post', script: 'write', bar: barOf('Edit', 'Save', form), main: html`
+${aboveForm(form)}
+${formStart(form)}
 <section class="places"><h2>Place</h2>
 <p><a class="quiet" href="/sources/${post.sourceId}" dir="auto">${post.sourceTitle}</a></p>
 <p class="hint">${readersOf(post.isPublic === 1, post.ownerId === form.viewerId)}</p></section>
 <div class="main">${fields(form)}${fileFields(form, files)}</div>
 <div class="side">${draftState(form)}${limits(form)}
-<p><a class="quiet" href="/posts/${post.id}">Cancel</a></p></div>
+<p><a class="quiet" href="/posts/${post.id}">Cancel</a></p>${post.ownerId === form.viewerId && html`
+<p><button class="link" form="withdraw">Take the post back into a draft</button></p>`}</div>
 </form>
+<form method="post" id="withdraw" action="/posts/${post.id}/withdraw"></form>
 ${files.map(({ id }) => html`<form method="post" id="remove-${id}" action="/attachments/${id}/delete"></form>`)}` };
+}
+
+function formStart({ path, proof, tab, draft }: PostForm): Html {
+  return html`<form method="post" action="${path}?draft=${proof}" enctype="multipart/form-data" id="post" class="write"
+  data-draft="${path}/draft"><input type="hidden" name="tab" value="${tab}"><input type="hidden" name="revision"
+  value="${draft?.revision ?? 0}">`;
 }
 
 /** The form that creates a member's first native source. `written`: the post that the member began to write. */
 export function firstPlacePage({ values = {}, problem }: AddForm, written: PostForm): Page {
   const main = html`${cutNote(written)}
 <form method="post" action="/write/source" class="stack narrow">
+  <input type="hidden" name="form" value="${written.draft ? written.path : '/write'}">
   <p class="lead">Your posts need a place, which other people can follow if you allow it. Give the place of your
     posts a name; you can change the name later.${
-      written.savedAt !== undefined && ' Your text is kept for the next step.'}</p>
+      written.draft && ' Your text is kept for the next step.'}</p>
   <label>Name
     <input name="title" value="${values['title']}" required maxlength="200" placeholder="Notes" ${
       faulty(problem, 'title', { whole: true, isFirst: true })}>${faultOf(problem, 'title', { whole: true })}</label>
@@ -114,15 +132,14 @@ export function firstPlacePage({ values = {}, problem }: AddForm, written: PostF
 }
 
 /** The form's buttons. Preview is first, because the Enter key presses the first button and must not publish a post. */
-function barOf(name: string, button: string, { savedAt, times }: PostForm): Html {
-  return html`<h1>${name}</h1><span class="space"></span>${savedAt !== undefined && html`
-<span class="voice soft only-wide">Draft kept ${showTime(times, savedAt)}</span>`}
+function barOf(name: string, button: string, form: PostForm): Html {
+  return html`<h1>${name}</h1><span class="space"></span>${draftSigns(form)}
 <button class="plain" form="post" name="preview" value="1">Preview</button>
 <button class="primary" form="post">${button}</button>`;
 }
 
-function aboveForm(form: PostForm, path: string): Html {
-  return html`${draftNote(form, path)}${problemNote(form)}${cutNote(form)}${previewOf(form)}`;
+function aboveForm(form: PostForm): Html {
+  return html`${draftList(form)}${draftNote(form)}${problemNote(form)}${cutNote(form)}${changedElsewhere(form)}`;
 }
 
 const FILES_AGAIN = 'Please choose the files again.';
@@ -130,6 +147,7 @@ const PRESS_BACK = 'To get the text back, press Back in your browser: the previo
 
 const LABELS: Record<CutField['name'], string> = {
   sourceId: 'place', title: 'title', content: 'text', contentType: 'format', url: 'link',
+  publishAt: 'time',
 };
 
 /** The sentences that say for each cut field how much too long the field was, and how much of its text is left. */
@@ -149,64 +167,74 @@ function cutNote({ cut, problem, isOpened }: PostForm): Html | false {
     html`<p>${sentence}</p>`)}<p>${rest}</p></div>`;
 }
 
-function draftNote({ savedAt, isOpened, times }: PostForm, path: string): Html | false {
-  if (savedAt === undefined || !isOpened) return false;
-  return html`
-<div class="done" role="status">
-  <p>This is your draft from ${showTime(times, savedAt)}. The draft is not published. Please choose the files again.</p>
-  <form method="post" action="${path}/discard"><button class="link">Discard the draft</button></form>
-</div>`;
-}
-
-function problemNote({ problem, cut, isWhole }: PostForm): Html | false {
-  const kept = isWhole ? `${cut.length === 0 ? 'Your text is not lost: it is still in this form. ' : ''}${FILES_AGAIN}`
+function problemNote({ problem, cut, isWhole, hasFiles }: PostForm): Html | false {
+  const again = hasFiles ? '' : FILES_AGAIN;
+  const kept = cut.length === 0 ? 'Your text is not lost: it is still in this form. ' : '';
+  const note = isWhole ? kept + again
     : `The text did not arrive and is not kept, since the form was too long. ${PRESS_BACK}`;
   return problem !== undefined && html`${formProblem(problem)}
-<p class="hint">${kept}</p>`;
+<p class="hint">${note}</p>`;
 }
 
-function previewOf({ preview }: PostForm): Html | false {
-  return preview !== undefined && html`
-<section class="panel preview" aria-labelledby="preview" tabindex="-1" autofocus><h2 id="preview">Preview</h2>
-<p class="hint">Nothing is published yet. Your text is kept below. Choose the post’s files when you publish it.</p>
-<article><h3 dir="auto">${preview.title}</h3>
-<div class="prose" dir="auto">${preview.content}</div></article></section>`;
+/** The preview beside the text, or below the text on narrow screens. The script fills a hidden preview. */
+function previewOf({ preview }: PostForm): Html {
+  return html`
+<section class="panel preview" aria-labelledby="preview" tabindex="-1" ${
+  preview ? html`autofocus` : html`hidden`}><h2 id="preview">Preview</h2>
+<article><h3 dir="auto">${preview?.title}</h3>
+<div class="prose" dir="auto">${preview?.content}</div></article></section>`;
 }
 
-function fields({ values, problem }: PostForm): Html {
-  const isHtml = values['contentType'] === 'text/html';
+function fields(form: PostForm): Html {
+  const { values, problem } = form;
+  const format = values['contentType'] || 'text/markdown';
+  const isNew = form.path.startsWith('/write');
+  const isOpen = format !== 'text/markdown' || values['url'] || values['publishAt'] || faulty(problem, 'url');
+  const option = (value: string, name: string): Html =>
+    html`<option value="${value}" ${value === format && html`selected`}>${name}</option>`;
   return html`
 <label>Title <input name="title" class="title-field" value="${values['title']}" required maxlength="${POST_MAX.title}"
-  dir="auto" ${faulty(problem, 'title')}>${faultOf(problem, 'title')}</label>
-<label>Text
+  dir="auto" ${faulty(problem, 'title', { isFirst: isNew && !values['title'] })}>${faultOf(problem, 'title')}</label>
+<div class="texts"><label>Text
   <textarea name="content" rows="14" class="text" maxlength="${POST_MAX.content}" dir="auto" ${
     faulty(problem, 'content')}>
 ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
-  <span class="optional">A blank line begins a paragraph. Web addresses become links by themselves.</span></label>
-<details ${(isHtml || values['url'] || problem?.errors.some(({ pointer }) => pointer === '/url')) && html`open`}>
-  <summary>Format and link</summary>
+  <span class="optional">In Markdown: *emphasis*, **bold**, [link](address), - list, # heading, &gt; quote, \`code\`. A
+    blank line begins a paragraph. Web addresses become links by themselves.</span></label>${previewOf(form)}</div>
+<details ${isOpen && html`open`}>
+  <summary>Format, link${isNew && ', time'}</summary>
   <div class="stack">
     <label>Format
       <select name="contentType">
-        <option value="text/plain">plain text</option>
-        <option value="text/html" ${isHtml && html`selected`}>HTML</option>
+        ${option('text/markdown', 'Markdown')}${option('text/plain', 'plain text')}${option('text/html', 'HTML')}
       </select></label>
     <label>Link to a page <span class="optional">optional</span>
       <input name="url" value="${values['url']}" maxlength="${POST_MAX.url}" inputmode="url" autocapitalize="none"
         spellcheck="false" placeholder="https://" ${faulty(problem, 'url')}>${faultOf(problem, 'url')}</label>
+    ${isNew && html`<label>Publish later <span class="optional">optional; your time${
+      form.times.zone && ` (${form.times.zone})`}</span>
+      <input type="datetime-local" name="publishAt" value="${localTime(form)}" ${
+        faulty(problem, 'publishAt')}>${faultOf(problem, 'publishAt')}</label>`}
   </div>
 </details>`;
 }
 
+/** The time in the field for publishing later. Drafts of the API have a time in UTC, which the field cannot show. */
+function localTime({ values, draft, times }: PostForm): string {
+  const typed = values['publishAt'] ?? '';
+  return typed.endsWith('Z') && draft?.publishAt ? shownWallTime(times, draft.publishAt) : typed;
+}
+
 const EXTENSIONS = FILE_EXTENSIONS.map((extension) => `.${extension}`).join(',');
 
-function fileFields({ problem, fileBytes }: PostForm, files: Attachment[]): Html {
+function fileFields({ problem, fileBytes, files: ofDraft }: PostForm, files: Attachment[]): Html {
   const whole = problem?.status === 413 || problem?.status === 415; // the form's files are too large or of a wrong type
   return html`
 <section class="files" aria-labelledby="files"><h2 id="files">Files</h2>
-${files.length > 0 && html`<ul>${files.map(removableFile)}</ul>`}
-<label class="drop-zone">Add files <span class="optional">up to ${MAX_UPLOADS}: images, PDF, plain text or Markdown,
-  ${byteSize(fileBytes)} each</span>
+<ul>${files.map(removableFile)}${ofDraft.map(draftFile)}</ul>
+<template>${draftFile()}</template>
+<label class="drop-zone">Add files <span class="optional">up to ${MAX_UPLOADS} at once: images, PDF, plain text or
+  Markdown, ${byteSize(fileBytes)} each. With scripts, you can also drop or paste files.</span>
   <input type="file" name="attachments" multiple accept="${EXTENSIONS}" ${
     faulty(problem, 'attachments', { whole })}>${faultOf(problem, 'attachments', { whole })}</label>
 </section>`;
@@ -215,9 +243,20 @@ ${files.length > 0 && html`<ul>${files.map(removableFile)}</ul>`}
 /** A file with its Remove button, which belongs to a form after the post's form, because forms cannot be nested. */
 function removableFile({ id, filename, bytes, scan }: Attachment): Html {
   return html`
-<li>${icon('file')}<span class="name">${filename}</span><span class="size">${byteSize(bytes ?? 0)}</span>${
-  scan === 'infected' && INFECTED}<button class="plain" form="remove-${id}"
+<li data-name="${filename}">${icon('file')}<span class="name">${filename}</span><span
+  class="size">${byteSize(bytes ?? 0)}</span>${scan === 'infected' && INFECTED}<button class="plain" form="remove-${id}"
   aria-label="Remove ${filename}">Remove</button></li>`;
+}
+
+/** A file of the draft, or the template for a file that the script uploads. Only the script shows the field `alt`. */
+function draftFile(file?: DraftFile): Html {
+  return html`
+<li data-name="${file?.filename}">${icon('file')}<span class="name">${file?.filename}</span><span
+  class="size">${file && byteSize(file.bytes)}</span>${file?.scan === 'infected' && INFECTED}${
+  !file && html`<progress max="1" value="0">0 %</progress>`}<label class="alt" hidden>What the picture shows
+  <input data-alt maxlength="200" dir="auto" placeholder="For people who cannot see the picture"></label><button
+  class="plain" name="remove" value="${file?.id}" aria-label="Remove ${file?.filename}">Remove</button><p
+  class="fault" role="alert" hidden></p></li>`;
 }
 
 /** The radio buttons of the form for choosing a source. If there is only one source, it is selected. */
@@ -234,13 +273,6 @@ function placeChoice(places: Source[], { viewerId, values: { sourceId }, problem
 function readersOf(isPublic: boolean, isOwn: boolean): string {
   if (isPublic) return 'Everyone can read the posts: on the public page, in feeds and in search.';
   return isOwn ? 'Only you can read the posts.' : 'Only the owner of the source can read the posts.';
-}
-
-function draftState({ savedAt, times }: PostForm): Html {
-  return html`
-<section><h2>Draft</h2><p class="hint">${savedAt === undefined
-    ? 'No draft is kept yet. A draft is kept when you preview the post, or when publishing or saving fails.'
-    : html`The text was kept ${showTime(times, savedAt)}, without files. Nobody else sees the draft.`}</p></section>`;
 }
 
 function limits({ fileBytes, bytesLeft }: PostForm): Html {

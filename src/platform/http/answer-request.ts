@@ -24,8 +24,8 @@ export type AnswerOptions = CallHandlerOptions & {
   cache: ResponseCache;
   /** Headers of every response, names in lower case; a reply's own headers take precedence. */
   security: Record<string, string>;
-  /** The Content-Security-Policy of members' pages, which allows one script. */
-  memberPolicy: string;
+  /** Makes the Content-Security-Policy of a members' page, which allows exactly the scripts of the page. */
+  memberPolicy: (page: Page) => string;
   /** Renders a page as a whole HTML document; `target` is the requested path with its query. */
   renderPage(page: Page, viewer: Viewer | null, target: string): Promise<Html> | Html;
   /** Makes the response to a refused request for a page. */
@@ -166,7 +166,7 @@ async function renderReply(
     // Text becomes a Buffer: during compression, V8 would move a long-lived string to its old generation.
     return withCaching({ ...reply, body: isText ? Buffer.from(body) : body, isText }, exchange);
   }
-  const policy = viewer && { 'content-security-policy': memberPolicy };
+  const policy = viewer && { 'content-security-policy': memberPolicy(body) };
   const asHtml = { 'content-type': 'text/html; charset=utf-8', ...policy, ...headers };
   const { bytes } = await renderPage(body, viewer, exchange.path + exchange.search);
   if (bytes.length > MAX_PAGE_BYTES) throw new Error(`the page has ${bytes.length} bytes, more than any page may have`);

@@ -21,6 +21,8 @@ export type Page = {
   section?: string;
   /** The hub's own feeds that have the same posts as the page. */
   alternates?: { type: string; href: string; title: string }[];
+  /** The name of a script that the page has besides the script of all members' pages. */
+  script?: string;
   /** The page reloads after this many seconds, while work shown on the page is in progress. */
   refreshSeconds?: number;
 };

@@ -12,7 +12,7 @@ import {
 } from './call-handler.ts';
 import { limitConnections } from './connections.ts';
 import { discardRest } from './discard-rest.ts';
-import { statusTitle, type ReplyHeaders } from './reply.ts';
+import { statusTitle, type Page, type ReplyHeaders } from './reply.ts';
 import { acceptsAnything } from './headers.ts';
 import { createRouter, knownSearch, type Route } from './router.ts';
 import { sendCached } from './send-reply.ts';
@@ -40,8 +40,10 @@ export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   routes: Route[];
   /** Maps a request's path to the path of a route, because clients spell some paths in several ways. */
   canonicalPath?(path: string): string;
-  /** `sha256-…` of the only script that pages may run: it is on members' pages, with this hash as `integrity`. */
+  /** `sha256-…` of the script of all members' pages, which has this hash as its `integrity`. */
   scriptHash: string;
+  /** `sha256-…` of the scripts of single pages, by the names that these pages state as `Page.script`. */
+  pageScripts?: Record<string, string>;
   log: Log;
   metLimit: MetLimit;
   /** The account of a request's session or token; undefined without a valid session or token. Must be cheap. */
@@ -68,7 +70,11 @@ export function createHubServer(options: ServerOptions): Server {
   const clientErrors = createClientErrorHandler(security);
   const bodyMemory = createBodyMemory(options.metLimit);
   const untaken = createUntakenAnswers(options.metLimit, clientOf);
-  const memberPolicy = `${CONTENT_SECURITY_POLICY}; connect-src 'self'; script-src '${options.scriptHash}'`;
+  const memberPolicy = ({ script = '' }: Page): string => {
+    const ofPage = options.pageScripts?.[script];
+    const allowed = `script-src '${options.scriptHash}'${ofPage === undefined ? '' : ` '${ofPage}'`}`;
+    return `${CONTENT_SECURITY_POLICY}; connect-src 'self'; ${allowed}`;
+  };
   const match = createRouter(routes, options.canonicalPath);
   const own = { match, security, memberPolicy, noteFault, bodyMemory, untaken };
   const { answer, refuse } = createAnswerRequest({ ...options, ...own });

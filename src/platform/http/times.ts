@@ -1,4 +1,4 @@
-import { DAY, HOUR, isoTime, MINUTE, type Clock } from '../clock.ts';
+import { DAY, HOUR, isoTime, MINUTE, parseIsoTime, type Clock } from '../clock.ts';
 import { duration } from '../in-words.ts';
 import { html, type Html } from './html.ts';
 import type { Viewer } from './router.ts';
@@ -36,6 +36,23 @@ export function shortTime({ zone }: Times, at: number, form: 'clock' | 'day' | '
   if (form === 'clock') return clock(at);
   const day = shortDate.format(at);
   return form === 'day' ? day : `${day}, ${clock(at)}`;
+}
+
+/**
+ * Reads an RFC 3339 time, or a time without a time zone (`2026-11-27T09:00`, as forms send it) in the time zone `zone`.
+ * Returns unix ms, or undefined for other texts.
+ */
+export function wallTime(text: string, zone: string | undefined): number | undefined {
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/.test(text)) return parseIsoTime(text) ?? undefined;
+  const wall = parseIsoTime(`${text.padEnd(19, ':00')}Z`);
+  if (wall === null) return undefined;
+  const { offset } = formatsOf(zone);
+  return wall - offset(wall - offset(wall)); // the offset at the time itself, which may differ near a change of clocks
+}
+
+/** A time in the viewer's time zone as forms send it: `2026-11-27T09:00`. */
+export function shownWallTime({ zone }: Times, at: number): string {
+  return isoTime(at + formatsOf(zone).offset(at)).slice(0, 16);
 }
 
 /** The day number of a time in the viewer's calendar: days since 1970, as if in UTC. */
@@ -108,6 +125,7 @@ function makeFormats(timeZone: string | undefined) {
   const date = { day: 'numeric', month: 'long' } as const;
   const numbers = make({ year: 'numeric', month: 'numeric', day: 'numeric' });
   const zone = make({ timeZoneName: 'short' });
+  const longZone = make({ timeZoneName: 'longOffset' });
   const yearFormat = make({ year: 'numeric' });
   const exact = make({ ...date, year: 'numeric', ...time });
   const clock = make(time);
@@ -125,6 +143,11 @@ function makeFormats(timeZone: string | undefined) {
     year: known(QUARTER, (at) => yearFormat.format(at)),
     /** The `<time>` tag of a time; the tag is cached, because many pages show the times of the same posts. */
     tag: known(1, (at) => html`<time datetime="${isoTime(at)}" title="${exact.format(at)} ${zoneName(at)}" dir="ltr">`),
+    /** Milliseconds by which the time zone is ahead of UTC at a time. */
+    offset(at: number): number {
+      const [, sign, hours = '0', minutes = '0'] = /GMT([+-])(\d\d):?(\d\d)?/.exec(longZone.format(at)) ?? [];
+      return (sign === '-' ? -1 : 1) * (Number(hours) * HOUR + Number(minutes) * MINUTE);
+    },
     dayNumber: known(QUARTER, (at) => {
       const [day = 0, month = 1, year = 0] = numbers.format(at).split('/').map(Number);
       return Date.UTC(year, month - 1, day) / DAY;

@@ -39,7 +39,7 @@ test('density, size of text, keys and time zone are chosen once, and are so on e
   const own = JSON.parse((await bob.get('/api/account/export')).text) as { preferences: object };
   assert.deepEqual(own.preferences, {
     timeZone: 'Asia/Tokyo', density: 'compact', textSize: 'larger', theme: 'dark', typeface: 'sans', measure: 'wide',
-    sourcesBy: 'unread', keys: false, marksOpened: true, marksScrolled: true, nextSteps: false,
+    sourcesBy: 'unread', keys: false, marksOpened: true, marksScrolled: true, joinsDoubles: false, nextSteps: false,
   });
 });
 

@@ -55,6 +55,8 @@ test('a front page is refused: headings that are links, or hardly more than link
     <p>Members of the council, of whom ${n} were there, spoke about the budget for the coming year.</p></div>`;
   const stories = [1, 2, 3, 4, 5, 6].map(story).join('');
   assert.deepEqual(extract(`<title>The Daily</title><main>${stories}</main>`), { refused: 'front-page' });
+  const digest = `<title>The Daily</title><main><h1>${ARTICLE_POST.title}</h1>${stories}</main>`;
+  assert.ok('article' in extract(digest, { teaser: '' }), 'a digest under the title of the post is an article');
   const links = '<p><a href="/x">Another long headline of a story, in a list of such headlines</a> today</p>'.repeat(9);
   assert.deepEqual(extract(`<title>The Daily</title><main>${links}</main>`), { refused: 'front-page' });
 });
@@ -78,7 +80,7 @@ test('a page that has no word of the title and the teaser is refused', () => {
   assert.deepEqual(extract(pageWith(other, ARTICLE_POST.title)), { refused: 'different' });
   const chinese = `<p>${'鲸鱼的歌声比以前更响亮，生物学家报告说。'.repeat(9)}</p>`;
   const about = { title: '港口在风暴过后重新开放', teaser: '渡轮每小时开往各岛，鱼市场星期一重新营业。' };
-  const same = `<p>${'据报道，港口在风暴过后已经重新开放了，渡轮也开往各岛。'.repeat(9)}</p>`;
+  const same = `<p>${'旧港口在风暴过后重新开放了，大渡轮每小时开往各岛。'.repeat(9)}</p>`;
   assert.ok('article' in extract(pageWith(same, '新闻'), about));
   assert.deepEqual(extract(pageWith(chinese, '鲸鱼'), about), { refused: 'different' });
 });

@@ -29,6 +29,7 @@ test('a fresh hub has every family and every known label value, with 0', (t) => 
     ['attachment_cache_requests_total', 'result', ['hit', 'miss', 'error']],
     ['list_pictures_total', 'result', ['kept', 'too-large', 'failed', 'over-budget']],
     ['rules_applied_total', 'act', ['mute', 'read', 'star', 'notify']],
+    ['full_texts_total', 'result', ['ready', 'refused', 'failed']],
     ['attachment_scans_total', 'result', ['clean', 'infected', 'unavailable']],
     ['alert_deliveries', 'state', ['pending', 'delivered', 'failed']],
     ['backup_last_run_failed', 'run', ['backup', 'verify', 'offsite-dir', 'offsite-rclone', 'offsite-restic']],
@@ -43,7 +44,7 @@ test('a fresh hub has every family and every known label value, with 0', (t) => 
   ];
   const alone = [
     'public_posts', 'sync_oldest_due_seconds', 'sync_oldest_success_seconds', 'attachment_cache_files',
-    'attachment_cache_bytes', 'worker_last_seen_timestamp_seconds', 'backup_last_success_timestamp_seconds',
+    'attachment_cache_bytes', 'full_text_bytes', 'worker_last_seen_timestamp_seconds', 'backup_last_success_timestamp_seconds',
     'backup_last_verified_timestamp_seconds', 'backup_oldest_verification_timestamp_seconds', 'uploads_bytes',
     'backup_interim_last_success_timestamp_seconds', 'backup_interim_last_run_failed',
     'backup_restic_last_check_timestamp_seconds',

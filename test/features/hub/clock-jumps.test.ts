@@ -74,7 +74,7 @@ test('a session that was used while the clock was ahead has the end that it woul
 
 test('words that came a year ahead, after a session had ended, wait for a day', async (t) => {
   const { hub, made } = await afterwards(t, YEAR, (hub) => Promise.resolve(
-    hub.db.write('keep late form', () => drafts(hub.handle).savePending(1, '/write', { title: 'Owls' }))));
+    hub.db.write('keep late form', () => drafts(hub.handle).savePending(1, '/write', { title: 'Owls' }, { name: 'a', revision: 0 }))));
   hub.passTime(DAY);
   const adopt = () => drafts(hub.handle).adopt(1, '/write', made);
   hub.db.write('adopt draft', adopt);

@@ -14,7 +14,7 @@ import { takeBeginning } from '../../../src/features/feeds/parse-beginning.ts';
 import { inTurn } from '../../../src/features/posts/ingest-posts.ts';
 import { changingReaders } from '../../../src/features/posts/update-readers.ts';
 import { readingTerms, searchTerms } from '../../../src/features/posts/search-words.ts';
-import { paragraphsToText } from '../../../src/features/writing/write-post.ts';
+import { paragraphsToText } from '../../../src/features/writing/written-text.ts';
 import { addNotes, addPost, sendJson } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith, startHub } from '../../support/hub.ts';

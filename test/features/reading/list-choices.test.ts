@@ -41,6 +41,8 @@ test('a list keeps the chosen order on its pages, from post to post, on the way 
   assert.deepEqual(idsIn(first), upFrom(1, 30));
   assert.match(first.text, />Newer posts</);
   assert.doesNotMatch(first.text, /class="fresh"/, 'new posts come on a later page');
+  assert.match(first.text, /iconic on" aria-label="View: oldest first"/);
+  assert.match((await page(bob, '/')).text, /iconic" aria-label="View"/, 'the usual order and posts are not mentioned');
 
   const second = await page(bob, linkIn(first, NEXT));
   assert.deepEqual(idsIn(second), upFrom(31, 15));
@@ -57,6 +59,9 @@ test('a list keeps the chosen order on its pages, from post to post, on the way 
   assert.deepEqual(idsIn(await page(bob, '/all?q=Post')), upFrom(17, 30).toReversed(), 'a search shows the newest first');
   await choose(bob, 'all', 'newest all');
   assert.deepEqual(idsIn(await page(bob, linkIn(first, NEXT))), upFrom(31, 16), 'a page that is open goes on in its order');
+  const opened = await page(bob, '/all');
+  await choose(bob, 'all', 'oldest all');
+  assert.deepEqual(idsIn(await page(bob, linkIn(opened, NEXT))), upFrom(1, 16).toReversed(), 'and so does a page of the newest');
 });
 
 test('a list of unread posts with the oldest first marks what stands above and below a post on the page', async (t) => {
@@ -90,6 +95,45 @@ test('a folder and a source show unread or all posts as last chosen, also under 
   for (const list of ['folder:Birds', 'source:999']) {
     assert.equal((await bob.form('/reading/choice', { list, choice: 'oldest all' })).status, 404, list);
   }
+  for (const [list, choice] of [['unread', 'newest all'], ['source:1', 'newest each'], ['all', 'newest unread'], ['starred', 'x all']]) {
+    assert.equal((await bob.form('/reading/choice', { list: list ?? '', choice: choice ?? '' })).status, 422, `${list} ${choice}`);
+  }
+});
+
+test('a folder that another folder is moved into keeps its own choice, and a removed folder’s choice does not count', async (t) => {
+  const { bob, sources } = await hubWithLists(t, 2, 2);
+  const rename = (folder: string, name: string): Promise<Answer> => bob.form('/sources/folders', { act: 'rename', folder, name });
+  await choose(bob, 'folder:Birds', 'oldest all');
+  await sendJson(bob, 'PUT', `/api/sources/${sources[1]}/follow`, { folder: 'Owls' });
+  await choose(bob, 'folder:Owls', 'newest all');
+  await rename('Birds', 'Owls');
+  assert.deepEqual(idsIn(await page(bob, '/folders/Owls')), [2, 1]);
+  await rename('Owls', 'Birds');
+  assert.deepEqual(idsIn(await page(bob, '/folders/Birds')), [2, 1], 'the list of the folder that was renamed');
+});
+
+test('a list of unread posts that is empty leads to all posts, although the member chose unread posts', async (t) => {
+  const { bob, sources } = await hubWithLists(t, 2);
+  await bob.post('/api/reading/mark-read', { all: true });
+  for (const list of [`source:${sources[0]}`, 'folder:Birds', 'unread']) {
+    const empty = await page(bob, await choose(bob, list, 'newest unread'));
+    assert.deepEqual(idsIn(empty), [], list);
+    assert.deepEqual(idsIn(await page(bob, linkIn(empty, /href="([^"]+)">All posts<\/a><\/p>/))), [2, 1], list);
+  }
+});
+
+test('posts that arrived before the next page was opened are not announced there, and are marked with the rest', async (t) => {
+  const { bob, add } = await hubWithLists(t, 31);
+  await choose(bob, 'unread', 'oldest unread');
+  const first = await page(bob, '/');
+  const late = await add(31);
+  const second = await page(bob, linkIn(first, NEXT));
+  assert.deepEqual(idsIn(second), [31, late]);
+  const newest = linkIn(second, /data-newest="(\d+)"/);
+  assert.deepEqual((await bob.get(`/reading/fresh?newest=${newest}`)).json(), { fresh: 0 });
+  await add(32);
+  await bob.form('/reading/mark-read', { all: '1', upTo: linkIn(second, /name="upTo" value="(\d+)"/) });
+  assert.deepEqual(idsIn(await page(bob, '/')), [late + 1]);
 });
 
 test('a list of the newest unread post of each source goes from source to source, and on when it is opened anew', async (t) => {

@@ -28,6 +28,7 @@ type State = { isRead: boolean; at: number; by: number | null };
 type Record = {
   viewer: Viewer;
   follows: Map<number, string | null>;
+  hidden: Set<number>; // followed sources whose posts are in no list of all sources
   states: Map<number, State>;
   stars: Set<number>;
   undos: Map<number, { at: number; before: Map<number, State | undefined> }>;
@@ -45,7 +46,7 @@ async function world(t: TestContext, seed: number) {
     const account = accounts(hub.handle).findByName(name);
     assert.ok(account);
     const viewer: Viewer = { ...account, via: 'session', credentialId: 1, preferences: DEFAULT_PREFERENCES };
-    records.push({ viewer, follows: new Map(), states: new Map(), stars: new Set(), undos: new Map() });
+    records.push({ viewer, follows: new Map(), hidden: new Set(), states: new Map(), stars: new Set(), undos: new Map() });
   }
   for (let id = 1; id <= SOURCES; id++) {
     sources(hub.handle).create(
@@ -90,6 +91,7 @@ function expected({ posts }: World, record: Record, { kind, folder, sourceId, si
     const isFollowed = record.follows.has(post.sourceId);
     if (sourceId === undefined && !isFollowed) return false;
     if (folder !== undefined && record.follows.get(post.sourceId) !== folder) return false;
+    if (sourceId === undefined && folder === undefined && record.hidden.has(post.sourceId)) return false;
     const state = record.states.get(post.id);
     const wasReadSince = since !== undefined && state?.isRead === true && state.at >= since;
     return kind === 'all' || isUnread(record, post) || wasReadSince;
@@ -134,7 +136,9 @@ async function act(world: World, record: Record): Promise<void> {
 
 function follow({ hub, below, posts }: World, record: Record, sourceId: number): void {
   const folder = FOLDERS[below(FOLDERS.length)] ?? null;
-  followSource(hub.handle, record.viewer, sourceId, { folder });
+  const hideGlobally = below(3) === 0;
+  followSource(hub.handle, record.viewer, sourceId, { folder, hideGlobally });
+  record.hidden[hideGlobally ? 'add' : 'delete'](sourceId);
   if (!record.follows.has(sourceId)) {
     const older = [...posts.values()].filter((post) => post.sourceId === sourceId).sort((a, b) => b.id - a.id).slice(30);
     for (const { id } of older) if (!record.states.has(id)) record.states.set(id, { isRead: true, at: 0, by: null });
@@ -145,6 +149,7 @@ function follow({ hub, below, posts }: World, record: Record, sourceId: number):
 /** What the source's mark said is forgotten with it; marks of posts stay. */
 function forgetFollow(record: Record, { hub, posts }: World, sourceId: number): void {
   record.follows.delete(sourceId);
+  record.hidden.delete(sourceId);
   for (const { id } of posts.values()) {
     if (posts.get(id)?.sourceId !== sourceId) continue;
     const mark = readMarks(hub.handle).find(record.viewer.id, sourceId, id);
@@ -187,6 +192,7 @@ async function mark(world: World, record: Record): Promise<void> {
 function isMeant(record: Record, post: KnownPost, what: MarkTarget, limits: MarkLimits): boolean {
   if ('posts' in what) return what.posts.includes(post.id);
   if (!record.follows.has(post.sourceId)) return false;
+  if ('all' in what && record.hidden.has(post.sourceId)) return false;
   if ('folder' in what && record.follows.get(post.sourceId) !== what.folder) return false;
   if ('sourceId' in what && post.sourceId !== what.sourceId) return false;
   const { upTo = Infinity, before = Infinity, below, above } = limits;
@@ -262,7 +268,7 @@ function compareCounts(world: World, record: Record, said: string): void {
   assert.equal(counts.starred, record.stars.size, said);
   const bySource = counts.folders.flatMap(({ name, sources }) => sources.map((one) => [one.id, name, one.unread]));
   const wanted = [...record.follows].map(([id, name]) =>
-    [id, name, unread.filter(({ sourceId }) => sourceId === id).length]);
+    [id, name, expected(world, record, { kind: 'unread', sourceId: id }).length]);
   const byId = (a: unknown[], b: unknown[]): number => Number(a[0]) - Number(b[0]);
   assert.deepEqual(bySource.sort(byId), wanted.sort(byId), said);
 }
@@ -339,6 +345,18 @@ test('an unread list stays what it was when it was opened, with what was read si
   assert.deepEqual(around({ kind: 'unread', since }, 3), [4, 2, 1]);
   assert.deepEqual(around({ kind: 'unread' }, 3), [5, 1, 1]);
   assert.deepEqual(around({ kind: 'unread', since, sourceId: 1 }, 1), [2, undefined, 5], 'on from the top');
+});
+
+test('the newest unread post of a source is found among few and among many unread posts', async (t) => {
+  for (const count of [4, 100]) {
+    const { hub, viewer, ids } = await reader(t, count);
+    await markRead(hub.handle, viewer, { posts: [count, count - 2] });
+    const since = hub.now();
+    assert.deepEqual([ids({ kind: 'unread', each: true }), ids({ kind: 'unread', each: true, since })], [[count - 1], [count]]);
+    await markRead(hub.handle, viewer, { all: true });
+    setRead(hub.handle, viewer, 2, false);
+    assert.deepEqual(ids({ kind: 'unread', each: true }), [2]);
+  }
 });
 
 test('marks that say nothing more than the source’s go after a day, and few unread posts are marked instead', async (t) => {

@@ -20,7 +20,16 @@ async function hubOfWriters(t: TestContext, env: Record<string, string> = {}) {
   const bob = await hub.person('bob');
   const sourceId = await addNotes(bob);
   assert.equal(String(sourceId), TYPED.sourceId);
-  return { hub, ada, bob, sourceId, write: '/write' };
+  return { hub, ada, bob, sourceId, write: '/write/abcdefghijklmnop' };
+}
+
+const OWLS = { filename: 'owls.txt', data: 'Five owls.' };
+
+const pathOfDraft = (n: number): string => `/write/${String(n).padEnd(16, 'x')}`;
+
+/** Saves a draft as the script of the page does. */
+function saveDraft(client: Client, path: string, fields: Record<string, string>) {
+  return client.post(`${path}/draft`, fields);
 }
 
 /** Where the form on that page is sent. */
@@ -54,7 +63,6 @@ test('a post that was refused is there when the form is opened again, until it i
   const again = await bob.page(write);
   assert.match(again.text, /value="Owls at dusk"/);
   assert.match(again.text, /Five of them\.\r?\n&lt;Two(?:>|&gt;) young/);
-  assert.match(again.text, /choose (?:the )?files again/i);
   assert.doesNotMatch((await ada.page(write)).text, /Owls at dusk/, 'an administrator is somebody else');
   assert.equal((await submitForm(hub, bob, action, TYPED, [])).status, 303);
   assert.equal(shown(hub), 0);
@@ -67,8 +75,8 @@ test('a changed post is kept likewise, and may be discarded', async (t) => {
   const edit = `/posts/${await addPost(bob, sourceId, 'As it was')}/edit`;
   await submitForm(hub, bob, await actionOf(bob, edit), { ...TYPED, url: 'no address' }, []);
   assert.match((await bob.page(edit)).text, /value="Owls at dusk"/);
-  const discarded = await bob.form(`${edit}/discard`);
-  assert.deepEqual([discarded.status, discarded.headers.get('location')], [303, `${edit}?said=draft-discarded`]);
+  const discarded = await bob.form('/drafts/1/discard');
+  assert.deepEqual([discarded.status, discarded.headers.get('location')], [303, '/write?said=draft-discarded']);
   assert.match((await bob.page(edit)).text, /value="As it was"/);
   assert.equal(shown(hub), 0);
 });
@@ -87,7 +95,6 @@ test('what is sent after the session ended is in the form again once the same ac
   const { browser, next } = await signInOn(hub, answer.text, 'bob');
   const form = await browser.page(next);
   assert.match(form.text, /value="Owls at dusk"/);
-  assert.match(form.text, /files again/);
   assert.match((await browser.page(write)).text, /value="Owls at dusk"/, 'from now on it is a draft like any other');
   assert.equal(countRows(hub, 'drafts'), 1);
   assert.equal((await submitForm(hub, browser, await actionOf(browser, write), TYPED, [])).status, 303);
@@ -137,7 +144,7 @@ test('an API token is shown no proof, takes up no words that wait, and with scop
   const made = await bob.post('/api/tokens', { name: 'p', scope: 'read', currentPassword: hub.password });
   const bearer = { authorization: `Bearer ${made.json<{ token: string }>().token}` };
   const action = await actionOf(bob, write);
-  assert.match((await hub.anybody.get(write, bearer)).text, /write\?draft="/);
+  assert.match((await hub.anybody.get(write, bearer)).text, /write\/\w+\?draft="/);
   await bob.delete('/api/session');
   const kept = /\?kept=[\w-]+/.exec((await submitForm(hub, bob, action, TYPED, [])).text)?.[0];
   assert.ok(kept);
@@ -167,21 +174,29 @@ test('nothing is kept for an account that is disabled or has left', async (t) =>
   assert.equal(countRows(hub, 'drafts'), 0);
 });
 
-test('an account has ten drafts at most, in its export, and they go with it', async (t) => {
-  const { hub, bob, sourceId } = await hubOfWriters(t);
-  for (let n = 0; n < 12; n++) {
-    const edit = `/posts/${await addPost(bob, sourceId, `Post ${n}`)}/edit`;
-    const { status } = await submitForm(hub, bob, edit, { ...TYPED, title: `Draft ${n}`, url: 'no address' }, []);
-    assert.equal(status, 422);
-    hub.passTime(1000);
-  }
-  assert.equal(shown(hub), 10);
-  const data = (await bob.get('/api/account/export')).json<{ drafts: { form: string; title: string; savedAt: string }[] }>();
-  assert.deepEqual(data.drafts.map(({ title }) => title), Array.from({ length: 10 }, (_, n) => `Draft ${n + 2}`));
+test('an account has thirty drafts at most; the next one is refused, and replaces only a discarded one', async (t) => {
+  const { hub, bob } = await hubOfWriters(t);
+  const save = (n: number) => saveDraft(bob, pathOfDraft(n), { ...TYPED, title: `Draft ${n}` });
+  for (let n = 0; n < 30; n++) assert.equal((await save(n)).status, 200);
+  const refused = await save(30);
+  assert.deepEqual([refused.status, shown(hub)], [422, 30]);
+  assert.match(refused.text, /You have 30 drafts\. Publish or discard a draft first/);
+  assert.equal((await bob.form('/drafts/1/discard')).status, 303);
+  assert.equal((await save(30)).status, 200);
+  assert.equal(countRows(hub, 'drafts'), 30);
+  assert.equal((await bob.form('/drafts/1/restore')).status, 404, 'its place was needed');
+});
+
+test('drafts are in the export with their files, and go with the account', async (t) => {
+  const { hub, bob, sourceId, write } = await hubOfWriters(t);
+  await submitForm(hub, bob, write, { ...TYPED, save: '1' }, [OWLS]);
+  type Part = { form: string; title: string; files: { filename: string; bytes: number }[] };
+  const { drafts: [draft] } = (await bob.get('/api/account/export')).json<{ drafts: Part[] }>();
+  assert.deepEqual([draft?.form, draft?.title, draft?.files[0]?.filename, draft?.files[0]?.bytes], [write, TYPED.title, 'owls.txt', 10]);
   await bob.delete(`/api/sources/${sourceId}`);
   await hub.work();
   assert.equal((await leave(hub, bob)).status, 204);
-  assert.equal(countRows(hub, 'drafts'), 0);
+  assert.deepEqual([countRows(hub, 'drafts'), countRows(hub, 'draft_files')], [0, 0]);
 });
 
 const LONGEST = 400_000;

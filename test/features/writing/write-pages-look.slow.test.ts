@@ -97,7 +97,7 @@ test('every field and button of the form for a post is reached with the keyboard
   await browser.run(`document.querySelector('main').tabIndex = -1; document.querySelector('main').focus()`);
 
   const seen: string[] = [];
-  for (let step = 0; step < 12; step++) {
+  for (let step = 0; step < 13; step++) {
     await browser.type(':focus', TAB);
     const { name, outline } = await browser.run<{ name: string; outline: string }>(`
       const { name, ariaLabel, textContent } = document.activeElement;
@@ -109,8 +109,8 @@ test('every field and button of the form for a post is reached with the keyboard
     assert.match(outline, /^(?!none)\w+ [1-9]/, `${name} is marked`);
   }
   assert.deepEqual(seen, [
-    'Notes', 'title', 'content', 'Format and link', 'contentType', 'url',
-    `Remove ${LONG}.png`, `Remove ${LONG}.pdf`, 'Remove bad.txt', 'Remove good.txt', 'attachments', 'Cancel',
+    'Notes', 'title', 'content', 'Format, link', 'contentType', 'url',
+    `Remove ${LONG}.png`, `Remove ${LONG}.pdf`, 'Remove bad.txt', 'Remove good.txt', 'attachments', 'save', 'Cancel',
   ]);
 });
 

@@ -72,7 +72,7 @@ test('every mistake is named at once, in JSON and in a form, and nothing is writ
   const hub = await startHub(t);
   const { client } = await writer(hub, 'ada');
   const wrong = {
-    sourceId: 'three', title: '', content: 'x'.repeat(400_001), contentType: 'text/markdown',
+    sourceId: 'three', title: '', content: 'x'.repeat(400_001), contentType: 'text/rtf',
     url: 'ftp://a.test/', publishedAt: '2030-01-15T12:00:01Z',
   };
   const all = ['/content', '/contentType', '/publishedAt', '/sourceId', '/title', '/url'];

@@ -1,0 +1,56 @@
+import { HttpError } from '../../platform/http/reply.ts';
+import { metLimit, type Hub } from '../hub/hub.ts';
+import { attachments, uploads, type NewUpload } from './attachment-store.ts';
+import { draftFiles } from './draft-file-store.ts';
+import { bytesLeft, infected, overQuota } from './receive-upload.ts';
+import { scanLater } from './scan-file.ts';
+import { uploadFiles } from './upload-files.ts';
+
+/** The maximum number of files of a post; posts of feeds have the same maximum. A post's page lists every file. */
+const FILES_OF_POST = 100;
+
+/**
+ * Attaches uploaded files to a post, in the caller's transaction; returns the ids of the attachments. Throws 422 if the
+ * files exceed the owner's quota, are too many or infected. Throws 503 if the daily sweep has just removed a stored
+ * file with the same content.
+ */
+export function attachFiles(hub: Hub, postId: number, ownerId: number, files: NewUpload[]): number[] {
+  if (files.length === 0) return [];
+  requireStorable(hub, ownerId, files);
+  const ids = attachments(hub).attach(postId, ownerId, files);
+  requireFewFiles(hub, attachments(hub).countsOfPosts([postId]).get(postId) ?? 0);
+  requireNotInfected(hub, files);
+  return ids;
+}
+
+/** Adds uploaded files to a draft, in the caller's transaction. Throws the errors of `attachFiles`. */
+export function addFilesToDraft(hub: Hub, draftId: number, accountId: number, files: NewUpload[]): number[] {
+  if (files.length === 0) return [];
+  requireStorable(hub, accountId, files);
+  const ids = draftFiles(hub).add(draftId, accountId, files);
+  requireFewFiles(hub, draftFiles(hub).ofDraft(draftId).length);
+  requireNotInfected(hub, files);
+  return ids;
+}
+
+function requireStorable(hub: Hub, ownerId: number, files: NewUpload[]): void {
+  const left = bytesLeft(hub, ownerId);
+  if (files.reduce((sum, file) => sum + file.bytes, 0) > left) throw overQuota(hub, left);
+  if (!files.every(({ sha256 }) => uploadFiles(hub).isThere(sha256))) {
+    const detail = 'The hub removed the file while it was being stored. Please send the file again.';
+    throw new HttpError(503, detail, { headers: { 'retry-after': '1' } });
+  }
+}
+
+function requireFewFiles(hub: Hub, count: number): void {
+  if (count > FILES_OF_POST) throw metLimit(hub, 'files-of-post', 0, `A post may have at most ${FILES_OF_POST} files.`);
+}
+
+/** Throws 422 if the scanner calls a stored file infected. Files without a scan result are scanned later. */
+function requireNotInfected(hub: Hub, files: NewUpload[]): void {
+  for (const { sha256, filename } of files) {
+    const scan = uploads(hub).scanOf(sha256);
+    if (scan === 'infected') throw infected(filename);
+    if (scan === 'unscanned') scanLater(hub, sha256);
+  }
+}

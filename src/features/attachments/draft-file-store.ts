@@ -1,0 +1,59 @@
+import { store } from '../hub/hub.ts';
+import { uploads, type Attachment, type NewUpload } from './attachment-store.ts';
+
+/** An uploaded file of a draft. The file becomes an attachment when the draft is published. */
+export type DraftFile = Omit<NewUpload, 'scan'> & {
+  id: number;
+  urlKey: string; // the random part of the file's address
+  draftId: number;
+  accountId: number;
+  scan: 'clean' | 'unscanned' | 'infected';
+};
+
+/**
+ * A file of a draft in the form of an attachment, for a preview. The id is negative, because the file is no attachment:
+ * its path begins with `/attachments/-`.
+ */
+export function asAttachment({ id, accountId, draftId, ...file }: DraftFile): Attachment {
+  const nothing = { remoteUrl: null, title: null, durationSeconds: null, isInline: 0 };
+  return { ...file, ...nothing, id: -id, postId: 0, kind: 'native' };
+}
+
+type InsertRow = Pick<NewUpload, 'filename' | 'mediaType' | 'bytes' | 'sha256'> & {
+  draftId: number; accountId: number; now: number;
+};
+
+/** The files of drafts. A file is on the disk before the row that names it, as with attachments. */
+export const draftFiles = store((hub) => {
+  const { db, clock } = hub;
+  const { put } = uploads(hub);
+  const select = `
+    SELECT f.id, f.url_key AS urlKey, f.draft_id AS draftId, f.account_id AS accountId, f.filename,
+           f.media_type AS mediaType, f.bytes, f.sha256, u.scan, u.width, u.height
+      FROM draft_files f JOIN uploads u ON u.sha256 = f.sha256`;
+  const selectOne = db.prepare<[number], DraftFile>('file of a draft', `${select} WHERE f.id = ?`);
+  const selectOf = db.prepare<[number], DraftFile>('files of a draft', `${select} WHERE f.draft_id = ? ORDER BY f.id`);
+  const insert = db.prepare<[InsertRow], { id: number }>('add a file to a draft', `
+    INSERT INTO draft_files (draft_id, account_id, filename, media_type, bytes, sha256, created_at)
+    VALUES (@draftId, @accountId, @filename, @mediaType, @bytes, @sha256, @now) RETURNING id`);
+  const remove = db.prepare<[number, number]>('remove a file of a draft',
+    'DELETE FROM draft_files WHERE id = ? AND draft_id = ?');
+  const removeAll = db.prepare<[number]>('remove all files of a draft', 'DELETE FROM draft_files WHERE draft_id = ?');
+
+  return {
+    find: (id: number): DraftFile | undefined => selectOne.get(id),
+    ofDraft: (draftId: number): DraftFile[] => selectOf.all(draftId),
+    /** Adds uploaded files to a draft, in the caller's transaction; returns the ids of the files. */
+    add: (draftId: number, accountId: number, files: NewUpload[]): number[] => files.map((file) => {
+      put(file);
+      return insert.get({ ...file, draftId, accountId, now: clock() })?.id ?? 0;
+    }),
+    remove: (draftId: number, id: number): void => void remove.run(id, draftId),
+    /** Removes all files from a draft and returns the files, so that a post can have them. */
+    take(draftId: number): NewUpload[] {
+      const files = selectOf.all(draftId);
+      removeAll.run(draftId);
+      return files.map(({ scan, ...file }) => ({ ...file, scan: scan === 'clean' ? 'clean' : 'unscanned' }));
+    },
+  };
+});

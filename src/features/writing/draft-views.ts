@@ -1,0 +1,79 @@
+import { html, type Html } from '../../platform/http/html.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
+import { plural } from '../../platform/in-words.ts';
+import type { Draft, ListedDraft } from './draft-store.ts';
+
+/** The facts about drafts that the form for a post shows. */
+type DraftForm = {
+  path: string; draft: Draft | undefined; isOpened: boolean; times: Times; drafts?: ListedDraft[];
+};
+
+/** The state of the draft in the page's bar, with the signs that the script shows while the author types. */
+export function draftSigns({ draft, times }: DraftForm): Html {
+  return html`
+<span class="voice soft only-wide" role="status"><span data-sign="saved" ${!draft && html`hidden`}>Draft saved <span
+  data-saved-at>${draft && showTime(times, draft.savedAt)}</span></span><span data-sign="failed"
+  hidden>Draft not saved</span></span>`;
+}
+
+/** The notes about a draft that cannot be saved, which only the script shows. */
+export function changedElsewhere({ path }: DraftForm): Html {
+  return html`
+<div class="problem" data-sign="changed" role="alert" hidden>
+  <p>This draft was changed in another tab. The text in this tab is not saved.</p>
+  <p><a href="${path}" target="_blank" rel="noopener">Open the other text in a new tab</a>
+  <button class="link" type="button" data-keep>Replace the other text by the text in this tab</button></p></div>
+<div class="problem" data-sign="ended" role="alert" hidden>
+  <p>Your session has ended. Press Save draft to sign in again: the text in this tab is kept.</p></div>`;
+}
+
+/** The note on a form that is filled with a stored draft. */
+export function draftNote({ draft, isOpened, times }: DraftForm): Html | false {
+  if (draft?.publishAt && isOpened) return html`
+<div class="done" role="status" data-sign="scheduled">
+  <p>The hub publishes this post ${showTime(times, draft.publishAt, 'exact')}. After a change, press Publish again: a
+    changed post is a draft, which the hub does not publish.</p>
+  <form method="post" action="/drafts/${draft.id}/discard"><button class="link">Discard the post</button></form>
+</div>`;
+  return draft !== undefined && isOpened && html`
+<div class="done" role="status">
+  <p>This is your draft from ${showTime(times, draft.savedAt)}. The draft is not published.${draft.withdrawn && html`
+    When you publish the draft, the post has its old address again, and readers who have read the post see the post as
+    read.`}</p>
+  <form method="post" action="/drafts/${draft.id}/discard"><button class="link">Discard the draft</button></form>
+</div>`;
+}
+
+/** The section of the form that says whether a draft is saved. Its button saves the draft without the script. */
+export function draftState({ draft, times }: DraftForm): Html {
+  return html`
+<section><h2>Draft</h2><p class="hint" data-sign="none" ${draft && html`hidden`}>No draft is saved yet. The draft is
+  saved while you type if your browser runs scripts.</p><p class="hint" data-sign="saved" ${!draft && html`hidden`}>The
+  text and its files were saved <span data-saved-at>${draft && showTime(times, draft.savedAt)}</span>. Nobody else sees
+  the draft. The hub removes a draft that is 90 days old.</p>
+<button name="save" value="1">Save draft</button></section>`;
+}
+
+/** The list of the account's drafts, with discarded drafts. */
+export function draftList({ drafts = [], times }: DraftForm): Html | false {
+  const open = drafts.filter(({ discardedAt }) => discardedAt === null);
+  const heading = open.length > 0 ? plural(open.length, 'draft') : 'Discarded drafts';
+  return drafts.length > 0 && html`
+<details class="drafts files" ${open.length > 0 && html`open`}><summary>${heading}</summary>
+<ul>${drafts.map((draft) => draftItem(draft, times))}</ul></details>`;
+}
+
+function draftItem(draft: ListedDraft, times: Times): Html {
+  const { id, form, title, beginning, savedAt, publishAt, discardedAt, isWithdrawn } = draft;
+  const name = title.trim() || beginning.trim().slice(0, 80) || 'Untitled';
+  if (discardedAt !== null) return html`
+<li><span class="name" dir="auto">${name}</span><span class="size">discarded ${showTime(times, discardedAt)}</span>
+<form method="post" action="/drafts/${id}/restore"><button class="plain" aria-label="Restore ${name}">Restore</button>
+</form></li>`;
+  return html`
+<li><a class="name" dir="auto" href="${form}">${name}</a><span class="size">${
+  form.startsWith('/posts/') && 'change of a post, '}${isWithdrawn === 1 && 'taken back, '}${publishAt
+    ? html`will be published ${showTime(times, publishAt, 'exact')}` : html`saved ${showTime(times, savedAt)}`}</span>
+<form method="post" action="/drafts/${id}/discard"><button class="plain" aria-label="Discard ${name}">Discard</button>
+</form></li>`;
+}

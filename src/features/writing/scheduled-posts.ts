@@ -1,0 +1,143 @@
+import { DAY, isoTime } from '../../platform/clock.ts';
+import { readJson } from '../../platform/http/body.ts';
+import { HttpError, invalid, json, type Reply } from '../../platform/http/reply.ts';
+import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
+import { wallTime } from '../../platform/http/times.ts';
+import { accounts } from '../accounts/account-store.ts';
+import {
+  firstValues, isMultipart, keepFiles, receiveUpload, type ReceivedFile,
+} from '../attachments/receive-upload.ts';
+import type { Actor, By } from '../audit/audit.ts';
+import { enqueue, type Hub, type JobKind, type StoreHub } from '../hub/hub.ts';
+import { DEFAULT_PREFERENCES } from '../hub/preferences.ts';
+import { notifications } from '../notifications/notification-store.ts';
+import { postJson } from '../posts/query-posts.ts';
+import { drafts, type Draft, type DraftFields, type Tab } from './draft-store.ts';
+import { keepDraft, newKey } from './keep-draft.ts';
+import { JSON_LIMIT, prepareNewPost, storeNewPost, writePost } from './write-post.ts';
+
+/** How far in the future a post may be scheduled. */
+const FURTHEST = 366 * DAY;
+/** The schedule enqueues at most this many due posts at a time. */
+const PLANNED_AT_ONCE = 50;
+
+/** Reads the time of a form (`2026-11-27T09:00`, in the viewer's time zone) or of the API (RFC 3339), as unix ms. */
+export function readPublishAt(hub: Hub, typed: string, { preferences }: Viewer): number {
+  const at = wallTime(typed, preferences.timeZone ?? undefined);
+  if (at !== undefined && at > hub.clock() && at <= hub.clock() + FURTHEST) return at;
+  const detail = 'publishAt must be a time within the next year, such as 2026-12-31T12:00:00Z.';
+  throw invalid([{ pointer: '/publishAt', detail }]);
+}
+
+/** A post to be published later. `form`: the path of the form of its draft. `at`: unix ms. */
+type Scheduled = { form: string; fields: DraftFields; tab: Tab; files: ReceivedFile[]; at: number };
+
+/** Checks a new post and stores it as a draft that the worker publishes. Throws the errors of `writePost`. */
+export async function schedulePost(hub: Hub, { at, files, ...post }: Scheduled, by: By): Promise<Draft> {
+  await prepareNewPost(hub, valuesOf(post.fields), by);
+  await keepFiles(hub, files);
+  return hub.db.write('schedule post', () => {
+    const draft = keepDraft(hub, by.viewer, post.form, { ...post, files });
+    drafts(hub).schedule(draft.id, at);
+    return { ...draft, publishAt: at };
+  });
+}
+
+/** API: creates a post, from JSON or a form with files; with `publishAt`, schedules the post and answers 202. */
+export async function createPost(hub: Hub, req: MemberRequest): Promise<Reply> {
+  if (!isMultipart(req)) return createFrom(hub, req, await readJson(req, JSON_LIMIT), []);
+  return receiveUpload(hub, req, ({ fields, files }) => createFrom(hub, req, firstValues(fields), files));
+}
+
+async function createFrom(
+  hub: Hub, req: MemberRequest, values: Record<string, unknown>, files: ReceivedFile[],
+): Promise<Reply> {
+  if (values['publishAt'] === undefined) {
+    const post = await writePost(hub, values, { files }, req);
+    return json(postJson(hub, post), 201, { location: `${hub.config.baseUrl}/api/posts/${post.id}` });
+  }
+  const at = readPublishAt(hub, String(values['publishAt']), req.viewer);
+  const texts = FIELDS.flatMap((name) => (values[name] === undefined ? [] : [[name, String(values[name])]]));
+  const fields: DraftFields = { contentType: 'text/plain', ...Object.fromEntries(texts), publishAt: isoTime(at) };
+  const tab = { name: newKey(), revision: undefined };
+  const draft = await schedulePost(hub, { form: `/write/${newKey()}`, fields, tab, files, at }, req);
+  return json({ draftId: draft.id, title: draft.fields['title'], publishAt: isoTime(at) }, 202);
+}
+
+/** The fields of a post that a draft stores. */
+const FIELDS = ['sourceId', 'title', 'content', 'contentType', 'url'];
+
+/** The fields of the post that a draft becomes. */
+function valuesOf({ publishAt, contentType, ...fields }: DraftFields): DraftFields {
+  return { ...fields, contentType: contentType || 'text/plain' };
+}
+
+/** Enqueues a job for each scheduled post that is due. */
+export function planDuePosts(hub: Hub): void {
+  const due = drafts(hub).due(hub.clock(), PLANNED_AT_ONCE);
+  if (due.length === 0) return;
+  hub.db.write('plan due posts', () => due.forEach((draftId) => enqueue(hub, publishDraft, { draftId })));
+}
+
+/** Publishes a scheduled post for its author, who is told if the post cannot be published and stays a draft. */
+export const publishDraft: JobKind<{ draftId: number }> = {
+  name: 'publish-draft',
+  key: ({ draftId }) => String(draftId),
+  attempts: 5,
+  concurrency: 2,
+  afterRestore: 'discard',
+  stores: false,
+
+  async run(hub, { draftId }) {
+    const draft = drafts(hub).findDue(draftId, hub.clock());
+    if (!draft) return; // changed, discarded or published meanwhile
+    try {
+      const by = authorOf(hub, draft.accountId);
+      const actor: Actor = { id: by.viewer.id, name: by.viewer.username, address: null };
+      const post = await prepareNewPost(hub, valuesOf(draft.fields), by, draft.form);
+      return () => publish(hub, draft, () => storeNewPost(hub, post, [], by, actor));
+    } catch (error) {
+      if (!(error instanceof HttpError)) throw error;
+      return () => giveUp(hub, draft, error);
+    }
+  },
+};
+
+function publish(hub: Hub, draft: Draft, store: () => void): void {
+  if (drafts(hub).findDue(draft.id, hub.clock())?.revision !== draft.revision) return;
+  try {
+    hub.db.write('publish draft', store);
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error;
+    giveUp(hub, draft, error);
+  }
+}
+
+function giveUp(hub: Hub, draft: Draft, { message }: HttpError): void {
+  drafts(hub).schedule(draft.id, null);
+  tellAuthor(hub, draft, `Your post “${nameOf(draft)}” was not published: ${message}`);
+}
+
+/** The author of a scheduled post, as who the worker publishes the post. Throws 403 if the account may not write. */
+function authorOf(hub: Hub, accountId: number): Pick<By, 'viewer'> {
+  const account = accounts(hub).find(accountId);
+  if (!account || account.disabledAt !== null) throw new HttpError(403, 'The account of the author is disabled.');
+  const viewer: Viewer = { ...account, via: 'session', credentialId: 0, preferences: DEFAULT_PREFERENCES };
+  return { viewer };
+}
+
+/** Ends all schedules of a restored database, so that no copy of a hub publishes, and tells the authors. */
+export function unscheduleAll(hub: StoreHub): void {
+  for (const draft of drafts(hub).unscheduleAll()) {
+    const reason = 'because the hub was restored from a backup';
+    tellAuthor(hub, draft, `Your scheduled post “${nameOf(draft)}” is a draft again, ${reason}`);
+  }
+}
+
+function tellAuthor(hub: StoreHub, { accountId, form }: { accountId: number; form: string }, title: string): void {
+  notifications(hub).add({ accountId, kind: 'post.unscheduled', title, path: form });
+}
+
+function nameOf({ fields }: Pick<Draft, 'fields'>): string {
+  return fields['title'] ?? '';
+}

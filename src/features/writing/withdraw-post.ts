@@ -1,0 +1,47 @@
+import { HttpError } from '../../platform/http/reply.ts';
+import { draftFiles } from '../attachments/draft-file-store.ts';
+import { audit, type By } from '../audit/audit.ts';
+import type { Hub } from '../hub/hub.ts';
+import { changeablePost } from '../posts/post-access.ts';
+import { posts, type WholePost } from '../posts/post-store.ts';
+import { withdrawnStates } from '../reading/withdrawn-state-store.ts';
+import { drafts, type DraftFields } from './draft-store.ts';
+import { keepDraft, newKey } from './keep-draft.ts';
+
+/**
+ * Takes a post back into a draft with the given fields; returns the path of the draft's form. The post is gone for
+ * everybody: its address answers 404. Publishing the draft gives the post its id and its readers' marks back. Throws
+ * 403 unless the viewer owns the source, 409 if the post has changed or has a draft of a change.
+ */
+export function withdrawPost(hub: Hub, before: WholePost, fields: DraftFields, by: By): string {
+  const { id } = before;
+  return hub.db.write('take back post', () => {
+    const post = changeablePost(hub, id, by.viewer);
+    if (post.ownerId !== by.viewer.id) throw new HttpError(403, 'Only the owner of the source can take a post back.');
+    const isChanged = post.updatedAt !== before.updatedAt || drafts(hub).find(by.viewer.id, `/posts/${id}/edit`);
+    if (isChanged) throw new HttpError(409, 'The post was changed, or has a draft of a change. Publish or discard it.');
+    const form = `/write/${newKey()}`;
+    const draft = keepDraft(hub, by.viewer, form, { fields, tab: { name: newKey(), revision: undefined } });
+    withdrawnStates(hub).keep(draft.id, id);
+    posts(hub).withdraw(post.sourceId, post.guid);
+    draftFiles(hub).add(draft.id, by.viewer.id, uploadsOf(post)); // after the post, so that no file counts twice
+    const { guid, publishedAt, createdAt } = post;
+    drafts(hub).setWithdrawn(draft.id, { id, guid, publishedAt, createdAt });
+    audit(hub, 'post.withdrawn', by, { kind: 'post', id, name: post.title });
+    return form;
+  });
+}
+
+function uploadsOf({ attachments }: WholePost) {
+  return attachments.flatMap(({ kind, scan, sha256, bytes, mediaType, ...file }) => {
+    if (kind !== 'native' || sha256 === null || bytes === null || mediaType === null) return [];
+    return [{ ...file, sha256, bytes, mediaType, scan: scan === 'clean' ? 'clean' as const : 'unscanned' as const }];
+  });
+}
+
+/** Ends the draft of a form after its post was stored, in the caller's transaction. */
+export function endDraft(hub: Hub, accountId: number, form: string, postId: number): void {
+  const draft = drafts(hub).find(accountId, form);
+  if (draft?.withdrawn) withdrawnStates(hub).bringBack(draft.id, postId);
+  drafts(hub).remove(accountId, form);
+}

@@ -1,0 +1,79 @@
+import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
+import { inSteps, type Reading } from '../../platform/markup/in-steps.ts';
+import { renderingMarkdown } from '../../platform/markup/markdown.ts';
+import { LINK_TAIL } from '../../platform/markup/remote-media.ts';
+import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
+import { charged, nextRound } from '../../platform/turns.ts';
+import { OWN_FILES } from '../attachments/own-files.ts';
+import type { PostText } from '../posts/post-text-store.ts';
+
+/** Turns a text that a member has written into sanitised HTML. */
+export async function sanitizedText({ content, contentType }: PostText): Promise<string> {
+  if (contentType === 'text/html') return inSteps(sanitizing(content));
+  if (contentType === 'text/plain') return inSteps(sanitizing(charged(textToParagraphs)(content)));
+  const markup = await inSteps(renderingMarkdown(content));
+  return inSteps(sanitizing(charged(linkAddresses)(markup)));
+}
+
+/** Sanitises HTML. Relative addresses are names of the post's own files: a post written on this hub has no base URL. */
+function sanitizing(html: string): Reading<string> {
+  return sanitizingHtml(html, { baseUrl: OWN_FILES });
+}
+
+/** Turns plain text into unsanitised markup: blank lines make paragraphs, line ends <br>, URLs links. */
+function textToParagraphs(text: string): string {
+  const blocks = text.replace(/\r\n?/g, '\n').split(/\n\s*\n/).map((block) => block.trim()).filter(Boolean);
+  const paragraphs = blocks.map((block) => `<p>${withLinks(block).replaceAll('\n', '<br>')}</p>`);
+  return paragraphs.join('\n');
+}
+
+const ADDRESS = /(\bhttps?:\/\/[^\s<>"“”«»「」『』（）、。，；：！？]{1,2000})/i;
+const AFTER_ADDRESS = '.,;:!?\'’)]}';
+
+/** Escapes the text and makes links of its URLs. */
+function withLinks(text: string): string {
+  return text.split(ADDRESS).map((part, index) => (index % 2 === 0 ? escapeHtml(part) : linkTo(part))).join('');
+}
+
+/** Makes a link of a URL, without punctuation after the URL and without a bracket that was opened before the URL. */
+function linkTo(typed: string): string {
+  let end = typed.length;
+  while (end > 0 && AFTER_ADDRESS.includes(typed[end - 1] ?? ' ')) end--;
+  if (typed[end] === ')' && typed.slice(0, end).includes('(')) end++;
+  const [address, rest] = [typed.slice(0, end), typed.slice(end)];
+  const url = URL.parse(address);
+  if (!url || url.username !== '' || url.password !== '') return escapeHtml(typed);
+  return `<a href="${escapeHtml(address)}">${escapeHtml(address)}</a>${escapeHtml(rest)}`;
+}
+
+/** Turns markup that `textToParagraphs` has made back into plain text; undefined for other markup. */
+export async function paragraphsToText(contentHtml: string): Promise<string | undefined> {
+  const unlinked = contentHtml.replace(/<a href="[^"<>]*"[^<>]*>([^<>]*)<\/a>/g, '$1');
+  if (/<(?!\/?p>|br>)/.test(unlinked)) return undefined;
+  const blocks = unlinked.split('</p>\n<p>').join('\n\n').replace(/^<p>|<\/p>$/g, '').replaceAll('<br>', '\n');
+  const text = decodeEntities(blocks);
+  await nextRound(); // lets other requests run
+  const again = charged(textToParagraphs)(text);
+  await nextRound();
+  return await inSteps(sanitizing(again)) === contentHtml ? text : undefined;
+}
+
+const UNESCAPED: Record<string, string> = { quot: '"', '#39': "'", gt: '>' };
+
+/** Shortens sanitised markup for the form of a long post: removes what sanitising adds again. */
+export function shortMarkup(contentHtml: string): string {
+  return contentHtml.replaceAll(LINK_TAIL, '').replace(/<[^<>]*>|&(quot|#39|gt);/g,
+    (markup: string, name: string | undefined) => (name === undefined ? markup : UNESCAPED[name] ?? markup));
+}
+
+/** A tag, or the text up to the next tag. */
+const PIECE = /<(\/?)(a|code|pre|script|style)\b[^<>]*>|<[^<>]*>|[^<]+|</gi;
+
+/** Makes links of the web addresses in rendered Markdown that are neither links already nor code. */
+function linkAddresses(markup: string): string {
+  let depth = 0;
+  return markup.replace(PIECE, (piece: string, slash: string | undefined, name: string | undefined) => {
+    if (name !== undefined) depth = Math.max(0, depth + (slash === '/' ? -1 : 1));
+    return depth > 0 || piece.startsWith('<') || !piece.includes('://') ? piece : withLinks(decodeEntities(piece));
+  });
+}

@@ -1,0 +1,98 @@
+// Protects posts that the hub publishes later: at the writer's time, once, and never from a restored copy of a hub.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { drafts } from '../../../src/features/writing/draft-store.ts';
+import { publishDraft, unscheduleAll } from '../../../src/features/writing/scheduled-posts.ts';
+import { HOUR, MINUTE } from '../../../src/platform/clock.ts';
+import { addNotes, itemsAt, notificationTitles, pointersOf, publicTitles, sendJson } from '../../support/accounts.ts';
+import { hubWithOwnPosts, submitForm } from '../../support/own-posts.ts';
+import { assertUsageIsRight } from '../../support/stored-uploads.ts';
+
+const FORM = '/write/abcdefghijklmnop';
+const TYPED = { sourceId: '1', title: 'Owls', content: '![](owls.txt)', contentType: 'text/markdown', url: '' };
+const OWLS = { filename: 'owls.txt', data: 'Five owls.' };
+
+test('a post is published at the time that its author chose in their time zone, with its files, and once', async (t) => {
+  const { hub, ada } = await hubWithOwnPosts(t); // it is 12:00 UTC
+  const bob = await hub.person('bob');
+  await sendJson(bob, 'PUT', '/api/sources/1/follow', { notify: true });
+  await ada.form('/settings/time-zone', { timeZone: 'Asia/Kolkata' });
+  const sent = await submitForm(hub, ada, FORM, { ...TYPED, publishAt: '2030-01-15T20:00' }, [OWLS]);
+  assert.equal(sent.headers.get('location'), '/write?said=post-scheduled');
+  assert.match((await ada.page('/write')).text, /Owls<\/a>[^]*will be published[^]*15 January 2030 at 20:00/);
+  assert.match((await ada.page(FORM)).text, /The hub publishes this post[^]*value="2030-01-15T20:00"/);
+  await hub.work(2 * HOUR);
+  assert.deepEqual(await publicTitles(hub), []);
+  await hub.work(30 * MINUTE);
+  await publishDraft.run(hub.handle, { draftId: 1 }, new AbortController().signal, undefined as never);
+  await hub.work(MINUTE);
+  const posts = await itemsAt<{ title: string; publishedAt: string; attachments: object[] }>(ada, '/api/posts');
+  assert.deepEqual(posts.map(({ title, publishedAt, attachments }) => [title, publishedAt, attachments.length]), [['Owls', '2030-01-15T14:30:00.000Z', 1]]);
+  assert.equal(drafts(hub.handle).find(1, FORM), undefined);
+  assert.equal((await notificationTitles(bob)).length, 1);
+  assertUsageIsRight(hub);
+});
+
+test('two jobs for one post, and a post that was changed while its job ran, make no second and no old post', async (t) => {
+  const { hub, ada } = await hubWithOwnPosts(t);
+  const run = () => publishDraft.run(hub.handle, { draftId: 1 }, new AbortController().signal, undefined as never);
+  const schedule = () => submitForm(hub, ada, FORM, { ...TYPED, publishAt: '2030-01-15T12:10' }, []);
+  await schedule();
+  hub.passTime(HOUR);
+  const [one, two] = [await run(), await run()];
+  hub.db.write('end jobs', () => [one, two].forEach((store) => store?.()));
+  assert.deepEqual(await publicTitles(hub), ['Owls']);
+
+  await submitForm(hub, ada, FORM, { ...TYPED, publishAt: '2030-01-15T13:10' }, []);
+  hub.passTime(HOUR);
+  const late = await publishDraft.run(hub.handle, { draftId: 2 }, new AbortController().signal, undefined as never);
+  assert.equal((await ada.post(`${FORM}/draft`, { ...TYPED, title: 'Changed' })).status, 200);
+  hub.db.write('end job', () => late?.());
+  await hub.work();
+  assert.deepEqual(await publicTitles(hub), ['Owls'], 'a changed post is a draft');
+  assert.equal(drafts(hub.handle).find(1, FORM)?.fields['title'], 'Changed');
+});
+
+test('a post that cannot be published stays a draft, and its author is told why', async (t) => {
+  const { hub, ada } = await hubWithOwnPosts(t);
+  const bob = await hub.person('bob');
+  const fields = { ...TYPED, sourceId: String(await addNotes(bob)), publishAt: '2030-01-15T13:00' };
+  assert.equal((await submitForm(hub, bob, FORM, fields, [OWLS])).status, 303);
+  await bob.delete('/api/sources/2');
+  await hub.work(2 * HOUR);
+  assert.deepEqual(await publicTitles(hub), []);
+  assert.deepEqual(await notificationTitles(bob), ['Your post “Owls” was not published: There is no such source.']);
+  const other = String(await addNotes(bob));
+  assert.match((await bob.page(FORM)).text, /This is your draft[^]*owls\.txt/);
+
+  const again = { ...fields, sourceId: other, publishAt: '2030-01-15T15:00', tab: '', revision: '' };
+  assert.equal((await submitForm(hub, bob, FORM, again, [])).status, 303);
+  await ada.patch('/api/admin/accounts/2', { disabled: true, currentPassword: hub.password });
+  await hub.work(3 * HOUR);
+  assert.deepEqual(await publicTitles(hub), []);
+});
+
+test('the API schedules a post within a year, and refuses other times and posts that could not be published', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const post = (values: object) => ada.post('/api/posts', { sourceId, title: 'Owls', content: 'Five', ...values });
+  const made = await post({ publishAt: '2030-01-15T14:00:00+01:00' });
+  assert.equal(made.status, 202, made.text);
+  assert.deepEqual(made.json(), { draftId: 1, title: 'Owls', publishAt: '2030-01-15T13:00:00.000Z' });
+  for (const publishAt of ['2030-01-15T11:00:00Z', '2031-03-01T00:00:00Z', 'soon', '']) {
+    const refused = await post({ publishAt });
+    assert.deepEqual([refused.status, pointersOf(refused)], [422, ['/publishAt']], publishAt);
+  }
+  assert.deepEqual(pointersOf(await post({ title: '', publishAt: '2030-01-15T13:00:00Z' })), ['/title']);
+  await hub.work(2 * HOUR);
+  assert.deepEqual(await publicTitles(hub), ['Owls']);
+});
+
+test('after a restore, scheduled posts are drafts again, and their authors are told', async (t) => {
+  const { hub, ada } = await hubWithOwnPosts(t);
+  await submitForm(hub, ada, FORM, { ...TYPED, publishAt: '2030-01-15T13:00' }, []);
+  hub.db.write('restore', () => unscheduleAll(hub.handle));
+  await hub.work(2 * HOUR);
+  assert.deepEqual(await publicTitles(hub), []);
+  assert.deepEqual(await notificationTitles(ada), ['Your scheduled post “Owls” is a draft again, because the hub was restored from a backup']);
+  assert.match((await ada.page(FORM)).text, /This is your draft/);
+});
