@@ -4,6 +4,8 @@ import { DISPLAY_NAME_MAX, INVITATION_HOURS } from '../features/accounts/join-hu
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { AUDIT_EVENTS } from '../features/audit/audit.ts';
 import { FOLDER_MAX } from '../features/follows/follow-store.ts';
+import { EXPRESSION_MAX } from '../features/posts/expression.ts';
+import { ACTS } from '../features/rules/rule-store.ts';
 import { FORMATS } from '../features/posts/post-text-store.ts';
 import { TITLE_MAX } from '../features/sources/source-store.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
@@ -29,7 +31,8 @@ const SHORT = { ...integer, minimum: 1, maximum: 100, default: 30 };
 const PAGE = { limit: SHORT, cursor: { ...text, description: 'The value of `next` on the previous page' } };
 
 const SEARCH_SYNTAX = 'A post must contain all words, "quoted words" as a phrase, and no -word. ' +
-  'A word of three or more letters also matches longer words if it ends in a star or is the last word';
+  'A word of three or more letters also matches longer words if it ends in a star or is the last word. ' +
+  'The page /help/search explains OR, title:, author:, source:, in:, before:, after: and is:';
 
 const as = (mediaType: string, schema: Schema = text): Content => ({ [mediaType]: schema });
 const json = (schema: Schema): Content => as('application/json', schema);
@@ -75,6 +78,9 @@ const POST = {
   title: text, content: text, contentType: FORMAT,
   url: orNull(text), publishedAt: time,
 };
+/** The expression of a rule or a saved search, and the source or folder that a rule is for. */
+const EXPRESSION = { ...text, maxLength: EXPRESSION_MAX };
+const PLACE = { sourceId: orNull(id), folder: orNull(text) };
 const LATER = { publishAt: { ...time, description: 'The hub publishes the post at this time, within a year' } };
 const TITLED = { title: text, visibility };
 /** Credentials for a feed's server, which make the source private; null removes the credentials. */
@@ -183,7 +189,9 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/posts': {
     query: {
       ...PAGE, source: { ...id, description: 'Only posts of this source' }, q: { ...text, description: SEARCH_SYNTAX },
-      view: { ...choice(['unread', 'list', 'starred', 'public']), description: 'A reading list, or public posts' },
+      view: {
+        ...choice(['unread', 'list', 'starred', 'muted', 'public']), description: 'A reading list, or public posts',
+      },
       folder: { ...text, description: 'Name of one of your folders, to filter a list' },
     },
     answers: { 200: json(listOf('Post')), ...UNCHANGED }, refusals: [401, 404],
@@ -210,6 +218,23 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'DELETE /api/posts/:id/star': { answers: NOTHING },
   'PUT /api/posts/:id/read': { answers: NOTHING },
   'DELETE /api/posts/:id/read': { answers: NOTHING },
+  'GET /api/searches': { answers: { 200: json(listOf('SavedSearch')) } },
+  'POST /api/searches': {
+    body: json(object({ q: EXPRESSION }, { name: { ...text, description: 'By default the expression' } })),
+    answers: created('SavedSearch'),
+  },
+  'DELETE /api/searches/:id': { answers: NOTHING },
+  'GET /api/rules': { answers: { 200: json(listOf('Rule')) } },
+  'POST /api/rules': { body: json(object({ match: EXPRESSION, act: choice(ACTS) }, PLACE)), answers: created('Rule') },
+  'POST /api/rules/preview': { body: json(object({ match: EXPRESSION }, PLACE)), answers: done('RulePreview') },
+  'POST /api/rules/import': {
+    body: json(object({}, { rules: array(anything), searches: array(anything) })),
+    answers: { 200: json(object({ rules: integer, searches: integer, leftOut: integer })) },
+  },
+  'PATCH /api/rules/:id': {
+    body: json(object({}, { match: EXPRESSION, act: choice(ACTS), ...PLACE })), answers: done('Rule'),
+  },
+  'DELETE /api/rules/:id': { answers: NOTHING },
   'POST /api/posts/:id/full-text': {
     answers: { 200: json(named('FullText')), 202: json(named('FullText')) }, refusals: [409, 429],
   },

@@ -4,6 +4,7 @@ import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
 import { FORMATS } from '../features/posts/post-text-store.ts';
 import { LIST_ORDERS, LIST_SHOWS } from '../features/reading/list-choice-store.ts';
+import { ACTS } from '../features/rules/rule-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
 import { CHOICES, SWITCHES } from '../features/hub/preferences.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
@@ -63,10 +64,18 @@ const sentOffer = {
 const offer = { ...sentOffer, direction: choice(['received', 'sent']), from: party, offeredAt: time };
 const webhookState = choice(['active', 'silent', 'disabled']);
 
+const rule = {
+  id, match: text, act: choice(ACTS), sourceId: orNull(id), folder: orNull(text),
+  applied: { ...integer, description: 'Number of posts that the rule was applied to' }, lastAppliedAt: orNull(time),
+  createdAt: time,
+};
+
 /** Schemas of requests and responses, by name. */
 export const SCHEMAS: Record<string, Schema> = {
   Problem: object({ type: text, title: text, status: integer, detail: text }, {
-    errors: array(object({ pointer: text, detail: text })),
+    errors: array(object({ pointer: text, detail: text }, {
+      at: { ...integer, description: 'The place of the fault in a text, counted in characters from 0' },
+    })),
     sources: { ...array(titled), description: 'Sources that prevent deleting an account' },
     sourceId: { ...id, description: 'Your existing source of this feed' },
     bytesLeft: { ...integer, description: 'Bytes left in the quota' },
@@ -141,6 +150,14 @@ export const SCHEMAS: Record<string, Schema> = {
     })),
   }),
   Marked: object({ marked: integer, undo: { ...id, description: 'Undo id for /api/reading/undo, for two minutes' } }),
+  Rule: object(rule),
+  RulePreview: object({
+    count: integer, among: { ...integer, description: 'Number of posts that the preview looked at' },
+    items: array(object({ id, title: text, url: orNull(text), source: titled, publishedAt: time })),
+  }),
+  SavedSearch: object({ id, name: text, q: text, createdAt: time }, {
+    count: { ...orNull(integer), description: 'Unread posts that the search finds, up to 100; null: not counted' },
+  }),
   HistoryEntry: object({ postId: id, title: text, source: titled, readAt: time }),
   AccountExport: object({
     exportedAt: time, account: named('Account'),
@@ -168,6 +185,8 @@ export const SCHEMAS: Record<string, Schema> = {
     })),
     listChoices: array(object({ list: text, order: choice(LIST_ORDERS), show: choice(LIST_SHOWS), chosenAt: time })),
     stars: array(object({ postId: id, title: orNull(text), starredAt: time })),
+    rules: array(named('Rule')), searches: array(named('SavedSearch')),
+    mutedPosts: array(object({ sourceId: id, postId: id, ruleId: id })),
     readMarks: array(object({ sourceId: id, postId: id, read: flag, markedAt: time })),
     history: array(named('HistoryEntry')), notifications: array(named('Notification')),
     acts: array(named('AuditRecord')),

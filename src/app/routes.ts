@@ -19,6 +19,7 @@ import * as sourcePages from '../features/manage-sources/source-pages.ts';
 import * as sources from '../features/manage-sources/source-routes.ts';
 import * as notifications from '../features/notifications/notification-list.ts';
 import * as files from '../features/posts/attachment-routes.ts';
+import * as expressions from '../features/posts/expression-views.ts';
 import * as deletion from '../features/posts/delete-post-pages.ts';
 import * as feeds from '../features/posts/output-feed-routes.ts';
 import * as publicPages from '../features/posts/public-pages.ts';
@@ -29,6 +30,10 @@ import * as marking from '../features/reading/mark-pages.ts';
 import * as readPosts from '../features/reading/post-in-list-pages.ts';
 import * as posts from '../features/reading/post-routes.ts';
 import * as reading from '../features/reading/reading-routes.ts';
+import * as searches from '../features/reading/saved-searches.ts';
+import * as rulesImport from '../features/rules/import-rules.ts';
+import * as rulePages from '../features/rules/rule-pages.ts';
+import * as rules from '../features/rules/rule-routes.ts';
 import * as readerEdits from '../features/reader-api/edit-tags.ts';
 import * as readerItems from '../features/reader-api/item-lists.ts';
 import * as readerSignIn from '../features/reader-api/sign-in.ts';
@@ -232,11 +237,12 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /public', 'public', 'Page: read and search the public posts', publicPages.showPublic, {
     cached: ['q', 'cursor', 'limit'],
   }),
-  ...['all', 'starred', 'folders/:name'].map((list) =>
+  ...['all', 'starred', 'muted', 'folders/:name'].map((list) =>
     at(`GET /${list}`, 'member', 'Page: posts of a reading list', listPages.showList)),
-  ...['unread', 'all', 'starred', 'folders/:name', 'sources/:source'].map((list) =>
+  ...['unread', 'all', 'starred', 'muted', 'folders/:name', 'sources/:source'].map((list) =>
     at(`GET /${list}/posts/:id`, 'member', 'Page: one post within a reading list', readPosts.showPostInList)),
   at('GET /posts/:id', 'public', 'Page: one post', readPosts.showPost, { cached: [] }),
+  at('GET /help/search', 'public', 'Page: how searches and rules are written', expressions.showHelp, { cached: [] }),
   at('POST /api/posts/:id/full-text', 'member', 'Fetch the full text of a post', fullText.askForFullTextJson),
   at('POST /posts/:id/full-text', 'member', 'Form: show the full text, or the feed’s text', fullText.submitTextSwitch),
   at('GET /full-texts/:id/:picture', 'public', 'File: a picture of a full text', fullText.showPictureOfFullText),
@@ -265,6 +271,26 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('DELETE /api/posts/:id/read', 'member', 'Mark a post as unread', posts.markPostUnread, { usesReserve: false }),
   at('GET /api/history', 'member', 'Posts you have read, last read first', history.listHistory),
   at('DELETE /api/history', 'member', 'Clear your reading history', history.clearHistory),
+  at('GET /api/searches', 'member', 'Your saved searches', searches.listSearches),
+  at('POST /api/searches', 'member', 'Save a search: {q, name?}', searches.createSearch),
+  at('DELETE /api/searches/:id', 'member', 'Remove a saved search', searches.deleteSearch),
+  at('POST /searches', 'member', 'Form: save a search', searches.submitSearch),
+  at('POST /searches/:id/remove', 'member', 'Form: remove a saved search', searches.submitRemoveSearch, REPAIRS),
+
+  at('GET /api/rules', 'member', 'Your rules', rules.listRules),
+  at('POST /api/rules', 'member', 'Add a rule: {match, act, sourceId?, folder?}', rules.createRule),
+  at('POST /api/rules/preview', 'member', 'What of the newest 500 posts an expression fits', rules.previewRuleJson),
+  at('POST /api/rules/import', 'member', 'Add the rules and searches of an export', rulesImport.importRulesJson),
+  at('POST /settings/rules/import', 'member', 'Form: import rules and searches', rulesImport.submitImport),
+  at('PATCH /api/rules/:id', 'member', 'Change a rule; posts that the rule has muted come back', rules.changeRuleJson),
+  at('DELETE /api/rules/:id', 'member', 'Remove a rule; posts that the rule has muted come back', rules.deleteRule),
+  at('GET /settings/rules', 'member', 'Page: rules', rulePages.showRules),
+  at('GET /settings/rules/new', 'member', 'Page: add a rule; with post: less like this post', rulePages.showNewRule),
+  at('GET /settings/rules/:id', 'member', 'Page: change a rule', rulePages.showRule),
+  at('POST /settings/rules', 'member', 'Form: preview or add a rule', rulePages.submitRule),
+  at('POST /settings/rules/:id', 'member', 'Form: preview or change a rule', rulePages.submitRule),
+  at('POST /settings/rules/:id/delete', 'member', 'Form: remove a rule', rulePages.submitDeleteRule, REPAIRS),
+
   at('GET /history', 'member', 'Page: reading history', history.showHistory),
   at('POST /history/clear', 'member', 'Form: clear the history', thenSee(history.clearHistory, '/history'), REPAIRS),
   at('POST /history/:id/forget', 'member', 'Form: forget a post that was read', history.submitForget, REPAIRS),

@@ -123,8 +123,8 @@ test('metrics are for everybody, or for who has the token of their own', () => {
 
 /** What only forms and pages read. */
 const OF_PAGES = [
-  'count', 'days', 'density', 'draft', 'kept', 'keys', 'marksOpened', 'newest', 'next', 'order', 'range', 'said', 'session',
-  'show', 'since', 'textSize', 'timeZone', 'undo',
+  'by', 'count', 'days', 'density', 'draft', 'kept', 'keys', 'marksOpened', 'newest', 'next', 'order', 'place', 'post',
+  'preview', 'range', 'said', 'session', 'show', 'since', 'textSize', 'timeZone', 'undo',
 ];
 
 /** Of an item of JSON Feed, whose own specification describes it. */

@@ -18,7 +18,7 @@ const PUBLIC = [
   'GET /api/health', 'GET /api/metrics', // who knows METRICS_TOKEN, where there is one
   'GET /reader', 'POST /accounts/ClientLogin', // who has an app password
   'GET /accounts/:rest*', 'POST /accounts/:rest*', // unknown calls of apps, which are all refused
-  'GET /api/openapi.json', 'GET /manifest.webmanifest', 'GET /public',
+  'GET /api/openapi.json', 'GET /manifest.webmanifest', 'GET /public', 'GET /help/search',
 ];
 
 const ASSET = /^\/assets\//;

@@ -85,6 +85,8 @@ async function hubWithEverything(t: TestContext) {
   await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'post.published', { id: 'a', content_html: 'x' }));
   await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'post.deleted', { id: 'b' }));
   const [post, own] = [await addPost(ada, hers), await addPost(bob, his)];
+  await bob.post('/api/rules', { match: 'post*', act: 'mute' });
+  await bob.post('/api/searches', { q: 'post' });
   await addFiles(hub, bob, own, [{ filename: 'a.txt', data: 'of bob' }]);
   await sendJson(bob, 'PUT', `/api/sources/${hers}/follow`, { folder: 'Friends', notify: true });
   await sendJson(ada, 'PUT', `/api/sources/${his}/follow`, { notify: true });
@@ -276,6 +278,10 @@ const FILL: Record<CountedTable, (person: Person) => Promise<void>> = {
       assert.equal((await client.post('/api/reading/mark-read', { all: true })).status, 200);
     }
   },
+  rules: ({ hub, client }) =>
+    untilRefused(hub, TABLES.rules.most, [422, 'rules-max'], (n) => client.post('/api/rules', { match: `x${n}`, act: 'mute' })),
+  saved_searches: ({ hub, client }) =>
+    untilRefused(hub, TABLES.saved_searches.most, [422, 'searches-max'], (n) => client.post('/api/searches', { q: `x${n}` })),
   drafts: ({ hub, client }) => untilRefused(hub, TABLES.drafts.most, [422, 'drafts-max'], (n) =>
     client.post(`/write/${String(n).padEnd(16, 'x')}/draft`, { title: 'x' })),
   draft_files: ({ hub, client }) => untilRefused(hub, 2, [422, 'upload-quota'], async (n) => {

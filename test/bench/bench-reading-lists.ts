@@ -1,5 +1,5 @@
 import type { Hub } from '../../src/features/hub/hub.ts';
-import { searchExpression } from '../../src/features/posts/find-posts-store.ts';
+import { typedQuery } from '../../src/features/posts/find-posts-store.ts';
 import { markRead, undoMark } from '../../src/features/reading/mark-read.ts';
 import { readingCounts } from '../../src/features/reading/reading-counts.ts';
 import { listView, wholePage } from '../../src/features/reading/reading-list.ts';
@@ -35,8 +35,8 @@ export async function benchReadingLists(path: string): Promise<BenchRow[]> {
     const viewer = { id, role: 'member' } as Viewer;
     const search = () => wholePage(hub, viewer, { kind: 'unread', q: commonest }, { limit: PAGE });
     const name = `search of the commonest word within unread, read: ${kind}`;
-    const expression = searchExpression(hub, { typed: commonest, viewerId: id, sourceId: undefined }) ?? '';
-    const found = await row(name, search, () => peer.search(expression));
+    const query = typedQuery(hub, { typed: commonest, viewer });
+    const found = await row(name, search, () => peer.search(query?.match ?? ''));
     rows.push({ ...found, peer: 'the newest of all that FTS5 finds', want: '>= 0.5' });
   }
   const never = { id: READERS.never, role: 'member' } as Viewer;

@@ -18,7 +18,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 /** The features from the ground up: each may import those before it, and none after it. */
 const FEATURES = [
   'hub', 'audit', 'errors', 'notifications', 'alerts', 'accounts', 'sources', 'follows', 'attachments', 'posts',
-  'full-text', 'reading', 'feeds', 'webhooks', 'manage-sources', 'writing', 'reader-api', 'leaving', 'retention', 'backups', 'history', 'health',
+  'full-text', 'reading', 'rules', 'feeds', 'webhooks', 'manage-sources', 'writing', 'reader-api', 'leaving', 'retention', 'backups', 'history', 'health',
   'admin',
 ];
 

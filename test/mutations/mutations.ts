@@ -268,7 +268,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a failing source is never given up',
     file: 'src/features/feeds/sync-source.ts',
-    from: 'syncState(hub).planNext(sourceId, Math.max(next, notBefore));',
+    from: 'syncState(hub).planNext(sourceId, Math.max(hub.clock() + planAfterFailure(failures, hub.random), notBefore));',
     to: 'sources(hub).pause(sourceId, error.message);',
     test: 'test/features/feeds/sync-source.test.ts',
     name: 'a source whose server fails is retried with backoff, fails for good, and is tried again within a day for ever',
@@ -2797,7 +2797,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'posts whose publisher gives them other ids are the same posts',
     file: 'src/features/feeds/sync-source.ts',
-    from: 'if (isWhole && isUntouched) feedPosts(hub).followNewGuids(sourceId, rest);',
+    from: 'if (isWhole && rest.length === prepared.length) feedPosts(hub).followNewGuids(sourceId, rest);',
     to: '',
     test: 'test/features/feeds/sync-odd-feeds.test.ts',
     name: 'a publisher that changes all ids does not double its posts, and readers elsewhere do not see them again',
@@ -4024,7 +4024,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a search within a list of one’s own finds nothing that one does not follow',
     file: 'src/features/reading/list-store.ts',
-    from: 'AND (@isStarred OR @sourceId = p.source_id OR ${IN_LIST})',
+    from: 'AND (@isStarred OR @isMuted OR @sourceId = p.source_id OR ${IN_LIST})',
     to: '',
     test: 'test/features/reading/search-lists.test.ts',
     name: 'a search in a list of very many sources and posts finds nothing of what is not in it',
@@ -4621,5 +4621,29 @@ export const MUTATIONS: Mutation[] = [
     to: 'of [searchIndex(hub)]',
     test: 'test/features/full-text/full-text.test.ts',
     name: 'when a member leaves, the words of their full texts leave the database’s files too',
+  },
+  {
+    promise: 'a muted post is in no list',
+    file: 'src/features/reading/muted-store.ts',
+    from: 'return `NOT EXISTS (SELECT 1 FROM muted_posts u',
+    to: 'return `1 OR NOT EXISTS (SELECT 1 FROM muted_posts u',
+    test: 'test/features/rules/muted-posts.test.ts',
+    name: 'a muted post is in no list, count or search, but in the list of muted posts, and comes back as it was',
+  },
+  {
+    promise: 'a private post meets its owner’s rules alone',
+    file: 'src/features/rules/apply-rules.ts',
+    from: "(source.visibility === 'public' || source.ownerId === accountId) && ",
+    to: '',
+    test: 'test/features/rules/rules.test.ts',
+    name: 'a private post meets its owner’s rules alone, also while an administrator follows its source',
+  },
+  {
+    promise: 'a hostile rule costs steps in proportion to the text',
+    file: 'src/features/rules/match-rules.ts',
+    from: 'const STEPS_PER_TOKEN = 20;',
+    to: 'const STEPS_PER_TOKEN = 20_000;',
+    test: 'test/features/rules/match-rules.test.ts',
+    name: 'hostile rules and texts cost steps in proportion to the text alone',
   },
 ];

@@ -166,6 +166,9 @@ async function happenings(hub: Hub, ada: Client, bob: Client, { ids, notes, hook
   const into = (folder: string) => ({ body: JSON.stringify({ folder }), headers: { 'content-type': 'application/json' } });
   for (const id of [ids[0], ids[1]]) await ada.send('PUT', `/api/sources/${id}/follow`, into('Harbour'));
   await ada.send('PUT', '/api/posts/3/star');
+  await ada.post('/api/rules', { match: 'title:lichens OR sponsor*', act: 'star' });
+  await ada.post('/api/rules', { match: '"high water" -ferry', act: 'notify', folder: 'Harbour' });
+  await ada.post('/api/searches', { name: 'Lichens', q: 'lichen*' });
   await bob.send('PUT', `/api/sources/${notes}/follow`);
   const event = eventOf(hub, hook.secret, 'post.published', { id: 'd1', title: 'Deployed build 1013', content_text: 'Fine.' });
   await sendEvent(hub.address, hook.id, event);

@@ -192,6 +192,7 @@ const KEYS: [keys: string[], what: string][] = [
   [['s', 'f'], 'Star the post'],
   [['t'], 'Show the full text of the post, or the text as in the feed'],
   [['space'], 'Page down, then the next unread post'],
+  [['-'], 'Less like this: make a rule from words of the post’s title'],
   [['A'], 'Mark several posts as read'],
   [['/'], 'Search'],
   [['Ctrl B', 'Ctrl I', 'Ctrl K'], 'While you write a post: bold, emphasis, link'],

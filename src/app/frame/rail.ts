@@ -5,6 +5,10 @@ import { iconsOfSources } from '../../features/attachments/icon-views.ts';
 import {
   countsForPage, countText, type CountedFolder, type CountedSource,
 } from '../../features/reading/reading-counts.ts';
+import { asking } from '../../features/follows/follow-store.ts';
+import { mutedPosts } from '../../features/reading/muted-store.ts';
+import { foundText, searchCounts, searchPath } from '../../features/reading/saved-searches.ts';
+import { savedSearches } from '../../features/reading/saved-search-store.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon, type IconName } from '../../platform/http/icons.ts';
 import type { Viewer } from '../../platform/http/router.ts';
@@ -35,7 +39,10 @@ export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name
   ${item('/', 'inbox', 'Unread', section === 'unread', countOf(unread, 'unread', 'unread'))}
   ${item('/starred', 'star', 'Starred', section === 'starred', countOf(starred, 'in all', 'starred'))}
   ${item('/all', 'list', 'All posts', section === 'all')}
+  ${(section === 'muted' || mutedPosts(hub).hasAny(asking(viewer)))
+    && item('/muted', 'cross', 'Muted', section === 'muted')}
 </div>
+${savedPart(hub, viewer, section)}
 ${folders.length > 0 && following(hub, folders, section)}
 <div class="foot">
   ${foot(hub, viewer, section)}
@@ -44,6 +51,21 @@ ${folders.length > 0 && following(hub, folders, section)}
 </div>
 </div>
 </nav>`;
+}
+
+/** The member's saved searches with their counts; a count that takes too long is left out. */
+function savedPart(hub: Hub, viewer: Viewer, section: string | undefined): Html | false {
+  const saved = savedSearches(hub).listOf(viewer.id);
+  if (saved.length === 0) return false;
+  const counts = searchCounts(hub, viewer);
+  return html`<div>
+<p class="rail-title">Searches</p>
+${saved.map(({ id, name, q }) => {
+    const count = counts.get(id) ?? 0;
+    return item(searchPath(q), 'search', name, section === `search:${q}`,
+      countOf(count, 'found', `search:${id}`, foundText(count)));
+  })}
+</div>`;
 }
 
 function foot(hub: Hub, viewer: Viewer, section: string | undefined): Html {

@@ -33,7 +33,8 @@ type Settings = {
 };
 
 const ABOUT_DATA = 'One JSON file with everything the hub stores about you: sources, offers, posts, drafts, follows, ' +
-  'reading history, notifications, preferences, sessions, names of tokens, and your part of the audit log.';
+  'reading history, rules, saved searches, notifications, preferences, sessions, names of tokens, and your part of ' +
+  'the audit log.';
 
 /** Page: the settings of the viewer's account, and the viewer's preferences. */
 export function accountSettingsPage(settings: Settings): Page {
@@ -51,6 +52,8 @@ ${nameSection(account, sentAs('name'))}
 ${passwordSection(account, sentAs('password').problem)}
 ${sessionSection(sessions, { current, times }, sentAs('sessions').problem)}
 ${tokenSection(tokens, { now, times }, sentAs('token'))}
+${settingsSection('rules', 'Rules', 'Mute, star or mark posts as read when they arrive, or be notified.', html`
+  <div class="actions"><a class="button" href="/settings/rules">Your rules</a></div>`)}
 ${settingsSection('apps', 'Apps', 'Read this hub in NetNewsWire, Capy Reader, RSS Guard and other apps.', html`
   <div class="actions"><a class="button" href="/settings/apps">Connect an app</a></div>`)}
 ${settingsSection('data', 'Your data', ABOUT_DATA, html`

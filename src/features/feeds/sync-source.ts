@@ -11,9 +11,10 @@ import { compareSamples } from '../full-text/ask-for-full-text.ts';
 import { counts, enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
 import { notifications } from '../notifications/notification-store.ts';
-import { preparePosts, storeMost, storePosts, type PreparedPosts } from '../posts/ingest-posts.ts';
+import { preparePosts, storeMost, storePosts, type PreparedPosts, type Storing } from '../posts/ingest-posts.ts';
 import { feedPosts } from '../posts/feed-posts-store.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
+import { matchRules } from '../rules/apply-rules.ts';
 import { isSourceFull } from '../sources/content-quota.ts';
 import { noteRuns } from '../sources/note-runs.ts';
 import type { SourceRun } from '../sources/run-store.ts';
@@ -117,20 +118,20 @@ async function prepareSync(
   const items = own(fetched.feed ? lastingItems(fetched.feed) : []);
   const prepared = await preparePosts(hub, source.sourceId, items);
   const isWhole = prepared.length === items.length;
+  const about = { id: source.sourceId, title: fetched.feed?.title ?? '' };
+  const storing = { kind: 'feed', arrived: await matchRules(hub, about, prepared) };
   const { rest, stored } = early && source.sourceId !== null
-    ? await storeEarly(hub, source.sourceId, source.guidPrefix, prepared, { ...early, isWhole })
+    ? await storeEarly(hub, source.sourceId, source.guidPrefix, prepared, { ...early, storing, isWhole })
     : { rest: prepared, stored: undefined }; // a new source has few posts, so its posts need not be stored in steps
-  const isUntouched = rest.length === prepared.length;
   const { items: _, ...feed } = fetched.feed ?? { items, deleted: [], ttl: source.ttl };
   const problem = 'cut' in feed && feed.cut ? truncationNote(items.length) : null;
   const contained = fetched.feed && problem === null && !fetched.isPartial ? items.map(({ guid }) => guid) : null;
-  const wait = Math.max(askedFor, feed.ttl ?? 0);
 
   return (sourceId) => {
     if (syncState(hub).isElsewhere(sourceId, source.guidPrefix)) return { bytes };
     if (url !== source.url && !moveFeed(hub, sourceId, url)) return { bytes };
-    if (isWhole && isUntouched) feedPosts(hub).followNewGuids(sourceId, rest);
-    const arrived = storePosts(hub, sourceId, 'feed', rest, stored);
+    if (isWhole && rest.length === prepared.length) feedPosts(hub).followNewGuids(sourceId, rest);
+    const arrived = storePosts(hub, sourceId, storing, rest, stored);
     if (arrived.added > 0) (planPictures(hub, { sourceId, since }), compareSamples(hub, sourceId));
     const changed = arrived.changed - arrived.added + feedPosts(hub).takeBack(sourceId, own(feed.deleted));
     if (contained) feedPosts(hub).noteContained(sourceId, contained);
@@ -141,7 +142,7 @@ async function prepareSync(
     // A 304 response to a later fetch must not confirm a document that was truncated.
     syncState(hub).keepValidators(sourceId, problem === null ? validators : NO_VALIDATORS);
     const publishedAt = sourcePosts(hub).newestTimes(sourceId, RHYTHM);
-    const pause = planNextSync({ publishedAt, askedFor: wait }, hub.clock(), hub.random);
+    const pause = planNextSync({ publishedAt, askedFor: Math.max(askedFor, feed.ttl ?? 0) }, hub.clock(), hub.random);
     tellRecovered(hub, sourceId);
     syncState(hub).recordSuccess(sourceId, hub.clock() + pause, problem);
     settleFailedSyncs(hub, sourceId);
@@ -156,7 +157,7 @@ const MOVED = new Error('the address of the feed has changed');
 
 function storeEarly(
   hub: Hub, sourceId: number, guidPrefix: string, prepared: PreparedPosts,
-  { isWhole, job, signal }: EarlySteps & { isWhole: boolean },
+  { signal, job, storing, isWhole }: EarlySteps & { storing: Storing; isWhole: boolean },
 ) {
   const before = (isFirst: boolean, left: number): void => {
     if (jobs(hub).leaseEnd(job) === null) throw new Error('another worker has taken over this synchronisation');
@@ -165,7 +166,7 @@ function storeEarly(
     jobs(hub).noteProgress(job.id, prepared.length - left, prepared.length);
     if (isFirst && isWhole) feedPosts(hub).followNewGuids(sourceId, prepared);
   };
-  return storeMost(hub, sourceId, 'feed', prepared, { before, signal }).catch((error: unknown) => {
+  return storeMost(hub, sourceId, storing, prepared, { before, signal }).catch((error: unknown) => {
     if (error === MOVED) return { rest: prepared, stored: undefined };
     throw error;
   });
@@ -186,8 +187,7 @@ const MANY_ITEMS = 150;
 export type OpenedFeed = { url: string; title: string; store(sourceId: number): void };
 
 /**
- * Fetches the feed at an address, or the feed to which the web page at this address links. The messages of errors are
- * written for the user who adds the feed.
+ * Fetches the feed at an address, or the feed of the web page there. Error messages are for the user who adds the feed.
  */
 export async function openFeed(hub: Hub, address: string, authorization: string | undefined): Promise<OpenedFeed> {
   const began = performance.now();
@@ -236,8 +236,7 @@ function tellRecovered(hub: Hub, sourceId: number): void {
 /** Handles a job that has used up its attempts: plans the next job, notifies the source's owner and raises an alert. */
 function failedForGood(hub: Hub, { sourceId, failures }: SyncState, error: Error): void {
   const notBefore = error instanceof RetryLaterError ? error.at : 0;
-  const next = hub.clock() + planAfterFailure(failures, hub.random);
-  syncState(hub).planNext(sourceId, Math.max(next, notBefore));
+  syncState(hub).planNext(sourceId, Math.max(hub.clock() + planAfterFailure(failures, hub.random), notBefore));
   const source = sources(hub).find(sourceId);
   if (!source) return;
   if (failures === 0) notifyOwner(hub, source, 'failing', 'cannot be synchronised; the hub keeps trying');

@@ -112,6 +112,9 @@ export const follows = store(({ db, clock }) => {
     'UPDATE follows SET read_up_to = ? WHERE account_id = ? AND source_id = ?');
   const selectToTell = db.prepare<[number], { id: number }>('followers to tell',
     `SELECT account_id AS id FROM follows WHERE source_id = ? AND notify = 1 AND ${isPresent('account_id')}`);
+  const selectReaders = db.prepare<[number], Reader>('readers of source', `
+    SELECT f.account_id AS accountId, f.title AS ownTitle, (SELECT name FROM folders WHERE id = f.folder_id) AS folder
+      FROM follows f WHERE f.source_id = ?`);
   const selectAfter = db.prepare<[number, number], FollowKey>('next follow', `
     SELECT account_id AS accountId, source_id AS sourceId, read_up_to AS readUpTo FROM follows
      WHERE (account_id, source_id) > (?, ?) ORDER BY account_id, source_id LIMIT 1`);
@@ -174,11 +177,14 @@ export const follows = store(({ db, clock }) => {
     after: (accountId: number, sourceId: number): FollowKey | undefined => selectAfter.get(accountId, sourceId),
     /** The followers who want notifications of the source's new posts, without accounts that are being removed. */
     toTell: (sourceId: number): number[] => selectToTell.all(sourceId).map(({ id }) => id),
+    /** All accounts that follow a source, with their own names for the source and their folders. */
+    readersOf: (sourceId: number): Reader[] => selectReaders.all(sourceId),
     /** Removes up to `limit` follows of an account; returns the number of removed follows. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });
 
+type Reader = Pick<Follow, 'ownTitle' | 'folder'> & { accountId: number };
 type FollowKey = Pick<Follow, 'sourceId' | 'readUpTo'> & { accountId: number };
 
 /**

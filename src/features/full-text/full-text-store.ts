@@ -188,13 +188,16 @@ function prepareWords(db: Db) {
 }
 
 /**
- * SQL: the row ids (`place`) at which the index of posts or the index of full texts matches `@expression`, from `@key`
- * on. At most `@scanned` row ids are read from each index. `end`: the LIMIT of the query.
+ * SQL: the row ids (`place`) at which the index of posts or the index of full texts matches `@expression`, between
+ * `@key` and `@end`. At most `@scanned` row ids are read from each index. `end`: the LIMIT of the query.
  */
-export function matchesForMembers(onwards: '<' | '>', order: 'ASC' | 'DESC', end: string): string {
+export function matchesForMembers(
+  onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC', end: string,
+): string {
   const matches = (table: string): string => `
     SELECT place FROM (SELECT rowid AS place FROM ${table} WHERE ${table} MATCH @expression
-       AND rowid ${onwards} CAST(@key AS INTEGER) ORDER BY rowid ${order} LIMIT @scanned)`;
+       AND rowid ${onwards} CAST(@key AS INTEGER) AND rowid ${back} CAST(@end AS INTEGER)
+     ORDER BY rowid ${order} LIMIT @scanned)`;
   return `SELECT place FROM (${matches(POSTS_SEARCH)} UNION ${matches(FULL_TEXTS_SEARCH)})
     ORDER BY place ${order} ${end}`;
 }

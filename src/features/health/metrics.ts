@@ -17,6 +17,7 @@ import {
   bufferedCounts, counts, heartbeats, httpMetrics, jobs, once, processMetrics, turnWaits, type Hub,
 } from '../hub/hub.ts';
 import { LIMITS } from '../hub/limits.ts';
+import { ACTS } from '../rules/rule-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState } from '../sources/sync-state-store.ts';
 import { WEBHOOK_STATES } from '../webhooks/webhook-store.ts';
@@ -74,6 +75,8 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   kept('counter', 'service_list_pictures_total',
     'Number of pictures of new posts that the worker fetched for lists, or did not get, by result.',
     { result: PICTURE_RESULTS }),
+  kept('counter', 'service_rules_applied_total', 'Number of posts to which rules of members were applied, by act.',
+    { act: [...ACTS] }),
   kept('gauge', 'service_full_text_bytes', 'Size of the full texts of posts.'),
   kept('counter', 'service_full_texts_total',
     'Number of pages that the hub fetched, or did not get, for full texts of posts, by result.',

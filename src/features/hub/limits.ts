@@ -41,6 +41,8 @@ export const LIMITS = {
   'read-marks': [
     422, 'An account may mark at most 20,000 posts one by one as read or unread; marks of apps are never refused.',
   ],
+  'rules-max': [422, 'An account may have at most 100 rules.'],
+  'searches-max': [422, 'An account may have at most 20 saved searches.'],
   'sync-now': [429, 'An account may start at most 10 synchronisations at once by hand, then one a minute.'],
   'full-texts': [
     429, 'An account may make the hub fetch the full texts of at most 60 posts at once, then of one post a minute.',

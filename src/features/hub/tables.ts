@@ -125,8 +125,8 @@ export const TABLES = {
     most: 1_000, of: 'account', then: 'the oldest ends', export: 'listChoices', leaving: 'cascade', restore: 'kept',
   },
   read_marks: {
-    most: 20_000, of: 'account', then: 'refused', 
-    except: 'marks of apps and of arriving posts with a link that was read, at most one for each post that exists',
+    most: 20_000, of: 'account', then: 'refused',
+    except: 'marks of apps, of rules and of arriving posts with a link that was read, at most one for each post',
     export: 'readMarks', leaving: 'steps', restore: 'kept',
   },
   read_undo: { most: 20, of: 'account', then: 'the oldest ends', export: null, leaving: 'steps', restore: 'kept' },
@@ -134,6 +134,14 @@ export const TABLES = {
   reading_history: {
     bounded: 'one row for each post that exists, for READING_HISTORY_RETENTION_DAYS',
     export: 'history', leaving: 'steps', restore: 'kept',
+  },
+  rules: { most: 100, of: 'account', then: 'refused', export: 'rules', leaving: 'steps', restore: 'kept' },
+  saved_searches: {
+    most: 20, of: 'account', then: 'refused', export: 'searches', leaving: 'steps', restore: 'kept',
+  },
+  muted_posts: {
+    bounded: 'one row for each post that exists and each rule that mutes the post',
+    export: 'mutedPosts', leaving: 'steps', restore: 'kept',
   },
   withdrawn_states: {
     bounded: 'one row for each reader of a post that is a draft now, if the reader had marked or starred the post',

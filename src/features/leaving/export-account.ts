@@ -27,8 +27,13 @@ import { postJson } from '../posts/query-posts.ts';
 import { postTexts } from '../posts/post-text-store.ts';
 import { posts, type Post } from '../posts/post-store.ts';
 import { listChoices, type ListChoice } from '../reading/list-choice-store.ts';
+import { mutedPosts, type MutedPost } from '../reading/muted-store.ts';
 import { readingHistory, type ReadPost } from '../reading/reading-history-store.ts';
 import { readMarks, stars, type Mark, type Star } from '../reading/reading-store.ts';
+import { savedSearches } from '../reading/saved-search-store.ts';
+import { searchJson } from '../reading/saved-searches.ts';
+import { ruleJson } from '../rules/rule-routes.ts';
+import { rules } from '../rules/rule-store.ts';
 import { withdrawnStates } from '../reading/withdrawn-state-store.ts';
 import { maySee, maySeeSource, sources, type Source } from '../sources/source-store.ts';
 
@@ -61,6 +66,9 @@ const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>
   stars: (hub, account) => ownStars(hub, account),
   readMarks: (hub, { id }) => inBatches<Mark>((last) => readMarks(hub).listOf(id, last, BATCH)).map(
     ({ isRead, markedAt, ...of }) => ({ ...of, read: isRead === 1, markedAt: isoTime(markedAt) })),
+  rules: (hub, { id }) => rules(hub).listOf(id).map(ruleJson),
+  searches: (hub, { id }) => savedSearches(hub).listOf(id).map(searchJson),
+  mutedPosts: (hub, { id }) => inBatches<MutedPost>((last) => mutedPosts(hub).listOf(id, last, BATCH)),
   withdrawnStates: (hub, { id }) => withdrawnStates(hub).listOf(id).map(({ read, starredAt, ...draft }) =>
     ({ ...draft, read: read === null ? null : read === 1, starredAt: isoTime(starredAt) })),
   history: (hub, account) =>

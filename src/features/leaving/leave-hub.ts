@@ -20,8 +20,11 @@ import { notifications } from '../notifications/notification-store.ts';
 import { drafts } from '../writing/draft-store.ts';
 import { postReaders } from '../posts/post-readers-store.ts';
 import { posts } from '../posts/post-store.ts';
+import { mutedPosts } from '../reading/muted-store.ts';
 import { readingHistory } from '../reading/reading-history-store.ts';
 import { readMarks, readUndo, stars } from '../reading/reading-store.ts';
+import { savedSearches } from '../reading/saved-search-store.ts';
+import { rules } from '../rules/rule-store.ts';
 import { searchIndex } from '../posts/search-index-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 
@@ -151,6 +154,9 @@ const STEPS: Record<SteppedTable, (hub: Hub, leaver: Leaver, limit: number) => n
   follows: (hub, { id }, limit) => follows(hub).removeOf(id, limit),
   imports: (hub, { id }, limit) => imports(hub).removeOf(id, limit),
   reading_history: (hub, { id }, limit) => readingHistory(hub).removeOf(id, limit),
+  muted_posts: (hub, { id }, limit) => mutedPosts(hub).removeOf(id, limit),
+  rules: (hub, { id }, limit) => rules(hub).removeOf(id, limit),
+  saved_searches: (hub, { id }, limit) => savedSearches(hub).removeOf(id, limit),
   read_marks: (hub, { id }, limit) => readMarks(hub).removeOf(id, limit),
   stars: (hub, { id }, limit) => stars(hub).removeOf(id, limit),
   read_undo: (hub, { id }, limit) => readUndo(hub).removeOf(id, limit),

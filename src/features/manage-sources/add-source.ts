@@ -94,13 +94,13 @@ function storeSource(hub: Hub, wanted: WantedSource, opened: OpenedFeed | null, 
   const source = { ownerId, kind, visibility, title, titleIsOwn: wanted.title !== undefined };
   const id = sources(hub).create(source, opened && { url: opened.url, nextSyncAt: hub.clock() });
   if (password) keepPassword(hub, id, password);
-  opened?.store(id);
+  follows(hub).follow(ownerId, id, 0);
+  follows(hub).change(ownerId, id, { folder });
+  opened?.store(id); // after the follow, because the owner's rules apply to posts of followed sources
   const webhook = kind === 'webhook' ? createWebhook(hub, id) : null;
   audit(hub, 'source.created', by, { kind: 'source', id, name: title });
   const created = sources(hub).find(id);
   if (!created) throw new Error('source was not created');
-  follows(hub).follow(ownerId, id, 0);
-  follows(hub).change(ownerId, id, { folder });
   return { source: created, webhook, isNew: true };
 }
 

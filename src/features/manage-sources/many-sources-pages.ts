@@ -10,7 +10,8 @@ import { sourceFullTexts } from '../full-text/source-full-text-store.ts';
 import { requireRoomOf } from '../hub/disk-reserve.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
-import { followSource, moveFolder, unfollowSource } from '../reading/follow-source.ts';
+import { followSource, unfollowSource } from '../reading/follow-source.ts';
+import { renameFolder } from '../rules/change-rule.ts';
 import { manySources, mayManage } from '../sources/source-store.ts';
 import { contentRoom } from '../sources/content-quota.ts';
 import { sourceRuns } from '../sources/run-store.ts';
@@ -192,7 +193,7 @@ export async function submitFolder(hub: Hub, req: MemberRequest): Promise<Reply>
     return page(ownSources(hub, req.viewer, wantedAt(sourcesPath({ folder })), sent), 422);
   }
   req.recheck();
-  moveFolder(hub, req.viewer.id, folder, to);
+  renameFolder(hub, req.viewer.id, folder, to);
   if (to === null) return seeOther(saying('/sources', 'folder-deleted'));
   return seeOther(saying(sourcesPath({ folder: to }), 'folder-renamed'));
 }

@@ -1,26 +1,33 @@
 import type { Db } from '../../platform/db/open-database.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 import { fromSource, joinSource } from '../sources/source-store.ts';
-import { COLUMNS, POSTS_SEARCH, type Post, type PostQuery } from './post-store.ts';
-import { searchWords } from './search-words.ts';
+import { parseExpression } from './expression.ts';
+import { COLUMNS, POSTS_SEARCH, type Post } from './post-store.ts';
+import { searchQuery, type SearchQuery } from './search-query.ts';
+
+/** `sourceId`: searches only this source, which the caller has checked for access. */
+type Typed = { viewer: Pick<Viewer, 'id' | 'role'> | null; sourceId?: number | undefined; typed: string };
 
 /** `after`: the row id, in the search index, of the post after which a page of search results begins. */
-export type SearchQuery = Typed & { after?: number | undefined; limit: number };
-type Typed = Pick<PostQuery, 'viewerId' | 'sourceId'> & { typed: string };
+export type PostSearch = Typed & { after?: number | undefined; limit: number };
+
+/** Maximum posts that one search reads if it checks each of them, in some 10 ms. */
+const CHECKED_MAX = 1_000;
 
 /** Prepares searches in a full-text index with the columns, row ids and marks of the index of posts. */
 export const prepareSearch = (db: Db, index: string) => ({
   // better-sqlite3 binds numbers as REAL, but FTS5 takes only integers as bounds of its row ids.
-  all: db.prepare<[string, number, number, number], Post>('search posts', `
+  all: db.prepare<[string, number, number, number, number], Post>('search posts', `
     SELECT ${COLUMNS} FROM ${index} CROSS JOIN posts p ON p.search_key = +${index}.rowid
      CROSS ${joinSource('p.source_id')}
-     WHERE ${index} MATCH ? AND ${index}.rowid < CAST(? AS INTEGER)
+     WHERE ${index} MATCH ? AND ${index}.rowid < CAST(? AS INTEGER) AND ${index}.rowid > CAST(? AS INTEGER)
        AND (s.visibility = 'public' OR s.owner_id = ?)
      ORDER BY ${index}.rowid DESC LIMIT ?`),
-  ofSource: db.prepare<[string, number, number], Post>('search the posts of a source', `
+  ofSource: db.prepare<[string, number, number, number], Post>('search the posts of a source', `
     SELECT ${COLUMNS} FROM ${index} CROSS JOIN posts p ON p.search_key = +${index}.rowid
      CROSS ${joinSource('p.source_id')}
-     WHERE ${index} MATCH ? AND ${index}.rowid < CAST(? AS INTEGER)
+     WHERE ${index} MATCH ? AND ${index}.rowid < CAST(? AS INTEGER) AND ${index}.rowid > CAST(? AS INTEGER)
      ORDER BY ${index}.rowid DESC LIMIT ?`),
 });
 
@@ -30,23 +37,31 @@ const postSearch = store(({ db }) => ({
 }));
 
 /**
- * Returns the FTS5 expression for the typed words; undefined without words. The expression matches public posts and
- * the viewer's own private posts or, with `sourceId`, all posts of a source that the caller has checked for access.
+ * Returns the query for a typed search; undefined if nothing is searched for. The query matches public posts and the
+ * viewer's own private posts or, with `sourceId`, all posts of this source.
  */
-export function searchExpression(hub: StoreHub, { viewerId, sourceId, typed }: Typed): string | undefined {
-  const ownerId = sourceId === undefined ? viewerId ?? 0 : postSearch(hub).owner.get(sourceId)?.id ?? 0;
-  const publicWords = searchWords(typed);
-  if (publicWords === undefined) return undefined;
-  const words = ownerId === 0 ? publicWords : `(${publicWords}) OR (${searchWords(typed, ownerId)})`;
-  return `{title body} : (${words})${sourceId === undefined ? '' : ` AND source : "${sourceId}"`}`;
+export function typedQuery(hub: StoreHub, { viewer, sourceId, typed }: Typed): SearchQuery | undefined {
+  const ownerId = sourceId === undefined ? viewer?.id ?? 0 : postSearch(hub).owner.get(sourceId)?.id ?? 0;
+  return searchQuery(hub, parseExpression(typed, { isSearch: true }), { viewer, ownerId, sourceId });
 }
 
-/** Returns posts that contain all typed words, newest first. The caller checks access to the source. */
+/** `reached`: the key at which a search stopped before it found enough posts; null if all posts were searched. */
+export type FoundPosts = { posts: Post[]; reached: number | null };
+
+/** Returns the posts that a typed search finds, newest first. The caller checks access to the source. */
 export function findPosts(
-  hub: StoreHub, { after = Number.MAX_SAFE_INTEGER, limit, ...typed }: SearchQuery, index = postSearch(hub).posts,
-): Post[] {
-  const expression = searchExpression(hub, typed);
-  if (expression === undefined) return [];
-  if (typed.sourceId !== undefined) return index.ofSource.all(expression, after, limit);
-  return index.all.all(expression, after, typed.viewerId ?? 0, limit);
+  hub: StoreHub, { after = Number.MAX_SAFE_INTEGER, limit, ...typed }: PostSearch, index = postSearch(hub).posts,
+): FoundPosts {
+  const query = typedQuery(hub, typed);
+  if (query === undefined) return { posts: [], reached: null };
+  const { match, above, below, fits } = query;
+  const read = (before: number, most: number): Post[] => typed.sourceId !== undefined
+    ? index.ofSource.all(match, before, above, most)
+    : index.all.all(match, before, above, typed.viewer?.id ?? 0, most);
+  const start = Math.min(after, below);
+  if (!fits) return { posts: read(start, limit), reached: null };
+  const checked = read(start, CHECKED_MAX);
+  const found = checked.filter(fits).slice(0, limit);
+  const isCut = found.length < limit && checked.length === CHECKED_MAX;
+  return { posts: found, reached: isCut ? checked.at(-1)?.searchKey ?? null : null };
 }

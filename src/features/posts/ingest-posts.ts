@@ -74,11 +74,17 @@ export async function inTurn<Result>(
   return result;
 }
 
+/** A new post, in the transaction that stores the post. */
+export type Arrival = { id: number; prepared: PreparedPost };
+
+/** The kind of the source, and a function that is called with new posts, in the transaction that stores the posts. */
+export type Storing = { kind: string; arrived: (sourceId: number, arrivals: Arrival[]) => void };
+
 /** Stores prepared posts and notifies the source's followers, in the caller's transaction. */
 export function storePosts(
-  hub: Hub, sourceId: number, kind: string, items: PreparedPosts, before: StoredPosts = NONE_STORED,
+  hub: Hub, sourceId: number, storing: Storing, items: PreparedPosts, before: StoredPosts = NONE_STORED,
 ): StoredPosts {
-  const stored = putPosts(hub, sourceId, kind, items);
+  const stored = putPosts(hub, sourceId, storing, items);
   const added = before.added + stored.added;
   if (added > 0) notifyFollowers(hub, sourceId, added);
   return { changed: before.changed + stored.changed, added };
@@ -100,7 +106,7 @@ type Early = { before(isFirst: boolean, left: number): void; signal: AbortSignal
  * posts, which the transaction that ends the job will store. If `signal` aborts, the posts stored so far stay.
  */
 export async function storeMost(
-  hub: Hub, sourceId: number, kind: string, items: PreparedPosts, { before, signal }: Early,
+  hub: Hub, sourceId: number, storing: Storing, items: PreparedPosts, { before, signal }: Early,
 ): Promise<{ rest: PreparedPosts; stored: StoredPosts }> {
   const stored = { ...NONE_STORED };
   let rest = items;
@@ -108,7 +114,7 @@ export async function storeMost(
     const step = rest.slice(from);
     await throttled(hub)('store posts, one step', (limit) => {
       before(rest === items, rest.length);
-      const { changed, added } = putPosts(hub, sourceId, kind, step);
+      const { changed, added } = putPosts(hub, sourceId, storing, step);
       stored.changed += changed;
       stored.added += added;
       return Math.min(step.length, limit - 1); // `throttled` pauses for other writers after storing posts
@@ -127,15 +133,18 @@ function startOfStep(items: PreparedPosts): number {
   return last < 0 ? 0 : Math.min(last + 1, items.length - 1);
 }
 
-function putPosts(hub: Hub, sourceId: number, kind: string, items: PreparedPosts): StoredPosts {
+function putPosts(hub: Hub, sourceId: number, { kind, arrived }: Storing, items: PreparedPosts): StoredPosts {
   const now = hub.clock();
   // Posts are stored oldest first, a millisecond apart, so that posts without a date keep the order of the feed.
   const stored = items.toReversed()
-    .map(({ prepared, position }) => posts(hub).put(sourceId, prepared, now - position))
-    .filter((one) => one !== undefined);
-  const added = stored.filter(({ isNew }) => isNew).length;
-  if (added > 0) counts(hub).add('posts_ingested_total', kind, added);
-  return { changed: stored.length, added };
+    .map(({ prepared, position }) => ({ prepared, ...posts(hub).put(sourceId, prepared, now - position) }))
+    .filter(({ id }) => id !== undefined);
+  const arrivals = stored.flatMap(({ id, isNew, prepared }) => (id !== undefined && isNew ? [{ id, prepared }] : []));
+  if (arrivals.length > 0) {
+    counts(hub).add('posts_ingested_total', kind, arrivals.length);
+    arrived(sourceId, arrivals);
+  }
+  return { changed: stored.length, added: arrivals.length };
 }
 
 /** Makes the stored form of a sanitised post, with limited lengths, and with its summary, search terms and files. */

@@ -2,8 +2,9 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { atOnce } from '../../platform/markup/in-steps.ts';
 import { readingText } from '../../platform/markup/plain-text.ts';
 import type { StoreHub } from '../hub/hub.ts';
+import { isNamed, parseExpression } from './expression.ts';
 import { posts, type Post } from './post-store.ts';
-import { EMOJI, folded, IS_ASCII, readPhrases, SPACELESS } from './search-words.ts';
+import { EMOJI, folded, IS_ASCII, SPACELESS } from './search-words.ts';
 
 type Span = { from: number; until: number };
 
@@ -30,7 +31,9 @@ const LATIN_ACCENTS = /[\u0300-\u036f]/g;
 
 /** Parses a typed search, to mark its words in texts; leaves out words with a minus sign, which found posts lack. */
 export function readFound(typed: string): Found {
-  const wanted = readPhrases(typed).filter(({ isExcluded }) => !isExcluded).flatMap(({ text, mayGoOn }) => {
+  const { clauses } = parseExpression(typed, { isSearch: true });
+  const phrases = clauses.filter(({ isExcluded }) => !isExcluded).flatMap((clause) => clause.phrases);
+  const wanted = phrases.filter((phrase) => !isNamed(phrase)).flatMap(({ text, mayGoOn }) => {
     const terms = unitsOf(text).slice(0, LONGEST).map(({ term }) => term);
     return terms.length > 0 ? [{ terms, mayGoOn }] : [];
   });

@@ -4,6 +4,8 @@ import type { HubRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { largePictures } from '../attachments/post-pictures.ts';
 import type { Hub } from '../hub/hub.ts';
+import { faultOfSearch, type FaultPlace } from './expression.ts';
+import { faultShown, HELP_PATH } from './expression-views.ts';
 import { foundTexts, markFound, readFound, type Found } from './mark-found.ts';
 import type { Post } from './post-store.ts';
 import { ALTERNATES, languageOf, titleOf } from './post-views.ts';
@@ -17,12 +19,13 @@ const SUMMARY_LENGTH = 140;
 
 /** Page of the public posts, newest first, which visitors see at `/`. */
 export function showPublic(hub: Hub, req: HubRequest): Reply {
-  const { items, next } = queryPosts(hub, { ...req, viewer: null });
   const [isFirstPage, typed] = [!req.query.get('cursor'), req.query.get('q')];
+  const fault = faultOfSearch(typed ?? '', { hasStates: false });
+  const { items, next } = fault ? { items: [], next: null } : queryPosts(hub, { ...req, viewer: null });
   const words = readFound(typed ?? '');
   const found = { words, texts: words.wanted.length > 0 ? foundTexts(hub, items, words) : new Map<number, string>() };
   const pictures = largePictures(hub, items.slice(0, 1 + BESIDE));
-  return page(publicPage({ items, next, isFirstPage, typed, found, pictures }, timesOf(hub, req.viewer)));
+  return page(publicPage({ items, next, isFirstPage, typed, fault, found, pictures }, timesOf(hub, req.viewer)));
 }
 
 /** `typed`: the words that the visitor typed as a search; null without a search. */
@@ -31,6 +34,7 @@ type Shown = {
   next: string | null;
   isFirstPage: boolean;
   typed: string | null;
+  fault: FaultPlace | undefined;
   found: { words: Found; texts: Map<number, string> };
   /** Pictures of the first posts, by post id. */
   pictures: Map<number, Html>;
@@ -51,7 +55,8 @@ ${first && html`${story(first, shown, times, 'first')}
 ${river.length > 0 && html`
 <section class="river" aria-labelledby="river"><h2 id="river">${headingOfRiver(shown)}</h2>
 ${river.map((post) => story(post, shown, times))}</section>`}
-${items.length === 0 && html`<p class="empty">${emptyText(shown)}</p>`}
+${shown.fault && faultShown(typed ?? '', shown.fault)}
+${items.length === 0 && !shown.fault && html`<p class="empty">${emptyText(shown)}</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/public?${older.toString()}">Older posts</a></p>`}`;
   const title = typed ? `${typed} – search` : 'Newest posts';
   return { title, main, shape: 'landing', section: 'posts', alternates: ALTERNATES };
@@ -69,7 +74,9 @@ function searchForm(typed: string): Html {
 }
 
 function emptyText({ isFirstPage, typed }: Shown): Html {
-  if (typed) return html`No post contains all these words. <a href="/public">All posts</a>`;
+  if (typed) {
+    return html`No post matches this search. <a href="/public">All posts</a> <a href="${HELP_PATH}">How to search</a>`;
+  }
   return isFirstPage ? html`There are no posts yet.`
     : html`There are no older posts. <a href="/public">Newest posts</a>`;
 }

@@ -1,12 +1,13 @@
 import { isoTime } from '../../platform/clock.ts';
 import { cursorOf, pageOf, readAfter, readCursor, readLimit } from '../../platform/http/input.ts';
-import { notFound } from '../../platform/http/reply.ts';
+import { invalid, notFound } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { attachmentJson, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
 import { attachments } from '../attachments/attachment-store.ts';
 import { contentWithImages } from '../attachments/own-files.ts';
 import type { Hub, StoreHub } from '../hub/hub.ts';
 import { maySeeSource } from '../sources/source-store.ts';
+import { faultOfSearch } from './expression.ts';
 import { findPosts } from './find-posts-store.ts';
 import { posts, type Position, type Post, type WholePost } from './post-store.ts';
 
@@ -39,16 +40,26 @@ export function queryPosts(
 ): PostPage {
   if (sourceId !== undefined && !maySeeSource(hub, sourceId, viewer)) throw notFound('source');
   const limit = readLimit(query);
-  const wanted = { viewerId: viewer?.id ?? null, limit: limit + 1, sourceId };
+  const wanted = { limit: limit + 1, sourceId };
   const paged = (rows: Post[], cursor: (last: Post) => string): PostPage =>
     pageOf(rows, withContents ? Math.min(limit, fittingContents(hub, rows)) : limit, cursor);
   const typed = query.get('q') ?? '';
   if (!typed.trim()) {
     const after = readAfter(query, ['publishedAt', 'id']);
-    return paged(posts(hub).newest({ ...wanted, ...(after && { after }) }), positionCursor);
+    const from = { viewerId: viewer?.id ?? null, ...(after && { after }) };
+    return paged(posts(hub).newest({ ...wanted, ...from }), positionCursor);
   }
+  refuseFault(typed);
   const [after] = readCursor(query, 1) ?? [];
-  return paged(find(hub, { ...wanted, typed, after }), (last) => cursorOf(last.searchKey));
+  const { posts: found, reached } = find(hub, { ...wanted, viewer, typed, after });
+  const { items, next } = paged(found, (last) => cursorOf(last.searchKey));
+  return { items, next: next ?? (reached === null ? null : cursorOf(reached)) };
+}
+
+/** Throws 400 about the first fault of a typed search that the search does not ignore. */
+export function refuseFault(typed: string, { hasStates = false } = {}): void {
+  const fault = faultOfSearch(typed, { hasStates });
+  if (fault) throw invalid([{ pointer: '/q', ...fault }], 400);
 }
 
 /** Returns the paging cursor after a post, for lists in the order of publishing. */

@@ -16,10 +16,6 @@ export const SPACELESS = ['Han', 'Hiragana', 'Katakana', 'Hangul', 'Thai', 'Lao'
   .map((script) => `\\p{Script=${script}}`).join('') + 'ー';
 const SPACELESS_RUNS = new RegExp(`[${SPACELESS}]+`, 'gu');
 const SPACELESS_SIGN = new RegExp(`[${SPACELESS}]`, 'u');
-const SOMETHING = /[\p{L}\p{N}\p{Extended_Pictographic}\p{RI}]/u;
-
-/** Minimum of three Latin letters for a prefix search: two letters take 40 ms among 100,000 short posts. */
-const MAY_GO_ON = /[\p{L}\p{N}]{3}$|[^\p{Script=Latin}\p{N}\P{L}]$/u;
 
 /** Maximum indexed characters of one post: indexing them takes about 20 ms, while all other writes wait. */
 const MAX_TERMS = 200_000;
@@ -56,45 +52,16 @@ export function searchTerms(text: string): string {
 }
 
 /**
- * Returns the typed words as an FTS5 expression for public posts or, with `ownerId`, for the private posts of this
- * owner. Returns undefined if the search has no words. FTS5 operators that a person types have no effect.
+ * Returns the words of a phrase as the search index has them. `isBeginning`: the last word may begin a longer word.
+ * For the last of them, `mayGoOn` says so, unless the phrase ends with characters of a script without spaces.
  */
-export function searchWords(typed: string, ownerId?: number): string | undefined {
-  const phrases = readPhrases(typed);
-  const expressionOf = (phrase: Phrase): string => expression(phrase, ownerId);
-  const wanted = phrases.filter(({ isExcluded }) => !isExcluded).map(expressionOf).join(' ');
-  const excluded = phrases.filter(({ isExcluded }) => isExcluded).map(expressionOf).join(' OR ');
-  if (wanted === '') return undefined;
-  return excluded === '' ? wanted : `(${wanted}) NOT (${excluded})`;
-}
-
-/** A searched phrase: words that must stand together. `mayGoOn`: the last word may begin a longer word. */
-type Phrase = { text: string; isExcluded: boolean; mayGoOn: boolean };
-
-/**
- * Parses a typed search: every word must occur, "quoted words" must stand together, and -words must not occur. A word
- * with a star is searched as a prefix; the last word of a search is always searched as a prefix.
- */
-export function readPhrases(typed: string): Phrase[] {
-  const all = folded(typed.slice(0, 500).replace(/[“”„‟«»]/g, '"'));
-  const parts = [...all.matchAll(/(-?)(?:"([^"]*)"|([^\s"]+))/g)].map(([, minus = '', quoted, word]) => {
-    const [text = '', star] = (quoted ?? word ?? '').split(/(\*)$/, 2);
-    return { text, isExcluded: minus !== '', mayGoOn: star !== undefined && MAY_GO_ON.test(text) };
-  });
-  const useful = parts.filter(({ text }) => SOMETHING.test(text)).slice(0, 20);
-  const last = useful.at(-1);
-  if (last && !last.isExcluded && MAY_GO_ON.test(all)) last.mayGoOn = true;
-  return useful;
-}
-
-function expression({ text, mayGoOn }: Phrase, ownerId?: number): string {
+export function phraseTerms({ text, mayGoOn }: { text: string; mayGoOn: boolean }) {
   const { before, run } = partsOf(text);
   // The search index has a text without spaces as pairs of characters, and the text's last character alone. A search
   // for a text looks only for the text's pairs of characters, because a post may have the text within a longer text.
   const signs = pairsOf(run).slice(0, Math.max(1, run.length - 1));
   const terms = [inTerms(before), ...signs].join(' ').trim();
-  const isBeginning = run.length === 0 ? mayGoOn : run.length === 1;
-  return `"${ownerId === undefined ? terms : ownersTerms(terms, ownerId)}"${isBeginning ? '*' : ''}`;
+  return { terms, isBeginning: run.length === 0 ? mayGoOn : run.length === 1 };
 }
 
 /** Splits a phrase before its final run of characters of scripts without spaces. */

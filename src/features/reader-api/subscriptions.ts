@@ -11,8 +11,9 @@ import type { Hub } from '../hub/hub.ts';
 import { addSource } from '../manage-sources/add-source.ts';
 import { importOpml, OPML_LIMIT } from '../manage-sources/import-opml.ts';
 import { exportOpml } from '../manage-sources/opml.ts';
-import { followSource, moveFolder, unfollowSource } from '../reading/follow-source.ts';
+import { followSource, unfollowSource } from '../reading/follow-source.ts';
 import { readFollow } from '../reading/reading-routes.ts';
+import { renameFolder } from '../rules/change-rule.ts';
 import { sources } from '../sources/source-store.ts';
 import { plain, type AppRequest } from './reader-request.ts';
 import { feedStream, fewStreams, parseStream, sourceOfFeed } from './streams.ts';
@@ -108,7 +109,7 @@ export function renameTag(hub: Hub, { viewer, values }: AppRequest): Reply {
     throw new HttpError(400, 'Unknown folder.');
   }
   const { folder = to } = readFollow({ folder: to });
-  moveFolder(hub, viewer.id, from, folder ?? null);
+  renameFolder(hub, viewer.id, from, folder ?? null);
   return plain();
 }
 
@@ -116,7 +117,7 @@ export function renameTag(hub: Hub, { viewer, values }: AppRequest): Reply {
 export function disableTags(hub: Hub, { viewer, values }: AppRequest): Reply {
   const names = labelsIn(fewStreams(values, 's', CHANGED_MAX));
   hub.db.write('delete folders of app', () => {
-    for (const name of names) follows(hub).moveFolder(viewer.id, name, null);
+    for (const name of names) renameFolder(hub, viewer.id, name, null);
   });
   return plain();
 }

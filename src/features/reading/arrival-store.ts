@@ -4,6 +4,7 @@ import { POSTS, type WholePost } from '../posts/post-store.ts';
 import { AUTHOR } from '../posts/post-text-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 import { STANDS_AMONG, STANDS_STARRED_AMONG } from './double-store.ts';
+import { notMuted } from './muted-store.ts';
 import { IS_READ } from './reading-store.ts';
 
 /**
@@ -57,7 +58,8 @@ export const arrivals = store(({ db }) => {
       SELECT p.id FROM json_each(@sources) j
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = j.value AND p.id >= @from AND p.id < @to
         LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id ${STATE}
-       WHERE ${READ_FITS} AND ${STAR_FITS} AND ${STANDS_AMONG} ORDER BY p.id * @direction LIMIT @limit`),
+       WHERE ${READ_FITS} AND ${STAR_FITS} AND ${STANDS_AMONG} AND ${notMuted('p.source_id', 'p.id')}
+       ORDER BY p.id * @direction LIMIT @limit`),
     /** Only unread posts: posts above high-water marks, and posts below high-water marks that are marked as unread. */
     unread: db.prepare<[ArrivedParams], Id>('unread posts by arrival', `
       SELECT id FROM (
@@ -65,14 +67,14 @@ export const arrivals = store(({ db }) => {
           CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = j.value
           CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id
            AND p.id > max(f.read_up_to, @from - 1) AND p.id < @to ${STATE}
-         WHERE m.is_read IS NOT 1 AND ${STAR_FITS} AND ${STANDS_AMONG}
+         WHERE m.is_read IS NOT 1 AND ${STAR_FITS} AND ${STANDS_AMONG} AND ${notMuted('p.source_id', 'p.id')}
         UNION ALL SELECT p.id FROM json_each(@sources) j
           CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = j.value
           CROSS JOIN (SELECT source_id, post_id AS id FROM read_marks INDEXED BY read_marks_unread
                        WHERE account_id = @viewerId AND is_read = 0) p
              ON p.source_id = f.source_id AND p.id >= @from AND p.id < @to AND p.id <= f.read_up_to
           LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
-         WHERE ${STAR_FITS} AND ${STANDS_AMONG})
+         WHERE ${STAR_FITS} AND ${STANDS_AMONG} AND ${notMuted('p.source_id', 'p.id')})
        ORDER BY id * @direction LIMIT @limit`),
     starred: db.prepare<[ArrivedParams], Id>('starred posts by arrival', `
       SELECT p.id FROM (SELECT post_id AS id, source_id FROM stars
@@ -80,6 +82,7 @@ export const arrivals = store(({ db }) => {
         LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
        WHERE ${MAY_SEE} AND ${READ_FITS} AND ${STANDS_STARRED_AMONG}
+         AND ${notMuted('p.source_id', 'p.id')}
          AND (@sources IS NULL OR p.source_id IN (SELECT value FROM json_each(@sources)))
          AND p.source_id NOT IN (SELECT value FROM json_each(@except))
        ORDER BY p.id * @direction LIMIT @limit`),

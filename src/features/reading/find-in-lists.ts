@@ -2,8 +2,10 @@ import { SECOND } from '../../platform/clock.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { asking } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
+import { parseExpression } from '../posts/expression.ts';
 import { FROM_THE_TOP, newestFirst, type Position } from '../posts/post-store.ts';
 import { searchKey } from '../posts/search-index-store.ts';
+import { searchQuery, type NamedFacts, type SearchQuery } from '../posts/search-query.ts';
 import { COUNT_MAX, lists, type FollowedSource, type PageParams } from './list-store.ts';
 import { OLDEST } from './reading-store.ts';
 
@@ -111,6 +113,12 @@ export function starredPosts(hub: Hub, list: ReadingList & { sourceId: number },
   return starred.all({ ...paramsOf(list, paging), sourceId: list.sourceId });
 }
 
+/** Returns the posts of a source, or of all sources (`sourceId` 0), that rules of the viewer have muted. */
+export function mutedList(hub: Hub, list: ReadingList & { sourceId: number }, paging: Paging): Position[] {
+  const { muted } = lists(hub)[paging.isBack ? 'newer' : 'older'];
+  return muted.all({ ...paramsOf(list, paging), sourceId: list.sourceId });
+}
+
 /** Returns the newest unread post of each followed source. */
 export function newestOfEach(hub: Hub, list: ReadingList, { from, isBack, limit }: Paging): Position[] {
   const sources = sourcesWithUnread(hub, paramsOf(list, { from, limit: 1 }));
@@ -125,8 +133,8 @@ export function newestOfEach(hub: Hub, list: ReadingList, { from, isBack, limit 
   return newest.filter((post) => compare(from, post) < 0).sort(compare).slice(0, limit);
 }
 
-/** `key`: the search key after which the search continues. `sourceId`: 0 searches all sources. */
-type Searched = ReadingList & { expression: string; key: number; sourceId: number; isStarred: boolean };
+/** `sourceId`: 0 searches all sources. */
+type Searched = ReadingList & { query: SearchQuery; sourceId: number; isStarred: boolean; isMuted: boolean };
 
 /**
  * Does one step of a search within a list: returns the list's posts among the next SCAN_MAX matches of the full-text
@@ -135,24 +143,54 @@ type Searched = ReadingList & { expression: string; key: number; sourceId: numbe
 export function searchList(
   hub: Hub, list: Searched, paging: Paging,
 ): { found: Position[]; reached?: Position | undefined } {
-  const { expression, key, sourceId } = list;
-  const params = paramsOf(list, paging);
+  const { query: { match, fits = () => true, ...query }, sourceId } = list;
+  const [params, range] = [paramsOf(list, paging), rangeOf(query, paging)];
+  const fitting = <Found extends NamedFacts>(found: Found[]): Found[] => found.filter(fits).slice(0, paging.limit);
   const { found: search, foundEnd, foundAmong } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const few = sourceId === 0 ? membersIfFew(hub, list, params) : null;
   if (few?.length === 0) return { found: [] };
-  if (few) return { found: foundAmong.all({ expression, key, ids: JSON.stringify(few), limit: paging.limit }) };
-  const only = { isUnread: list.isUnread ? 1 : 0, isStarred: list.isStarred ? 1 : 0, sourceId };
-  const startsAtFirst = list.isUnread && sourceId === 0 && !paging.isBack;
-  const start = startsAtFirst ? Math.min(key, keyBeforeFirst(hub, list, paging)) : key;
-  const narrowed = expression + sourceFilter(hub, list, params);
-  const wanted = { ...params, expression: narrowed, key: start, ...only, scanned: SCAN_MAX };
-  const found = search.all(wanted);
+  const among = { expression: match, ...range, ids: JSON.stringify(few), limit: COUNT_MAX };
+  if (few) return { found: fitting(foundAmong.all(among)) };
+  const only = onlyOf(list);
+  const startsAtFirst = list.isUnread && !list.isStarred && !list.isMuted && sourceId === 0 && !paging.isBack;
+  const key = startsAtFirst ? Math.min(range.key, keyBeforeFirst(hub, list, paging)) : range.key;
+  const expression = match + sourceFilter(hub, list, params);
+  const wanted = { ...params, expression, ...range, key, ...only, scanned: SCAN_MAX };
+  const found = fitting(search.all(list.query.fits ? { ...wanted, limit: SCAN_MAX } : wanted));
   return { found, reached: found.length < paging.limit ? foundEnd.get({ ...wanted, last: SCAN_MAX - 1 }) : undefined };
+}
+
+/** Returns the ids of the posts that a rule fits, among the posts with the given ids, which the viewer may see. */
+export function fitAmong(hub: Hub, viewer: Viewer, expression: string, ids: number[]): number[] {
+  const query = searchQuery(hub, parseExpression(expression, { isSearch: false }), { viewer, ownerId: viewer.id });
+  if (!query) return [];
+  const range = rangeOf(query, { from: FROM_THE_TOP, isBack: false });
+  const wanted = { expression: query.match, ...range, ids: JSON.stringify(ids), limit: ids.length };
+  return lists(hub).older.fitAmong.all(wanted).filter(query.fits ?? (() => true)).map(({ id }) => id);
+}
+
+function onlyOf({ isUnread, isStarred, isMuted, sourceId }: Searched) {
+  return { isUnread: isUnread ? 1 : 0, isStarred: isStarred ? 1 : 0, isMuted: isMuted ? 1 : 0, sourceId };
+}
+
+/** The range of the search index that a page of results may come from. */
+function rangeOf({ above, below }: Pick<SearchQuery, 'above' | 'below'>, { from, isBack }: Omit<Paging, 'limit'>) {
+  const atTop = from === FROM_THE_TOP;
+  const key = atTop ? Number.MAX_SAFE_INTEGER : searchKey(from.publishedAt, from.id);
+  return isBack ? { key: Math.max(key, above), end: below } : { key: Math.min(key, below), end: above };
+}
+
+/** Returns the posts of a list that a search fits best, among the newest SCAN_MAX matches; the best post first. */
+export function bestFound(hub: Hub, list: Searched, limit: number): Position[] {
+  const { match, fits = () => true, ...query } = list.query;
+  const paging = { from: FROM_THE_TOP, isBack: false, limit: SCAN_MAX };
+  const params = { ...paramsOf(list, paging), ...rangeOf(query, paging), scanned: SCAN_MAX };
+  return lists(hub).older.best.all({ ...params, ...onlyOf(list), expression: match }).filter(fits).slice(0, limit);
 }
 
 /** Returns a search filter that makes the index skip all other sources; empty for lists with many sources. */
 function sourceFilter(hub: Hub, list: Searched, params: PageParams): string {
-  const isMany = list.isStarred && lists(hub).countStars(params, SCAN_MAX) === SCAN_MAX;
+  const isMany = list.isMuted || list.isStarred && lists(hub).countStars(params, SCAN_MAX) === SCAN_MAX;
   const sources = list.sourceId === 0 && !isMany ? sourcesOf(hub, list, params) : [];
   const isNarrow = sources.length > 0 && sources.length <= FEW_SOURCES;
   return isNarrow ? ` AND source : (${sources.map((id) => `"${id}"`).join(' OR ')})` : '';
@@ -164,8 +202,9 @@ function keyBeforeFirst(hub: Hub, list: ReadingList, paging: Paging): number {
   return first ? searchKey(first.publishedAt + SECOND, 0) : 0;
 }
 
-/** Returns the ids of all posts of a list; null for a list of COUNT_MAX or more posts. */
+/** The ids of all posts of a list; null for a list of COUNT_MAX or more posts, of muted or of starred unread posts. */
 function membersIfFew(hub: Hub, list: Searched, params: PageParams): number[] | null {
+  if (list.isMuted || list.isStarred && list.isUnread) return null;
   const { all, unread } = lists(hub).members;
   const wanted = { ...params, ...FROM_THE_TOP, sourceId: 0, limit: COUNT_MAX };
   const ids: { id: number }[] = (list.isStarred ? lists(hub).older.starred : list.isUnread ? unread : all).all(wanted);

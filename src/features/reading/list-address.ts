@@ -10,7 +10,10 @@ type ListAddress = { view: View; cursor: string | null; newest: number | undefin
 export function readListAddress({ path, params, query }: Pick<HubRequest, 'path' | 'params' | 'query'>): ListAddress {
   const since = parseId(query.get('since') ?? '');
   const q = query.get('q')?.trim().slice(0, 200);
-  const about = { ...(since !== undefined && { since }), ...(q !== undefined && { q }) };
+  const isBest = q !== undefined && query.get('by') === 'relevance';
+  const about = {
+    ...(since !== undefined && { since }), ...(q !== undefined && { q }), ...(isBest && { by: 'relevance' as const }),
+  };
   const order = query.get('order') === 'oldest' && { order: 'oldest' as const };
   return {
     view: { ...viewAt(path, params, query.get('show')), ...order, ...about },
@@ -22,7 +25,7 @@ export function readListAddress({ path, params, query }: Pick<HubRequest, 'path'
 function viewAt(path: string, params: Record<string, string>, show: string | null): View {
   const [, first] = path.split('/', 2);
   if (first === 'all') return { kind: 'all' };
-  if (first === 'starred') return { kind: 'starred' };
+  if (first === 'starred' || first === 'muted') return { kind: first };
   const each = show === 'each' && { each: true as const };
   if (first === 'folders') return { kind: show === 'all' ? 'all' : 'unread', folder: params['name'] ?? '', ...each };
   if (first === 'sources') {
@@ -89,12 +92,13 @@ export function postPaths(view: View, { since, cursor }: Opened): (postId: numbe
 }
 
 /** Takes the typed search out of a view; returns the reading list in which the search looks for posts. */
-export function withoutSearch({ q, ...view }: View): View {
+export function withoutSearch({ q, by, ...view }: View): View {
   return view;
 }
 
 /** Returns the key by which the navigation (`section`) and the unread count (`data-count`) name a list. */
-export function sectionOf({ kind, folder, sourceId }: View): string {
+export function sectionOf({ kind, folder, sourceId, q }: View): string {
+  if (q && kind === 'all' && folder === undefined && sourceId === undefined) return `search:${q}`;
   if (folder !== undefined) return `folder:${folder}`;
   return sourceId === undefined ? kind : `source:${sourceId}`;
 }
@@ -106,10 +110,10 @@ function pathOf({ kind, folder, sourceId }: View): string {
 }
 
 /** Query parameters of a list. `show` is left out for its default: unread posts of a folder, all posts of a source. */
-function queryOf({ kind, folder, sourceId, order, each, q }: View): Record<string, string | undefined> {
+function queryOf({ kind, folder, sourceId, order, each, q, by }: View): Record<string, string | undefined> {
   const usual = sourceId === undefined ? 'unread' : 'all';
   const show = (folder !== undefined || sourceId !== undefined) && kind !== usual ? kind : undefined;
-  return { show: each ? 'each' : show, order, q };
+  return { show: each ? 'each' : show, order, q, by };
 }
 
 function withQuery(path: string, values: Record<string, string | number | null | undefined>): string {

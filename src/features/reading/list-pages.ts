@@ -8,6 +8,7 @@ import { iconsOfSources } from '../attachments/icon-views.ts';
 import { thumbnails } from '../attachments/post-pictures.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
+import { faultOfSearch } from '../posts/expression.ts';
 import { foundTexts, readFound } from '../posts/mark-found.ts';
 import { posts } from '../posts/post-store.ts';
 import { postList } from '../posts/post-views.ts';
@@ -15,10 +16,13 @@ import { positionCursor, queryPosts } from '../posts/query-posts.ts';
 import { visibleSource } from '../sources/source-store.ts';
 import { isPlain, readListAddress, sectionOf, withChoice } from './list-address.ts';
 import { listChoices } from './list-choice-store.ts';
+import { COUNT_MAX } from './list-store.ts';
 import { listBar, listMain, listTitle, type ShownList } from './list-views.ts';
 import { countsForPage, countText } from './reading-counts.ts';
-import { wholePage, type View } from './reading-list.ts';
+import { countFound, wholePage, type View } from './reading-list.ts';
 import { readMarks, readUndo } from './reading-store.ts';
+import { savedSearches } from './saved-search-store.ts';
+import type { SearchFacts } from './search-views.ts';
 
 /** Number of posts on a page of a list: more than two screens, and 12 kB compressed. */
 const PAGE = 30;
@@ -59,8 +63,9 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
   const choice = isPlain(query) ? listChoices(hub).find(viewer.id, sectionOf(addressed)) : undefined;
   const view = choice ? withChoice(addressed, choice) : addressed;
   const after = readAfter(query, ['publishedAt', 'id']);
-  const isEmptySearch = view.q === '';
-  const { items, next } = isEmptySearch ? { items: [], next: null }
+  const fault = faultOfSearch(view.q ?? '', { hasStates: true });
+  const isNoSearch = view.q === '' || fault !== undefined;
+  const { items, next } = isNoSearch ? { items: [], next: null }
     : await wholePage(hub, viewer, view, { limit: PAGE, after });
   const times = timesOf(hub, viewer);
   const found = readFound(view.q ?? '');
@@ -68,15 +73,22 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
   return {
     icons: iconsOfSources(hub, [...titles].map(([id, title]) => ({ id, title }))),
     found: { found, texts: view.q ? foundTexts(hub, items, found) : new Map() },
-    view, cursor, items, pictures: thumbnails(hub, items),
+    fault, view, cursor, items, pictures: thumbnails(hub, items),
     isFollowing: countsForPage(hub, viewer).folders.length > 0,
     name: nameOf(hub, viewer, view), count: countOf(hub, viewer, view),
+    search: view.q && !fault ? searchFacts(hub, viewer, view, view.q) : undefined,
     next: next && positionCursor(next),
     times: { ...times, now: hub.clock() },
     since: view.since ?? readMarks(hub).lastMarkedAt(viewer.id) + 1,
     newest: Math.max(newest ?? posts(hub).lastId(), ...items.map(({ id }) => id)),
     isMarkable: view.sourceId === undefined || follows(hub).isFollowed(viewer.id, view.sourceId),
   };
+}
+
+/** What a page of search results says about the search. */
+function searchFacts(hub: Hub, viewer: Viewer, view: View, q: string): SearchFacts {
+  const saved = savedSearches(hub).listOf(viewer.id);
+  return { ...countFound(hub, viewer, view, COUNT_MAX), savedId: saved.find((search) => search.q === q)?.id };
 }
 
 /** Returns the name of a list. Throws status 404 for an unknown folder or a hidden source. */
@@ -89,7 +101,7 @@ export function nameOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: Vie
     const { title } = visibleSource(hub, sourceId, viewer);
     return follows(hub).find(viewer.id, sourceId)?.ownTitle ?? title;
   }
-  return { unread: 'Unread', all: 'All posts', starred: 'Starred' }[kind];
+  return { unread: 'Unread', all: 'All posts', starred: 'Starred', muted: 'Muted' }[kind];
 }
 
 /** A list's number of unread posts, or the starred list's number of posts, as text; empty for 0 posts. */
@@ -98,7 +110,7 @@ export function countOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: Vi
   if (folder !== undefined) return textOf(folders.find(({ name }) => name === folder)?.unread);
   const ofSource = folders.flatMap(({ sources }) => sources).find(({ id }) => id === sourceId);
   if (sourceId !== undefined) return textOf(ofSource?.unread);
-  return textOf(kind === 'starred' ? starred : unread);
+  return kind === 'muted' ? '' : textOf(kind === 'starred' ? starred : unread);
 }
 
 function textOf(count = 0): string {

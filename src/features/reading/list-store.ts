@@ -5,8 +5,10 @@ import {
 import { FULL_TEXTS_SEARCH, matchesForMembers } from '../full-text/full-text-store.ts';
 import { store } from '../hub/hub.ts';
 import { POSTS, POSTS_SEARCH, type Position } from '../posts/post-store.ts';
+import type { NamedFacts } from '../posts/search-query.ts';
 import { joinSource } from '../sources/source-store.ts';
 import { STANDS, STANDS_STARRED } from './double-store.ts';
+import { notMuted } from './muted-store.ts';
 
 /** Number at which counting unread posts stops; pages then show "999+". */
 export const COUNT_MAX = 1_000;
@@ -20,11 +22,11 @@ export type FollowedSource = { sourceId: number; readUpTo: number; lastId: numbe
 /**
  * A followed source, with counts of posts from which its unread count is computed. `arrived`: posts above the
  * high-water mark. `readAfter`: read posts above the high-water mark. `unreadBefore`: unread posts below the high-water
- * mark.
+ * mark. `muted`: unread posts that rules have muted.
  */
 type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'hideGlobally' | 'readUpTo'
   | 'title' | 'state'> & {
-  arrived: number; readAfter: number; unreadBefore: number;
+  arrived: number; readAfter: number; unreadBefore: number; muted: number;
 };
 
 /**
@@ -38,9 +40,14 @@ type Bound = { boundAt: number; boundId: number };
 type SourceParams = PageParams & Bound & { sourceId: number; readUpTo: number };
 /** `scanned`: the number of posts that a scan examines. */
 type ScanParams = PageParams & { scanned: number };
-type SearchParams = ScanParams & {
-  expression: string; key: number; isUnread: number; isStarred: number; sourceId: number;
+/** The row ids of the search index between which a search looks, both excluded; the search begins at `key`. */
+type Range = { key: number; end: number };
+type SearchParams = ScanParams & Range & {
+  expression: string; isUnread: number; isStarred: number; isMuted: number; sourceId: number;
 };
+type AmongParams = Range & { expression: string; ids: string; limit: number };
+/** A post that the search index has found, with the facts that `SearchQuery.fits` checks. */
+type FoundPost = Position & NamedFacts;
 type ArrivedParams = Omit<ListParams, 'since'> & { newest: number; scanned: number };
 type StarsParams = Omit<ListParams, 'since'> & { folder: null; limit: number };
 type MemberParams = ListParams & { limit: number };
@@ -76,13 +83,18 @@ export const lists = store(({ db }) => {
     SELECT COUNT(*) AS n FROM (SELECT id, source_id FROM ${POSTS} WHERE id > @newest ORDER BY id LIMIT @scanned) p
       CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
       CROSS ${joinSource('p.source_id')}
-     WHERE ${IN_LIST} AND ${MAY_SEE} AND ${STANDS}`);
+     WHERE ${IN_LIST} AND ${MAY_SEE} AND ${STANDS}
+       AND ${notMuted('p.source_id', 'p.id')}`);
   const selectStars = db.prepare<[StarsParams], { n: number }>('count stars', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM ${STARRED} p ${joinSource('p.source_id')}
-     WHERE ${MAY_SEE} AND ${STANDS_STARRED} LIMIT @limit)`);
+     WHERE ${MAY_SEE} AND ${STANDS_STARRED} AND ${notMuted('p.source_id', 'p.id')} LIMIT @limit)`);
   return {
-    older: { ...prepareScan(db, '<', 'DESC'), ...prepareList(db, '<', '>', 'DESC'), ...prepareSearch(db, '<', 'DESC') },
-    newer: { ...prepareScan(db, '>', 'ASC'), ...prepareList(db, '>', '<', 'ASC'), ...prepareSearch(db, '>', 'ASC') },
+    older: {
+      ...prepareScan(db, '<', 'DESC'), ...prepareList(db, '<', '>', 'DESC'), ...prepareSearch(db, '<', '>', 'DESC'),
+    },
+    newer: {
+      ...prepareScan(db, '>', 'ASC'), ...prepareList(db, '>', '<', 'ASC'), ...prepareSearch(db, '>', '<', 'ASC'),
+    },
     members: prepareMembers(db),
 
     sources: db.prepare<[ListParams], FollowedSource>('read the sources of a reading list', `
@@ -105,7 +117,12 @@ export const lists = store(({ db }) => {
              - (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = f.account_id AND m.source_id = f.source_id
                    AND m.post_id > f.read_up_to AND m.is_read = 0) AS readAfter,
              (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = f.account_id AND m.source_id = f.source_id
-                 AND m.post_id <= f.read_up_to AND m.is_read = 0) AS unreadBefore
+                 AND m.post_id <= f.read_up_to AND m.is_read = 0) AS unreadBefore,
+             (SELECT COUNT(DISTINCT u.post_id) FROM muted_posts u
+                LEFT JOIN read_marks m
+                  ON m.account_id = u.account_id AND m.source_id = u.source_id AND m.post_id = u.post_id
+               WHERE u.account_id = f.account_id AND u.source_id = f.source_id
+                 AND COALESCE(m.is_read = 0, u.post_id > f.read_up_to)) AS muted
       ${READING_LIST}`),
     /** Number of posts of a source that arrived after the post `postId`; counting stops at `limit`. */
     countAfter: (sourceId: number, postId: number, limit: number): number =>
@@ -128,7 +145,7 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
                ORDER BY published_at ${order}, id ${order} LIMIT @scanned) p
         CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
         CROSS ${joinSource('p.source_id')}
-       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${STANDS} LIMIT @limit`),
+       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${STANDS} AND ${notMuted('p.source_id', 'p.id')} LIMIT @limit`),
     scanUnread: db.prepare<[ScanParams], Position>('unread posts', `
       SELECT p.id, p.published_at AS publishedAt
         FROM (SELECT id, published_at, source_id FROM ${POSTS} INDEXED BY posts_newest
@@ -137,7 +154,8 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
         CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
         CROSS ${joinSource('p.source_id')}
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} AND ${STANDS} LIMIT @limit`),
+       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} AND ${STANDS}
+         AND ${notMuted('p.source_id', 'p.id')} LIMIT @limit`),
     /** Returns the position of the last post that a scan of the newest posts has examined. */
     scanEnd: db.prepare<[Position & { last: number }], Position>('find the end of a scan of posts', `
       SELECT id, published_at AS publishedAt FROM ${POSTS} INDEXED BY posts_newest
@@ -151,13 +169,14 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
   return {
     ofSource: db.prepare<[SourceParams], Position>('read the posts of one source', `
       SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p WHERE p.source_id = @sourceId
+         AND ${notMuted('@sourceId', 'p.id')}
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId) AND ${STANDS}
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
     unreadOfSource: db.prepare<[SourceParams], Position>('read the unread posts of a source', `
       SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-       WHERE p.source_id = @sourceId AND ${isUnread('@readUpTo')}
+       WHERE p.source_id = @sourceId AND ${isUnread('@readUpTo')} AND ${notMuted('@sourceId', 'p.id')}
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId) AND ${STANDS}
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
@@ -171,14 +190,14 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
          WHERE m.account_id = @viewerId AND m.source_id = @sourceId AND m.post_id <= @readUpTo
            AND (m.is_read = 0 OR m.marked_at >= @since)) p
        WHERE (p.published_at, p.id) ${onwards} (@publishedAt, @id)
-         AND (p.published_at, p.id) ${back} (@boundAt, @boundId) AND ${STANDS}
+         AND (p.published_at, p.id) ${back} (@boundAt, @boundId) AND ${STANDS} AND ${notMuted('@sourceId', 'p.id')}
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
     exceptions: db.prepare<[PageParams & Bound], Position>('read the posts marked as unread, or as read since a time', `
       SELECT p.id, p.published_at AS publishedAt FROM (${EXCEPTIONS}) m
         CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = m.source_id
         CROSS ${joinSource('m.source_id')}
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = m.source_id AND p.id = m.post_id
-       WHERE ${IN_LIST} AND ${MAY_SEE}
+       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${notMuted('p.source_id', 'p.id')}
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId) AND ${STANDS}
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
@@ -186,42 +205,68 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
       SELECT p.id, p.published_at AS publishedAt FROM ${STARRED} p ${joinSource('p.source_id')}
         LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
        WHERE ${MAY_SEE} AND (@sourceId = 0 OR p.source_id = @sourceId) AND ${IN_FOLDER} AND ${STANDS_STARRED}
+         AND ${notMuted('p.source_id', 'p.id')}
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
+    muted: db.prepare<[PageParams & { sourceId: number }], Position>('muted posts', `
+      SELECT DISTINCT u.post_id AS id, u.published_at AS publishedAt FROM muted_posts u ${joinSource('u.source_id')}
+        LEFT JOIN ${FOLLOWS} f ON f.account_id = u.account_id AND f.source_id = u.source_id
+       WHERE u.account_id = @viewerId AND ${MAY_SEE} AND (@sourceId = 0 OR u.source_id = @sourceId) AND ${IN_FOLDER}
+         AND (u.published_at, u.post_id) ${onwards} (@publishedAt, @id)
+       ORDER BY u.published_at ${order}, u.post_id ${order} LIMIT @limit`),
   };
 }
 
-/** Queries that search a list with the full-text index, whose row ids (`key`) follow the order of lists. */
-function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
-  return {
-    /** Reads the posts of the list among the next `scanned` matches of the full-text index. */
-    found: db.prepare<[SearchParams], Position>('found posts', `
-      SELECT p.id, p.published_at AS publishedAt
-        FROM (${matchesForMembers(onwards, order, 'LIMIT @scanned')}) n
-        CROSS JOIN ${POSTS} p ON p.search_key = n.place CROSS ${joinSource('p.source_id')}
+/** SQL: joins the posts `p` at the row ids `n.place` of the search index, if the posts are in the searched list. */
+const IN_SEARCHED_LIST = `CROSS JOIN ${POSTS} p ON p.search_key = n.place CROSS ${joinSource('p.source_id')}
         LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
         LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
        WHERE ${MAY_SEE} AND ${IN_FOLDER}
          AND (NOT @isStarred OR t.post_id IS NOT NULL)
-         AND (@isStarred OR @sourceId = p.source_id OR ${IN_LIST})
+         AND (@isStarred OR @isMuted OR @sourceId = p.source_id OR ${IN_LIST})
          AND (@sourceId = 0 OR @sourceId = p.source_id)
-         AND (NOT @isUnread OR ${isUnread('COALESCE(f.read_up_to, 0)')}) LIMIT @limit`),
+         AND @isMuted <> (${notMuted('p.source_id', 'p.id')})
+         AND (NOT @isUnread OR ${isUnread('COALESCE(f.read_up_to, 0)')})`;
+
+/** Queries that search a list with the full-text index, whose row ids (`key`) follow the order of lists. */
+function prepareSearch(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC') {
+  return {
+    /** Reads the posts of the list among the next `scanned` matches of the full-text index. */
+    found: db.prepare<[SearchParams], FoundPost>('found posts', `
+      SELECT p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author
+        FROM (${matchesForMembers(onwards, back, order, 'LIMIT @scanned')}) n
+        ${IN_SEARCHED_LIST} LIMIT @limit`),
+    /** Reads the best posts of the list among the next `scanned` matches; a word in a title counts five times. */
+    best: db.prepare<[SearchParams], FoundPost>('best found posts', `
+      SELECT p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author
+        FROM (SELECT rowid AS place, bm25(posts_search, 5.0, 1.0, 0.0) AS score FROM ${POSTS_SEARCH}
+               WHERE posts_search MATCH @expression AND rowid ${onwards} CAST(@key AS INTEGER)
+                 AND rowid ${back} CAST(@end AS INTEGER) ORDER BY rowid ${order} LIMIT @scanned) n
+        ${IN_SEARCHED_LIST} ORDER BY n.score LIMIT @limit`),
     /** Returns the position of the last match that a search examined. */
     foundEnd: db.prepare<[SearchParams & { last: number }], Position>('find the end of a search step', `
       SELECT p.id, p.published_at AS publishedAt
-        FROM (${matchesForMembers(onwards, order, 'LIMIT 1 OFFSET @last')}) n
+        FROM (${matchesForMembers(onwards, back, order, 'LIMIT 1 OFFSET @last')}) n
         CROSS JOIN ${POSTS} p ON p.search_key = n.place`),
     /** Reads the matches of a search among the posts whose ids are given as JSON. */
-    foundAmong: db.prepare<[{ expression: string; key: number; ids: string; limit: number }], Position>(
-      'find the matches of a search among few posts', `
-      SELECT p.id, p.published_at AS publishedAt FROM (${[POSTS_SEARCH, FULL_TEXTS_SEARCH].map((index) => `
-        SELECT rowid AS place FROM ${index} WHERE ${index} MATCH @expression
-           AND rowid ${onwards} CAST(@key AS INTEGER) AND +rowid IN
-               (SELECT search_key FROM ${POSTS} WHERE id IN (SELECT value FROM json_each(@ids)))`).join(' UNION ')}) n
-        CROSS JOIN ${POSTS} p ON p.search_key = n.place
-       ORDER BY n.place ${order} LIMIT @limit`),
+    foundAmong: db.prepare<[AmongParams], FoundPost>('find the matches of a search among few posts', `
+      SELECT p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author
+        FROM (${matchesAmong(POSTS_SEARCH, onwards, back)} UNION ${matchesAmong(FULL_TEXTS_SEARCH, onwards, back)}) n
+        CROSS JOIN ${POSTS} p ON p.search_key = n.place ORDER BY n.place ${order} LIMIT @limit`),
+    /** Reads the matches like `foundAmong`, without matches of full texts. */
+    fitAmong: db.prepare<[AmongParams], FoundPost>('find the posts that a rule fits', `
+      SELECT p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author
+        FROM (${matchesAmong(POSTS_SEARCH, onwards, back)}) n
+        CROSS JOIN ${POSTS} p ON p.search_key = n.place ORDER BY n.place ${order} LIMIT @limit`),
   };
+}
+
+/** SQL: the row ids at which a full-text index matches `@expression`, among the posts with ids in `@ids`. */
+function matchesAmong(index: string, onwards: '<' | '>', back: '<' | '>'): string {
+  return `SELECT rowid AS place FROM ${index} WHERE ${index} MATCH @expression
+     AND rowid ${onwards} CAST(@key AS INTEGER) AND rowid ${back} CAST(@end AS INTEGER)
+     AND +rowid IN (SELECT search_key FROM ${POSTS} WHERE id IN (SELECT value FROM json_each(@ids)))`;
 }
 
 /** Queries for the ids of all posts of a list, unordered, at most `@limit`. */
@@ -229,14 +274,16 @@ function prepareMembers(db: Db) {
   return {
     all: db.prepare<[MemberParams], { id: number }>('read the ids of all posts of followed sources', `
       SELECT p.id FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
-        CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id LIMIT @limit`),
+        CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id
+       WHERE ${notMuted('p.source_id', 'p.id')} LIMIT @limit`),
     unread: db.prepare<[MemberParams], { id: number }>('all unread posts', `
       SELECT p.id FROM (SELECT f.source_id, f.read_up_to ${READING_LIST} AND ${IN_LIST}) f
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id AND p.id > f.read_up_to
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-       WHERE ${isUnread('f.read_up_to')}
+       WHERE ${isUnread('f.read_up_to')} AND ${notMuted('p.source_id', 'p.id')}
       UNION ALL SELECT m.post_id FROM (${EXCEPTIONS}) m
         CROSS JOIN (SELECT f.source_id, f.read_up_to ${READING_LIST} AND ${IN_LIST}) f
-           ON f.source_id = m.source_id AND m.post_id <= f.read_up_to LIMIT @limit`),
+           ON f.source_id = m.source_id AND m.post_id <= f.read_up_to
+       WHERE ${notMuted('m.source_id', 'm.post_id')} LIMIT @limit`),
   };
 }

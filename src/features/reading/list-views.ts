@@ -2,12 +2,14 @@ import { DAY, isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { dayName, dayNumber, showTime, type Times } from '../../platform/http/times.ts';
-import { markFound, readFound, type Found } from '../posts/mark-found.ts';
+import type { FaultPlace } from '../posts/expression.ts';
+import { markFound, type Found } from '../posts/mark-found.ts';
 import { AWAY, languageOf, titleOf } from '../posts/post-views.ts';
 import { positionCursor } from '../posts/query-posts.ts';
 import { orderMenu, unreadOrAll } from './list-choice-views.ts';
 import { isPart, listPath, postPaths, sectionOf, withoutSearch } from './list-address.ts';
 import type { ListedPost, View } from './reading-list.ts';
+import { emptySearch, searchForm, searchHead, type SearchFacts } from './search-views.ts';
 
 /** The data that a page of a list of posts shows. */
 export type ShownList = {
@@ -32,6 +34,10 @@ export type ShownList = {
   isMarkable: boolean;
   /** The words of a search, and for each post the part of its text that has a match. */
   found: { found: Found; texts: Map<number, string> };
+  /** How many posts the search finds; undefined without a search. */
+  search: SearchFacts | undefined;
+  /** A mistake in the search, which therefore finds nothing. */
+  fault: FaultPlace | undefined;
   /** Whether the viewer follows any source. */
   isFollowing: boolean;
   /** Text that a list without posts shows in place of the usual text. */
@@ -67,25 +73,8 @@ function countMark({ view, count }: ShownList, unit: Html | false = false): Html
     unit}</span>`;
 }
 
-function searchForm(view: View, kind: 'find only-wide' | 'search'): Html {
-  const [path, query = ''] = listPath(withoutSearch(view)).split('?');
-  const label = `Search ${scopeText(view)}`;
-  const kept = [...new URLSearchParams(query)];
-  return html`<form class="${kind}" role="search" action="${path}">${kept.map(([name, value]) => html`
-<input type="hidden" name="${name}" value="${value}">`)}
-<input type="search" name="q" value="${view.q}" placeholder="${label}" aria-label="${label}" maxlength="200" ${
-  view.q === '' && html`autofocus`}>${kind === 'search' ? html`<button>Search</button>`
-    : html`<button class="plain iconic" aria-label="Search">${icon('search')}</button>`}</form>`;
-}
-
-function scopeText({ kind, folder, sourceId }: View): string {
-  if (folder !== undefined) return kind === 'unread' ? 'unread here' : 'this folder';
-  if (sourceId !== undefined) return kind === 'unread' ? 'unread here' : 'this source';
-  return { unread: 'unread', all: 'all posts', starred: 'starred' }[kind];
-}
-
 function canMark({ view, items }: ShownList): boolean {
-  return view.kind !== 'starred' && items.some(({ read }) => !read);
+  return hasUnread(view) && items.some(({ read }) => !read);
 }
 
 /** The form that marks several posts as read; the buttons in the menus of single posts also submit this form. */
@@ -105,8 +94,13 @@ ${older(1, 'Older than a day')}${older(7, 'Older than a week')}`}
 </form></details>`;
 }
 
+/** Whether arriving posts join a list of this kind, in which posts are marked as read together. */
+export function hasUnread({ kind }: View): boolean {
+  return kind === 'unread' || kind === 'all';
+}
+
 function marksWhole({ view, isMarkable }: ShownList): boolean {
-  return isMarkable && view.q === undefined && view.kind !== 'starred';
+  return isMarkable && view.q === undefined && hasUnread(view);
 }
 
 /** The hidden field of a form that names the list to mark as read. */
@@ -121,17 +115,18 @@ export function listMain(list: ShownList): Html {
   const { view, items, cursor, next, since, newest } = list;
   const { q } = view;
   const days = [...Map.groupBy(items, ({ publishedAt }) => dayNumber(list.times, publishedAt)).values()];
+  const isByTime = view.by === undefined;
   const postAt = postPaths(view, { since, cursor });
   const isOldestFirst = view.order === 'oldest' && q === undefined;
   const isAtNewest = isOldestFirst ? next === null : cursor === null;
-  const isLive = q === undefined && isAtNewest && view.kind !== 'starred';
+  const isLive = q === undefined && isAtNewest && hasUnread(view);
   const live = isLive && html`data-view="${scopeQuery(view)}" data-newest="${newest}"`;
-  return html`${q !== undefined && html`<div class="search-head">${searchForm(view, 'search')}${
-    searchSyntax(items.length === 0)}</div>`}
+  return html`${q !== undefined && searchHead(view, q, list.search, list.fault)}
 ${isLive && !isOldestFirst && freshLine(listPath(view))}
 ${items.length > 0 && stateForm(`${listPath(view, { since, cursor })}#post-`)}
-<div id="list" ${live}>${days.map((posts, index) => daySection(list, postAt, posts, index))}</div>
-${items.length === 0 && q !== '' && emptyList(list)}
+<div id="list" ${live}>${isByTime ? days.map((posts, index) => daySection(list, postAt, posts, index))
+    : html`<ol class="rows">${items.map((post) => row(list, postAt, post))}</ol>`}</div>
+${items.length === 0 && q !== '' && !list.fault && emptyList(list)}
 ${isLive && isOldestFirst && freshLine(listPath(view, { since, cursor: endOf(list) }))}
 ${next && html`<nav class="more" aria-label="Pages"><a class="button" rel="next"
   href="${listPath(view, { since, cursor: next, newest })}">${isOldestFirst ? 'Newer' : 'Older'} posts</a></nav>`}`;
@@ -218,17 +213,23 @@ function textsOf({ view: { q }, found: { found, texts } }: ShownList, post: List
   return { title: markFound(title, found), rest: markFound(texts.get(post.id) ?? rest, found) };
 }
 
+/** The link to a form for a rule against posts like a post. */
+export function lessLikeThis(id: number): Html {
+  return html`<a class="button" data-less href="/settings/rules/new?post=${id}">Less like this</a>`;
+}
+
 /** The mark-read form’s fields for the posts above and below a post of a page; `above` always means newer posts. */
 export function sidesOf({ order }: View): ['above', 'below'] | ['below', 'above'] {
   return order === 'oldest' ? ['below', 'above'] : ['above', 'below'];
 }
 
-function rowMenu(list: ShownList, { id, url }: ListedPost): Html | false {
+function rowMenu(list: ShownList, { id, url }: ListedPost): Html {
   const marks = canMark(list) && marksWhole(list) && !list.view.each;
   const [above, below] = sidesOf(list.view);
-  return (marks || url !== null) && html`<details class="drop"><summary class="toggle" aria-label="More" title="More"
+  return html`<details class="drop"><summary class="toggle" aria-label="More" title="More"
  aria-describedby="t${id}">${icon('more')}</summary><div class="sheet">${url !== null && html`<a class="button"
- data-original href="${url}" ${AWAY}>Open the original</a>`}${marks && html`<button form="mark" name="${above}"
+ data-original href="${url}" ${AWAY}>Open the original</a>`}${
+  lessLikeThis(id)}${marks && html`<button form="mark" name="${above}"
  value="${id}">Mark all above as read</button><button form="mark" name="${below}" value="${id}">Mark all below as
  read</button>`}</div></details>`;
 }
@@ -241,6 +242,9 @@ function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html 
     return html`<p class="empty">This list has no ${further} posts.
 <a href="${listPath(view)}">To the ${first}</a></p>`;
   }
+  if (kind === 'muted') {
+    return html`<p class="empty">No post is muted. <a href="/settings/rules">Rules</a> can mute posts.</p>`;
+  }
   if (kind === 'starred') return html`<p class="empty">Nothing is starred yet. Starred posts are never removed.</p>`;
   if (kind === 'unread' && isFollowing) {
     const { each, ...rest } = view;
@@ -251,36 +255,4 @@ function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html 
   if (empty) return html`<p class="empty">${empty}</p>`;
   return html`<p class="empty">This list has no posts yet. <a href="/sources">Follow a source</a> to see its posts in
 this list.</p>`;
-}
-
-function searchSyntax(isOpen: boolean): Html {
-  return html`<details class="syntax" ${isOpen && html`open`}><summary>How to search</summary><ul>
-<li><kbd>low water</kbd> finds posts with both words. The last word may be the
-beginning of a longer word, if it has three letters or more.</li>
-<li><kbd>"low water"</kbd> finds the words side by side.</li>
-<li><kbd>low -ferry</kbd> leaves out posts with “ferry”.</li>
-<li><kbd>harb* map</kbd> finds words that begin with “harb”: harbour, harbours.</li>
-<li>Capitals and accents make no difference: <kbd>strasse</kbd> finds Straße. An emoji is a word.</li></ul>
-</details>`;
-}
-
-/** The HTML that says that a search of a list found no posts, and offers searches of larger lists. */
-function emptySearch(view: View, name: string): Html {
-  const { kind, q = '' } = view;
-  if (readFound(q).wanted.length === 0) {
-    return html`<p class="empty">Your search has no word to look for: add a word without a minus sign.</p>`;
-  }
-  const post = { unread: 'unread post', all: 'post', starred: 'starred post' }[kind];
-  const isNarrow = isPart(view);
-  const place = isNarrow ? html` in <span dir="auto">${name}</span>` : kind === 'all' ? ' of your sources' : '';
-  const wider = [
-    ...(kind === 'unread' ? [widen({ ...view, kind: 'all' }, isNarrow ? 'Include read posts' : 'All posts')] : []),
-    ...(isNarrow || kind === 'starred' ? [widen({ kind: 'all', q }, 'All of your sources')] : []),
-  ];
-  return html`<p class="empty">No ${post}${place} matches “<span dir="auto">${q}</span>”. ${wider.length > 0 && html`
-Search elsewhere: ${wider}`}</p>`;
-}
-
-function widen(view: View, label: string): Html {
-  return html`<a class="button plain" href="${listPath(view)}">${label}</a> `;
 }

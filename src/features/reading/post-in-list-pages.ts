@@ -17,7 +17,7 @@ import { posts, type Post, type WholePost } from '../posts/post-store.ts';
 import { AWAY, languageOf, postArticle, titleOf } from '../posts/post-views.ts';
 import { listPath, postPaths, readListAddress, sectionOf, type Opened } from './list-address.ts';
 import { countOf, nameOf } from './list-pages.ts';
-import { scopeField, sidesOf, stateButton, stateForm } from './list-views.ts';
+import { hasUnread, lessLikeThis, scopeField, sidesOf, stateButton, stateForm } from './list-views.ts';
 import { setSeen } from './mark-read.ts';
 import { readingHistory } from './reading-history-store.ts';
 import { neighbours, withReadState, type ListedPost, type Neighbours, type View } from './reading-list.ts';
@@ -148,7 +148,7 @@ function addressOf(shown: PostInList, postId: number): string {
 
 function moreMenu(shown: PostInList): Html {
   const { post, view, may } = shown;
-  const marks = view.kind !== 'starred' && view.q === undefined && !view.each;
+  const marks = hasUnread(view) && view.q === undefined && !view.each;
   const [above, below] = sidesOf(view);
   return html`<details class="drop"><summary class="button plain iconic" aria-label="More" title="More">${
   icon('more')}</summary><div class="sheet">${marks && html`
@@ -157,6 +157,7 @@ function moreMenu(shown: PostInList): Html {
   value="${shown.newest}"><button name="${above}" value="${post.id}">Mark all above as
   read</button><button name="${below}" value="${post.id}">Mark all below as read</button></form>`}
 <a class="button" href="/posts/${post.id}">Address of this post</a>
+${lessLikeThis(post.id)}
 ${may.change && html`<a class="button" href="/posts/${post.id}/edit">Edit</a>`}
 ${may.delete && html`<a class="button" href="/posts/${post.id}/delete">Delete</a>`}
 <a class="button" href="/write">Write a post</a></div></details>`;

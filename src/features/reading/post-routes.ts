@@ -5,7 +5,7 @@ import { findForMember } from '../full-text/find-full-texts.ts';
 import { fullTextJson } from '../full-text/show-full-text.ts';
 import type { Hub } from '../hub/hub.ts';
 import { mayManagePost, visiblePost } from '../posts/post-access.ts';
-import { fittingContents, positionCursor, postJson, queryPosts } from '../posts/query-posts.ts';
+import { fittingContents, positionCursor, postJson, queryPosts, refuseFault } from '../posts/query-posts.ts';
 import { postTexts } from '../posts/post-text-store.ts';
 import { posts, type WholePost } from '../posts/post-store.ts';
 import type { Double } from './double-store.ts';
@@ -14,7 +14,7 @@ import { readingHistory } from './reading-history-store.ts';
 import { wholePage, withReadState, type View } from './reading-list.ts';
 
 /** Values of `?view=` in the API, except `public`, the list that visitors see. */
-const VIEWS = { unread: 'unread', list: 'all', starred: 'starred' } as const;
+const VIEWS = { unread: 'unread', list: 'all', starred: 'starred', muted: 'muted' } as const;
 
 /** GET /api/posts */
 export async function listPosts(hub: Hub, req: HubRequest): Promise<Reply> {
@@ -51,6 +51,7 @@ function doubleJson({ id, sourceId, sourceTitle, sourceKind }: Double) {
 
 /** Returns a page of a reading list, by `?cursor=&limit=`; fewer posts than `limit` if their contents are large. */
 async function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearchParams) {
+  refuseFault(view.q ?? '', { hasStates: true });
   const after = readAfter(query, ['publishedAt', 'id']);
   const { items, next } = await wholePage(hub, viewer, view, { limit: readLimit(query), after });
   const fitting = fittingContents(hub, items);
@@ -63,10 +64,10 @@ async function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearc
 function readView(query: URLSearchParams): View | 'public' | null {
   const name = query.get('view');
   const isList = name !== null && name !== '' && name !== 'public';
-  if (!isList && query.get('folder')) throw new HttpError(400, 'folder is for view=unread, list or starred.');
+  if (!isList && query.get('folder')) throw new HttpError(400, 'folder is for view=unread, list, starred or muted.');
   if (!isList) return name === 'public' ? 'public' : null;
   const kind = Object.hasOwn(VIEWS, name) ? VIEWS[name as keyof typeof VIEWS] : undefined;
-  if (!kind) throw new HttpError(400, 'view must be unread, list, starred or public.');
+  if (!kind) throw new HttpError(400, 'view must be unread, list, starred, muted or public.');
   const [folder, q, sourceId] = [query.get('folder'), query.get('q'), readSourceId(query)];
   return { kind, ...(folder && { folder }), ...(q && { q }), ...(sourceId !== undefined && { sourceId }) };
 }

@@ -3,6 +3,7 @@ import { asking, type ListedFollow } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { doubles, type LaterDoubles } from './double-store.ts';
 import { COUNT_MAX, LATER_MAX, lists } from './list-store.ts';
+import { mutedPosts } from './muted-store.ts';
 
 /** `later`: how many of the unread posts have an earlier double, which stands for them in lists of several sources. */
 export type CountedSource = Pick<ListedFollow, 'title' | 'state' | 'folder'> & {
@@ -21,10 +22,10 @@ const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base'
 export function countedSources(hub: Hub, viewer: Viewer): CountedSource[] {
   const rows = lists(hub).counts.all({ ...asking(viewer), folder: null });
   const later = doubles(hub).later(asking(viewer));
-  const sources = rows.map(({ sourceId: id, readUpTo, arrived, readAfter, unreadBefore, ...row }) => {
-    const isExact = arrived < LATER_MAX || arrived - readAfter >= COUNT_MAX;
-    const after = isExact ? arrived : lists(hub).countAfter(id, readUpTo, COUNT_MAX + readAfter);
-    const unread = Math.min(COUNT_MAX, after - readAfter + unreadBefore);
+  const sources = rows.map(({ sourceId: id, readUpTo, arrived, readAfter, unreadBefore, muted, ...row }) => {
+    const isExact = arrived < LATER_MAX || arrived - readAfter - muted >= COUNT_MAX;
+    const after = isExact ? arrived : lists(hub).countAfter(id, readUpTo, COUNT_MAX + readAfter + muted);
+    const unread = Math.min(COUNT_MAX, after - readAfter + unreadBefore - muted);
     const switches = { notify: row.notify === 1, hideGlobally: row.hideGlobally === 1 };
     return { id, unread, ...row, ...switches, later: later.get(id) ?? NONE_LATER };
   });
@@ -67,6 +68,9 @@ export function countArrived(
   hub: Hub, viewer: Viewer, newest: number,
   { sourceId, folder }: { sourceId: number | undefined; folder: string | null },
 ): number {
-  if (sourceId !== undefined) return lists(hub).countAfter(sourceId, newest, COUNT_MAX);
+  if (sourceId !== undefined) {
+    const muted = mutedPosts(hub).countAfter(viewer.id, sourceId, newest);
+    return Math.min(COUNT_MAX, lists(hub).countAfter(sourceId, newest, COUNT_MAX + muted) - muted);
+  }
   return lists(hub).countArrived({ ...asking(viewer), newest, folder, scanned: COUNT_MAX, joined: 1 });
 }

@@ -3,22 +3,23 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { asking, follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { searchExpression } from '../posts/find-posts-store.ts';
+import { typedQuery } from '../posts/find-posts-store.ts';
 import { FROM_THE_TOP, newestFirst, posts, type Position, type Post } from '../posts/post-store.ts';
-import { searchKey } from '../posts/search-index-store.ts';
 import { visibleSource } from '../sources/source-store.ts';
 import { doubles, type Double } from './double-store.ts';
-import { followedPosts, newestOfEach, postsOfSource, searchList, starredPosts, type Paging } from './find-in-lists.ts';
+import {
+  bestFound, followedPosts, mutedList, newestOfEach, postsOfSource, searchList, starredPosts, type Paging,
+} from './find-in-lists.ts';
 import { OLDEST, readMarks } from './reading-store.ts';
 
 /**
  * A list of posts of all followed sources, a folder or a source; `q` is a search in the list. `since` (unix ms): a list
  * of unread posts also contains posts that were read after this time. `order`: a list with the oldest posts first.
- * `each`: only the newest unread post of each source. A search ignores `order` and `each`.
+ * `each`: only the newest unread post of each source. A search ignores `order` and `each`. `by`: the order of a search.
  */
 export type View = {
-  kind: 'unread' | 'all' | 'starred'; folder?: string; sourceId?: number; q?: string; since?: number;
-  order?: 'oldest'; each?: true;
+  kind: 'unread' | 'all' | 'starred' | 'muted'; folder?: string; sourceId?: number; q?: string; since?: number;
+  order?: 'oldest'; each?: true; by?: 'relevance';
 };
 
 /** `also`: the posts with the same link in other sources that the viewer follows. */
@@ -87,13 +88,22 @@ export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position)
   return { previous: postAt(previous), next: following[0] ?? null, nextUnread: postAt(nextUnread), following };
 }
 
+/** Counts the posts that a search of a list finds, up to `most`. `isAll`: whether the search looked at all posts. */
+export function countFound(hub: Hub, viewer: Viewer, view: View, most: number): { count: number; isAll: boolean } {
+  const { by: _, ...search } = view;
+  const { found, reached } = find(hub, viewer, search, { from: FROM_THE_TOP, isBack: false, limit: most });
+  return { count: found.length, isAll: reached === undefined };
+}
+
+/** Number of posts that a search by relevance shows, on a single page. */
+const BEST = 100;
 type Around = { previous: Position | undefined; below: Position[]; nextUnread: Position | undefined };
 
 function around(hub: Hub, viewer: Viewer, view: View, from: Position): Around {
   const isBack = isOldestFirst(view);
   const { found: [previous] } = find(hub, viewer, view, { from, isBack: !isBack, limit: 1 });
   const { found: below } = find(hub, viewer, view, { from, isBack, limit: FOLLOWING });
-  const unread: View = { ...view, kind: 'unread', since: Infinity };
+  const unread: View = view.kind === 'muted' ? view : { ...view, kind: 'unread', since: Infinity };
   const { found: [unreadBelow] } = find(hub, viewer, unread, { from, isBack, limit: 1 });
   const fromTheStart = { from: startOf(view), isBack, limit: 2 };
   const nextUnread = unreadBelow ?? find(hub, viewer, unread, fromTheStart).found.find(({ id }) => id !== from.id);
@@ -118,25 +128,34 @@ function aroundInEach(hub: Hub, viewer: Viewer, view: View, from: Position): Aro
 function find(
   hub: Hub, viewer: Viewer, view: View, paging: Paging,
 ): { found: Position[]; reached?: Position | undefined } {
-  const { kind, folder, sourceId, since, q } = view;
+  const { kind, folder, sourceId, since, q, by } = view;
   if (folder !== undefined && !follows(hub).hasFolder(viewer.id, folder)) throw notFound('folder');
   if (sourceId !== undefined) visibleSource(hub, sourceId, viewer);
   const isJoined = sourceId === undefined && !isSearch(view);
   const list = { viewer, folder, since, isUnread: kind === 'unread', joined: Number(isJoined) };
   if (q !== undefined && isSearch(view)) {
-    const expression = searchExpression(hub, { typed: q, viewerId: viewer.id, sourceId });
-    if (expression === undefined) return { found: [] };
-    const { publishedAt, id } = paging.from;
-    const key = paging.from === FROM_THE_TOP ? Number.MAX_SAFE_INTEGER : searchKey(publishedAt, id);
-    const wanted = { ...list, expression, key, isStarred: kind === 'starred', sourceId: sourceId ?? 0 };
-    return searchList(hub, wanted, paging);
+    const query = typedQuery(hub, { typed: q, viewer, sourceId });
+    if (query === undefined) return { found: [] };
+    const isStarred = kind === 'starred' || query.states.has('starred');
+    const isUnread = list.isUnread || query.states.has('unread');
+    const isMuted = kind === 'muted' || query.states.has('muted');
+    const searched = { ...list, isUnread, isStarred, isMuted, query, sourceId: sourceId ?? 0 };
+    if (by === 'relevance') return { found: pageOfBest(bestFound(hub, searched, BEST), paging) };
+    return searchList(hub, searched, paging);
   }
   if (view.each) return { found: newestOfEach(hub, list, paging) };
+  if (kind === 'muted') return { found: mutedList(hub, { ...list, sourceId: sourceId ?? 0 }, paging) };
   if (kind === 'starred') return { found: starredPosts(hub, { ...list, sourceId: sourceId ?? 0 }, paging) };
   if (sourceId === undefined) return { found: followedPosts(hub, list, paging) };
   // If the viewer does not follow a source, its posts are unread, except posts that the viewer has marked as read.
   const readUpTo = follows(hub).find(viewer.id, sourceId)?.readUpTo ?? 0;
   return { found: postsOfSource(hub, { ...list, sourceId, readUpTo }, paging) };
+}
+
+/** The posts before or after a position in the order of relevance; at the top, all of them. */
+function pageOfBest(best: Position[], { from, isBack, limit }: Paging): Position[] {
+  const at = best.findIndex(({ id }) => id === from.id);
+  return (isBack ? best.slice(0, Math.max(0, at)).toReversed() : best.slice(at + 1)).slice(0, limit);
 }
 
 /**

@@ -9,8 +9,9 @@ import { posts, type Position } from '../posts/post-store.ts';
 import { TITLE_MAX, visibleSource } from '../sources/source-store.ts';
 import { followSource, unfollowSource } from './follow-source.ts';
 import { markRead, undoMark, type MarkLimits, type MarkTarget } from './mark-read.ts';
-import { countArrived, countText, readingCounts, type ReadingCounts } from './reading-counts.ts';
+import { countArrived, countsForPage, countText, readingCounts, type ReadingCounts } from './reading-counts.ts';
 import { readMarks } from './reading-store.ts';
+import { foundText, searchCounts } from './saved-searches.ts';
 
 /** Maximum number of posts that one request can mark as read by their ids. */
 const MARKED_MAX = 1_000;
@@ -103,17 +104,22 @@ export function showNow(hub: Hub, { query, viewer }: MemberRequest): Reply {
   const states = readMarks(hub).statesOf(viewer, ids);
   const read = states.filter(({ isRead }) => isRead === 1).map(({ id }) => id);
   const starred = states.filter(({ isStarred }) => isStarred === 1).map(({ id }) => id);
-  return json({ read, starred, counts: namedCounts(readingCounts(hub, viewer)) });
+  return json({ read, starred, counts: namedCounts(countsForPage(hub, viewer), searchCounts(hub, viewer)) });
 }
 
 /** Returns unread counts above zero as text, by the `data-count` names of the lists on pages. */
-function namedCounts({ unread, starred, folders }: ReadingCounts): Record<string, string> {
+function namedCounts(
+  { unread, starred, folders }: ReadingCounts, searches: Map<number, number>,
+): Record<string, string> {
   const counts: [name: string, count: number][] = [['unread', unread], ['all', unread], ['starred', starred]];
   for (const { name, unread: inFolder, sources } of folders) {
     if (name !== null) counts.push([`folder:${name}`, inFolder]);
     for (const { id, unread: ofSource } of sources) counts.push([`source:${id}`, ofSource]);
   }
-  return Object.fromEntries(counts.filter(([, count]) => count > 0).map(([name, count]) => [name, countText(count)]));
+  const found = [...searches].flatMap(([id, count]): [string, string][] =>
+    (count > 0 ? [[`search:${id}`, foundText(count)]] : []));
+  const shown = counts.filter(([, count]) => count > 0).map(([name, count]) => [name, countText(count)] as const);
+  return Object.fromEntries([...shown, ...found]);
 }
 
 /** GET /reading/fresh: tells the page's script how many posts of a list arrived after the post `newest`. */

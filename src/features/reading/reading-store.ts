@@ -5,6 +5,7 @@ import { store } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 import { POSTS, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
+import { UNREAD_MUTED } from './muted-store.ts';
 
 /** Time for which pages offer to undo marking posts as read: at loading, and by the stylesheet from then on. */
 const UNDO_OFFERED = MINUTE;
@@ -84,6 +85,10 @@ export const readMarks = store(({ db, clock }) => {
     INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
     SELECT @accountId, @sourceId, p.id, @isRead, @now FROM ${POSTS} p WHERE p.id = @postId
     ON CONFLICT DO UPDATE SET is_read = excluded.is_read, marked_at = excluded.marked_at`);
+  const insertRead = db.prepare<[number, string]>('mark new posts as read', `
+    INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
+    SELECT r.value ->> 0, p.source_id, p.id, 1, ? FROM json_each(?) r CROSS JOIN ${POSTS} p ON p.id = r.value ->> 1
+     WHERE true ON CONFLICT DO NOTHING`);
   const remove = db.prepare<[number, number, number]>('remove the read mark of a post',
     'DELETE FROM read_marks WHERE account_id = ? AND source_id = ? AND post_id = ?');
 
@@ -111,10 +116,11 @@ export const readMarks = store(({ db, clock }) => {
      WHERE m.account_id = @accountId AND m.source_id = @sourceId AND m.is_read = 0 AND m.post_id <= @upTo
        AND (p.published_at, p.id) < (@belowAt, @belowId) AND (p.published_at, p.id) > (@aboveAt, @aboveId)
      LIMIT @limit`);
-  const countUnread = db.prepare<[ArrivalRange], { n: number }>('count the unread posts of a range', `
+  const countUnread = db.prepare<[ArrivalRange], { n: number }>('count the unread, not muted posts of a range', `
     SELECT (SELECT COUNT(*) FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo)
          - (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId
-               AND m.post_id > @after AND m.post_id <= @upTo AND m.is_read = 1) AS n`);
+               AND m.post_id > @after AND m.post_id <= @upTo AND m.is_read = 1)
+         - ${UNREAD_MUTED} AS n`);
   const countSome = db.prepare<[ArrivalRange & Limit], { n: number }>('count the posts of a range', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo LIMIT @limit)`);
@@ -193,6 +199,9 @@ export const readMarks = store(({ db, clock }) => {
     /** Returns the account's read-state exceptions after the position `after`, ordered by source and post. */
     listOf: (accountId: number, after: Pick<Mark, 'sourceId' | 'postId'> | undefined, limit: number): Mark[] =>
       selectOf.all(accountId, after?.sourceId ?? 0, after?.postId ?? 0, limit),
+    /** Marks new posts as read, each for an account. */
+    addRead: (rows: [accountId: number, postId: number, ...unknown[]][]): void =>
+      void insertRead.run(clock(), JSON.stringify(rows)),
     /** Removes up to `limit` read-state exceptions of an account; returns the number of removed exceptions. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
@@ -203,6 +212,10 @@ export const stars = store(({ db, clock }) => {
   const insert = db.prepare<[number, number, number]>('star post', `
     INSERT INTO stars (account_id, post_id, source_id, published_at, starred_at)
     SELECT ?, p.id, p.source_id, p.published_at, ? FROM ${POSTS} p WHERE p.id = ? ON CONFLICT DO NOTHING`);
+  const insertSeveral = db.prepare<[number, string]>('star posts', `
+    INSERT INTO stars (account_id, post_id, source_id, published_at, starred_at)
+    SELECT r.value ->> 0, p.id, p.source_id, p.published_at, ?
+      FROM json_each(?) r CROSS JOIN ${POSTS} p ON p.id = r.value ->> 1 WHERE true ON CONFLICT DO NOTHING`);
   const remove = db.prepare<[number, number]>('remove star', 'DELETE FROM stars WHERE account_id = ? AND post_id = ?');
   const selectOf = db.prepare<[number, number, number], Star>('stars of account', `
     SELECT post_id AS postId, starred_at AS starredAt FROM stars
@@ -213,6 +226,9 @@ export const stars = store(({ db, clock }) => {
 
   return {
     add: (accountId: number, postId: number): void => void insert.run(accountId, clock(), postId),
+    /** Stars posts, each for an account. */
+    addSeveral: (rows: [accountId: number, postId: number, ...unknown[]][]): void =>
+      void insertSeveral.run(clock(), JSON.stringify(rows)),
     remove: (accountId: number, postId: number): void => void remove.run(accountId, postId),
     /** Returns the account's stars on posts with ids above `after`, ordered by post id. */
     listOf: (accountId: number, after: number, limit: number): Star[] => selectOf.all(accountId, after, limit),

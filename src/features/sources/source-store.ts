@@ -79,6 +79,8 @@ export const sources = store(({ db, clock }) => {
   const select = db.prepare<[number], Source>('source', `${SELECT_SOURCES} AND s.id = ?`);
   const selectVisible = db.prepare<[number, number, number], Source>('visible sources', `${SELECT_SOURCES}
      AND s.id > ? AND (s.visibility = 'public' OR s.owner_id = ?) ORDER BY s.id LIMIT ?`);
+  const selectTitles = db.prepare<[number], Pick<Source, 'id' | 'title'>>('titles of visible sources', `
+    SELECT id, title FROM sources WHERE removed_at IS NULL AND (visibility = 'public' OR owner_id = ?)`);
   const selectOwned = db.prepare<[number, number, number], Source>('owned sources',
     `${SELECT_SOURCES} AND s.owner_id = ? AND s.id > ? ORDER BY s.id LIMIT ?`);
   const selectAnyOwned = db.prepare<[number], { id: number }>('whether an account has any source',
@@ -124,6 +126,8 @@ export const sources = store(({ db, clock }) => {
     /** Returns public sources and the viewer's own sources, in the order of their ids. */
     list: (viewer: Viewer | null, after: number, limit: number): Source[] =>
       selectVisible.all(after, viewer?.id ?? 0, limit),
+    /** Returns the titles of all public sources and of the viewer's own sources (`viewerId` 0: a visitor). */
+    titles: (viewerId: number): Pick<Source, 'id' | 'title'>[] => selectTitles.all(viewerId),
     /** Returns the sources that an account owns, in the order of their ids. */
     listOwned: (ownerId: number, after: number, limit: number): Source[] => selectOwned.all(ownerId, after, limit),
     /** Whether the account owns any source; sources that are being removed count too. */

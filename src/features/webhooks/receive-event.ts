@@ -6,6 +6,7 @@ import { SealedSecretError } from '../../platform/secrets.ts';
 import { bufferedCounts, counts, metLimit, once, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { inTurn, preparePosts, storePosts } from '../posts/ingest-posts.ts';
+import { matchRules } from '../rules/apply-rules.ts';
 import { posts } from '../posts/post-store.ts';
 import { contentFull, isSourceFull, requireContentRoom } from '../sources/content-quota.ts';
 import type { SourceRun } from '../sources/run-store.ts';
@@ -100,9 +101,10 @@ async function prepareWrite(
   if (event.kind === 'delete') return () => (posts(hub).remove(sourceId, event.guid), {});
   const accountOf = () => sources(hub).find(sourceId)?.ownerId;
   const prepared = await inTurn(hub, { length, accountOf }, () => preparePosts(hub, null, [event.item]));
+  const storing = { kind: 'webhook', arrived: await matchRules(hub, { id: sourceId }, prepared) };
   return () => {
     if (webhookEvents(hub).isOutdated(sourceId, event.item.guid, event.at)) return { note: OUTDATED };
-    const { added, changed } = storePosts(hub, sourceId, 'webhook', prepared);
+    const { added, changed } = storePosts(hub, sourceId, storing, prepared);
     return { added, changed: changed - added };
   };
 }

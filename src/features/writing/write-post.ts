@@ -17,6 +17,7 @@ import { changeablePost, mayManagePost, visibleFile, writableSource } from '../p
 import { postJson } from '../posts/query-posts.ts';
 import { posts, type WholePost, type PreparedPost } from '../posts/post-store.ts';
 import { FORMATS, postTexts, type PostText } from '../posts/post-text-store.ts';
+import { matchRules } from '../rules/apply-rules.ts';
 import { requireContentRoom, withinContentQuota } from '../sources/content-quota.ts';
 import { setSeen } from '../reading/mark-read.ts';
 import { drafts, type WithdrawnPost } from './draft-store.ts';
@@ -84,6 +85,7 @@ type Author = Pick<By, 'viewer'>;
  */
 type NewPost = {
   sourceId: number; written: Written; prepared: PreparedPost; form: string | undefined; was: WithdrawnPost | null;
+  applyRules: Awaited<ReturnType<typeof matchRules>>;
 };
 
 /** Checks a new post and makes its HTML. Throws the errors of `writePost`. */
@@ -94,7 +96,8 @@ export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, f
   requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
   const guid = was?.guid ?? `urn:uuid:${randomUUID()}`;
   const prepared = await prepare(hub, { guid, contentHtml: '' }, written, by);
-  return { sourceId, written, prepared, form, was };
+  const applyRules = await matchRules(hub, { id: sourceId }, was ? [] : [{ prepared }]);
+  return { sourceId, written, prepared, form, was, applyRules };
 }
 
 /**
@@ -102,8 +105,9 @@ export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, f
  * the errors of `writePost`.
  */
 export function storeNewPost(
-  hub: Hub, { sourceId, written, prepared, form, was }: NewPost, files: NewUpload[], { viewer }: Author, by: Actor | By,
+  hub: Hub, post: NewPost, files: NewUpload[], { viewer }: Author, by: Actor | By,
 ): WholePost {
+  const { sourceId, written, prepared, form, was, applyRules } = post;
   const source = writableSource(hub, sourceId, viewer);
   const stored = posts(hub).put(source.id, prepared, hub.clock(), was ?? undefined);
   if (!stored) throw notFound('source');
@@ -112,6 +116,7 @@ export function storeNewPost(
   if (form !== undefined) endDraft(hub, viewer.id, form, stored.id);
   if (!was) counts(hub).add('posts_ingested_total', source.kind, 1);
   if (!was) notifyFollowers(hub, source.id, 1, viewer.id);
+  applyRules(source.id, [{ id: stored.id, prepared }]);
   setSeen(hub, viewer, stored.id);
   audit(hub, 'post.created', by, { kind: 'post', id: stored.id, name: written.title });
   return wholePost(hub, stored.id);

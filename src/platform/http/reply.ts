@@ -66,8 +66,8 @@ export function seeOther(location: string, headers: ReplyHeaders = {}): Reply {
   return { status: 303, headers: { location, ...headers }, body: null };
 }
 
-/** A fault in one field of the input; `pointer` is a JSON Pointer (RFC 6901). */
-export type FieldError = { pointer: string; detail: string };
+/** A fault in one field of the input. `pointer`: a JSON Pointer (RFC 6901). `at`: the fault's place within a text. */
+export type FieldError = { pointer: string; detail: string; at?: number };
 
 type ProblemExtras = { headers?: ReplyHeaders; errors?: FieldError[]; members?: Record<string, unknown> };
 

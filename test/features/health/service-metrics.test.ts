@@ -28,6 +28,7 @@ test('a fresh hub has every family and every known label value, with 0', (t) => 
     ['webhook_events_total', 'result', ['accepted', 'duplicate', 'rejected']],
     ['attachment_cache_requests_total', 'result', ['hit', 'miss', 'error']],
     ['list_pictures_total', 'result', ['kept', 'too-large', 'failed', 'over-budget']],
+    ['rules_applied_total', 'act', ['mute', 'read', 'star', 'notify']],
     ['full_texts_total', 'result', ['ready', 'refused', 'failed']],
     ['attachment_scans_total', 'result', ['clean', 'infected', 'unavailable']],
     ['alert_deliveries', 'state', ['pending', 'delivered', 'failed']],

@@ -5,7 +5,6 @@ import { attachments } from '../../../src/features/attachments/attachment-store.
 import { preparePosts } from '../../../src/features/posts/ingest-posts.ts';
 import type { IncomingPost } from '../../../src/features/posts/post-store.ts';
 import { posts } from '../../../src/features/posts/post-store.ts';
-import { searchWords } from '../../../src/features/posts/search-words.ts';
 import { addNotes, addPost, addFeed, foundTitles } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { rss, serving, type Item } from '../../support/feeds.ts';
@@ -212,26 +211,10 @@ test('operators of the search engine that people type do no harm and have no mea
       assert.equal(answer.status, 200, `${JSON.stringify(text.slice(0, 60))}: ${answer.text.slice(0, 200)}`);
     }
   }
-  assert.deepEqual(await foundTitles(hub.anybody, 'title:owls'), []);
+  assert.deepEqual(await foundTitles(hub.anybody, 'title:owls'), ['Owls']);
   assert.deepEqual(await foundTitles(hub.anybody, 'owls AND'), ['Owls']);
-  assert.deepEqual(await foundTitles(hub.anybody, 'owls OR unicorns'), []);
+  assert.deepEqual(await foundTitles(hub.anybody, 'owls OR unicorns'), ['Owls']);
   assert.deepEqual(await foundTitles(hub.anybody, 'c++'), ['Owls']);
-});
-
-test('what a person typed becomes quoted words, or nothing to search for', () => {
-  assert.equal(searchWords('barn owl'), '"barn" "owl"*');
-  assert.equal(searchWords('"barn owl" a "bar'), '"barn owl" "a" "bar"*');
-  assert.equal(searchWords('"barn owl" a "ba'), '"barn owl" "a" "ba"');
-  assert.equal(searchWords('a b'), '"a" "b"');
-  assert.equal(searchWords('з'), '"з"*');
-  assert.equal(searchWords('owl '), '"owl"');
-  assert.equal(searchWords(' - " ! '), undefined);
-  assert.equal(searchWords('bar* owl '), '"bar"* "owl"');
-  assert.equal(searchWords('ba* owl'), '"ba" "owl"*');
-  assert.equal(searchWords('"barn owl*" x'), '"barn owl"* "x"');
-  assert.equal(searchWords('owl -barn -"at dusk"'), '("owl") NOT ("barn" OR "at dusk")');
-  assert.equal(searchWords('-barn'), undefined);
-  assert.equal(searchWords(''), undefined);
 });
 
 test('a search for nothing that can be found finds nothing; an empty one is the whole list', async (t) => {

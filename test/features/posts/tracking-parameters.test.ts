@@ -39,11 +39,12 @@ test('a post that an earlier version stored with parameters stays one post when 
   const before = await preparePosts(hub.handle, null, itemsOf());
   const asStoredBefore: PreparedPosts = before.map(({ position, prepared }) =>
     ({ position, prepared: { ...prepared, url: KNOWN_AS } }));
-  hub.db.transaction('posts', () => storePosts(hub.handle, sourceId, 'feed', asStoredBefore))();
+  const storing = { kind: 'feed', arrived: () => {} };
+  hub.db.transaction('posts', () => storePosts(hub.handle, sourceId, storing, asStoredBefore))();
   const renamed = await preparePosts(hub.handle, sourceId, itemsOf('<guid isPermaLink="false">new</guid>'));
   hub.db.transaction('posts', () => {
     feedPosts(hub.handle).followNewGuids(sourceId, renamed);
-    storePosts(hub.handle, sourceId, 'feed', renamed);
+    storePosts(hub.handle, sourceId, storing, renamed);
   })();
 
   const posts = await itemsAt<{ url: string }>(ada, '/api/posts');

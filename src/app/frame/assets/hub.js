@@ -1,5 +1,5 @@
 // The script of all members' pages. Every page works without the script, which uses:
-// li.row#post-1 with h3 a, button.seen, button.star; a[rel=up|prev|next], a[data-next-unread]; [data-original];
+// li.row#post-1 with h3 a, button.seen, button.star; a[rel=up|prev|next], a[data-next-unread]; [data-original]; [data-less];
 // .bar h1 > span; #list[data-view][data-newest], .fresh; [data-count]; details.drop, form#mark; dialog#help;
 // #failed[popover]; body[data-keys][data-zone]; .text-switch[data-waiting].
 
@@ -218,9 +218,10 @@ function stepSource(by) {
   (by > 0 ? all.slice(at + 1) : all.slice(0, Math.max(at, 0)).reverse()).find(isWanted)?.click();
 }
 
-function press(kind) {
+/** Clicks on a button or link of the current row, or of a post's page. */
+function press(selector) {
   const within = rows().length ? current() : document;
-  if (within) $(`button.${kind}`, within)?.click();
+  if (within) $(selector, within)?.click();
 }
 
 function openOriginal() {
@@ -260,8 +261,8 @@ function nextAtEnd(event) {
 const KEYS = {
   j: () => step(1), k: () => step(-1), n: () => step(1), p: () => step(-1), l: () => turnPage(1),
   J: () => stepSource(1), K: () => stepSource(-1), o: () => follow('.row:focus-within h3 a'),
-  v: openOriginal, m: () => press('seen'), s: () => press('star'), f: () => press('star'), A: askToMarkRead,
-  t: () => follow('.text-switch button'),
+  v: openOriginal, m: () => press('button.seen'), s: () => press('button.star'), f: () => press('button.star'),
+  A: askToMarkRead, '-': () => press('[data-less]'), t: () => follow('.text-switch button'),
   '/': () => $('input[name=q]')?.focus(), '?': () => $('#help')?.showModal(),
 };
 const PLACES = { u: '/', a: '/all', s: '/starred', w: '/write' };

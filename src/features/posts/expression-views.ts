@@ -1,0 +1,52 @@
+import { html, type Html } from '../../platform/http/html.ts';
+import { page, type Reply } from '../../platform/http/reply.ts';
+import type { HubRequest } from '../../platform/http/router.ts';
+import type { Hub } from '../hub/hub.ts';
+import type { FaultPlace } from './expression.ts';
+
+export const HELP_PATH = '/help/search';
+
+/** The HTML of a faulty expression: the expression with a mark at the fault, and a sentence about the fault. */
+export function faultShown(typed: string, { at, detail }: FaultPlace): Html {
+  const [place = ' '] = typed.slice(at);
+  return html`<div class="problem" role="alert"><p>${detail} <a href="${HELP_PATH}">How to search</a></p>
+<p dir="auto"><code>${typed.slice(0, at)}<mark>${place}</mark>${typed.slice(at + place.length)}</code></p></div>`;
+}
+
+const WORDS: Explained = [
+  ['low water', 'Posts that have both words, in any order, in the title or the text.'],
+  ['"low water"', 'Posts that have the quoted words side by side.'],
+  ['low -ferry', 'Posts that have “low” but not “ferry”. Quoted words and names may have a minus sign too.'],
+  ['harb*', 'Posts that have a word that begins with “harb”. A star needs at least three letters before it. ' +
+    'In a search, the last word may be the beginning of a longer word also without a star; in a rule it may not.'],
+  ['storm OR gale OR "high wind" coast', 'Posts that have one of the three, and also “coast”. OR has capitals; ' +
+    'it joins the word before it and the word after it.'],
+];
+
+const FIELDS: Explained = [
+  ['title:storm', 'Posts that have the word in the title.'],
+  ['author:"jane doe"', 'Posts whose author has this name.'],
+  ['source:gazette', 'Posts of sources that have this word in their name.'],
+  ['in:"Local news"', 'Posts of the sources in your folder with this name.'],
+  ['after:2026-01-31', 'Posts that were published on this day or later. Days begin at midnight UTC.'],
+  ['before:2026-01-31', 'Posts that were published before this day.'],
+  ['is:unread', 'Unread posts. Members can also write is:starred and is:muted. Rules cannot use “is:”.'],
+];
+
+type Explained = [expression: string, meaning: string][];
+
+/** GET /help/search: the page that explains the expressions of searches and rules. */
+export function showHelp(_hub: Hub, _req: HubRequest): Reply {
+  const bar = html`<h1>How to search</h1>`;
+  const main = html`<p>Searches, saved searches and rules are written alike. All parts must fit a post.</p>
+<h2>Words</h2>${table(WORDS)}
+<h2>Names, times and states</h2>${table(FIELDS)}
+<p>Capitals and accents make no difference: <kbd>strasse</kbd> finds Straße. An emoji is a word. In Chinese, Japanese,
+Korean and Thai, any part of a text can be found. An expression has at most 20 words; other signs have no meaning.</p>`;
+  return page({ title: 'How to search', bar, main });
+}
+
+function table(rows: Explained): Html {
+  return html`<dl class="facts">${rows.map(([expression, meaning]) =>
+    html`<dt><kbd>${expression}</kbd></dt><dd>${meaning}</dd>`)}</dl>`;
+}

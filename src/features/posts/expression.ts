@@ -1,0 +1,201 @@
+import { invalid } from '../../platform/http/reply.ts';
+import { folded } from './search-words.ts';
+
+/** The fields of a post that a word of an expression may look in. `text`: title and content; `in`: the folder. */
+type Field = 'text' | 'title' | 'author' | 'source' | 'in';
+
+/** Reading states that a search may ask for. */
+export type State = 'unread' | 'starred' | 'muted';
+const STATES: readonly State[] = ['unread', 'starred', 'muted'];
+
+/** A word, or quoted words that must stand together. `mayGoOn`: the last word may begin a longer word. */
+export type Phrase = { field: Field; text: string; mayGoOn: boolean };
+
+/** Phrases that `OR` joins: a post fits if it has one of the phrases or, if `isExcluded`, none of them. */
+export type Clause = { isExcluded: boolean; phrases: Phrase[] };
+
+/** A mistake in an expression; `at`: its place, counted in characters from 0. `isHarmless`: a search ignores it. */
+type Fault = { at: number; problem: string; isHarmless: boolean };
+
+/**
+ * A parsed expression: a post fits if it fits all clauses, was published at `from` or later and before `until` (unix
+ * ms), and has all `states`, each of which stands at a place of the typed text.
+ */
+export type Expression = {
+  clauses: Clause[]; from: number; until: number; states: Map<State, number>; faults: Fault[];
+};
+
+/** Maximum words of an expression; each word within quotation marks counts. */
+const WORDS_MAX = 20;
+
+/** Maximum characters of an expression. */
+export const EXPRESSION_MAX = 500;
+
+/** Minimum of three Latin letters for a prefix search: two letters take 40 ms among 100,000 short posts. */
+const MAY_GO_ON = /[\p{L}\p{N}]{3}$|[^\p{Script=Latin}\p{N}\P{L}]$/u;
+const SOMETHING = /[\p{L}\p{N}\p{Extended_Pictographic}\p{RI}]/u;
+
+/** The parts of a typed expression: a minus sign, the name of a field, and a quoted or bare value. */
+const PARTS = /(-?)(?:(title|author|source|in|before|after|is):(?=\S))?(?:"([^"]*)("?)|([^\s"]+))/gi;
+const NAME_ALONE = /^(?:title|author|source|in|before|after|is):$/i;
+const DAY = /^\d{4}-\d\d-\d\d$/;
+
+type Part = { at: number; isExcluded: boolean; name: string; value: string; isOr: boolean };
+
+/**
+ * Parses an expression; leaves out the parts that have faults. `isSearch`: the last word, which a person may still be
+ * typing, may be the beginning of a longer word, as if it had a star.
+ */
+export function parseExpression(typed: string, { isSearch }: { isSearch: boolean }): Expression {
+  const plain = plainSigns(typed.slice(0, EXPRESSION_MAX));
+  const parsed: Expression = { clauses: [], from: -Infinity, until: Infinity, states: new Map(), faults: [] };
+  const parts = usefulParts(plain, parsed.faults);
+  let before: Clause | null = null;
+  let isJoined = false;
+  for (const [index, part] of parts.entries()) {
+    const joins: boolean = part.isOr && !isJoined && index > 0 && index < parts.length - 1;
+    if (part.isOr && !joins) harmless(parsed.faults, part.at, 'OR needs a word before it and a word after it.');
+    if (!joins) before = addPart(parsed, part, isJoined ? { before } : null);
+    isJoined = joins;
+  }
+  const last = parts.at(-1);
+  const phrase = before?.phrases.at(-1);
+  if (isSearch && last && phrase && !last.isExcluded && MAY_GO_ON.test(folded(plain))) phrase.mayGoOn = true;
+  return parsed;
+}
+
+/** Makes quotation marks and full-width signs plain, one character for one character, so that places stay right. */
+function plainSigns(typed: string): string {
+  return typed.replace(/[“”„‟«»＂]/g, '"').replaceAll('－', '-').replaceAll('：', ':').replaceAll('＊', '*');
+}
+
+/** Splits an expression into its parts with letters or digits, up to WORDS_MAX words. */
+function usefulParts(plain: string, faults: Fault[]): Part[] {
+  const parts: Part[] = [];
+  let words = 0;
+  for (const { index: at, 0: whole, 1: minus, 2: name = '', 3: quoted, 4: end, 5: bare } of plain.matchAll(PARTS)) {
+    const value = quoted ?? bare ?? '';
+    const isOr = whole === 'OR';
+    if (quoted !== undefined && end === '') harmless(faults, at, 'This quotation has no closing mark.');
+    if (NAME_ALONE.test(value)) harmless(faults, at, `Write a word directly after “${value}”.`);
+    if (!SOMETHING.test(value)) continue;
+    if (!isOr) words += value.trim().split(/\s+/).length;
+    if (words > WORDS_MAX) {
+      harmless(faults, at, `An expression may have at most ${WORDS_MAX} words.`);
+      break;
+    }
+    parts.push({ at, isExcluded: minus !== '', name: name.toLowerCase(), value, isOr });
+  }
+  return parts;
+}
+
+/** Adds a part to the expression. `joined`: `OR` joins the part to the clause before it. Returns the part's clause. */
+function addPart(parsed: Expression, part: Part, joined: { before: Clause | null } | null): Clause | null {
+  const isFilter = part.name === 'before' || part.name === 'after' || part.name === 'is';
+  if (isFilter && !joined) addFilter(parsed, part);
+  if (isFilter && joined) serious(parsed.faults, part.at, `OR cannot join “${part.name}:”.`);
+  if (isFilter) return null;
+  const phrase = phraseOf(part, parsed.faults);
+  const { isExcluded } = part;
+  if (!joined) {
+    const clause = { isExcluded, phrases: [phrase] };
+    parsed.clauses.push(clause);
+    return clause;
+  }
+  const problem = whyNotJoined(joined.before, phrase, isExcluded);
+  if (problem !== undefined) serious(parsed.faults, part.at, problem);
+  else joined.before?.phrases.push(phrase);
+  return joined.before;
+}
+
+/** Whether the search index cannot find a phrase, because its field is not a part of the indexed text. */
+export function isNamed({ field }: Phrase): boolean {
+  return field !== 'text' && field !== 'title';
+}
+
+function whyNotJoined(before: Clause | null, phrase: Phrase, isExcluded: boolean): string | undefined {
+  const [first] = before?.phrases ?? [];
+  if (!before || !first) return 'OR cannot join “before:”, “after:” and “is:”.';
+  if (isExcluded || before.isExcluded) return 'OR cannot join words with a minus sign.';
+  if (isNamed(first) === isNamed(phrase)) return undefined;
+  return 'OR cannot join words of the text with “author:”, “source:” or “in:”.';
+}
+
+function phraseOf({ at, name, value }: Part, faults: Fault[]): Phrase {
+  const field = (name || 'text') as Field;
+  const text = folded(value);
+  if (field === 'in') return { field, text, mayGoOn: false };
+  const [words = '', star] = text.split(/(\*)$/, 2);
+  const mayGoOn = star !== undefined && MAY_GO_ON.test(words);
+  if (star !== undefined && !mayGoOn) harmless(faults, at, 'A star needs at least three letters before it.');
+  return { field, text: words, mayGoOn };
+}
+
+/** Narrows the expression to a time or a reading state. */
+function addFilter(parsed: Expression, { at, name, value, isExcluded }: Part): void {
+  const { faults, states } = parsed;
+  if (name === 'is') {
+    const state = STATES.find((one) => one === value.toLowerCase());
+    if (isExcluded) serious(faults, at, '“is:” cannot have a minus sign.');
+    else if (state === undefined) serious(faults, at, '“is:” is followed by unread, starred or muted.');
+    else states.set(state, at);
+    return;
+  }
+  const day = dayOf(value);
+  if (Number.isNaN(day)) serious(faults, at, `“${name}:” is followed by a day such as 2026-01-31.`);
+  else if ((name === 'before') === isExcluded) parsed.from = Math.max(parsed.from, day);
+  else parsed.until = Math.min(parsed.until, day);
+}
+
+/** The beginning of a day in UTC, as unix ms; NaN for a day that is not in the calendar. */
+function dayOf(value: string): number {
+  const day = DAY.test(value) ? Date.parse(value) : NaN;
+  return Number.isNaN(day) || !new Date(day).toISOString().startsWith(value) ? NaN : day;
+}
+
+function harmless(faults: Fault[], at: number, problem: string): void {
+  faults.push({ at, problem, isHarmless: true });
+}
+
+function serious(faults: Fault[], at: number, problem: string): void {
+  faults.push({ at, problem, isHarmless: false });
+}
+
+/** Whether an expression has nothing to look for: no part at all, or only parts with a minus sign. */
+export function isEmptyExpression({ clauses, from, until, states }: Expression): boolean {
+  return clauses.every(({ isExcluded }) => isExcluded) && from === -Infinity && until === Infinity && states.size === 0;
+}
+
+/** Where the first fault of an expression is, counted in characters from 0, and a sentence about the fault. */
+export type FaultPlace = { at: number; detail: string };
+
+/** The first fault that a search does not ignore. `hasStates`: the search is of a member's list, and may use `is:`. */
+export function faultOfSearch(typed: string, { hasStates }: { hasStates: boolean }): FaultPlace | undefined {
+  const { faults, states } = parseExpression(typed, { isSearch: true });
+  for (const at of hasStates ? [] : states.values()) serious(faults, at, '“is:” works only in your reading lists.');
+  return firstFault(faults.filter(({ isHarmless }) => !isHarmless));
+}
+
+function firstFault(faults: Fault[]): FaultPlace | undefined {
+  const [first] = faults.toSorted((a, b) => a.at - b.at);
+  return first && { at: first.at, detail: `Character ${first.at + 1}: ${first.problem}` };
+}
+
+/**
+ * Parses an expression that is to be stored. Throws 422 about the first fault, with the name of the input's field and
+ * the place in the expression. `isRule`: the expression is of a rule, which cannot ask for reading states.
+ */
+export function requireExpression(typed: string, name: string, { isRule }: { isRule: boolean }): Expression {
+  const parsed = parseExpression(typed, { isSearch: false });
+  const { faults, states } = parsed;
+  if (typed.length > EXPRESSION_MAX) {
+    serious(faults, EXPRESSION_MAX, `An expression may have at most ${EXPRESSION_MAX} characters.`);
+  }
+  for (const at of isRule ? states.values() : []) serious(faults, at, 'Rules cannot use “is:”, only searches can.');
+  if (faults.length === 0 && isEmptyExpression(parsed)) {
+    serious(faults, 0, 'Write at least one word to look for, without a minus sign.');
+  }
+  const fault = firstFault(faults);
+  if (fault) throw invalid([{ pointer: `/${name}`, ...fault }]);
+  return parsed;
+}

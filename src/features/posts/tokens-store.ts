@@ -1,0 +1,39 @@
+import { openInMemory } from '../../platform/db/open-database.ts';
+import { IS_ASCII } from './search-words.ts';
+
+const NOT_ASCII = /[^\0-\x7f]/gu;
+const WORDS = /[^\0-/:-@[-`{-\x7f]+/g; // letters and digits of ASCII, and all other characters
+
+/** How SQLite's tokenizer of the search index writes each character that is not ASCII, as far as already asked. */
+const written = new Map<string, string>();
+
+/**
+ * Splits search terms (`searchTerms`) into tokens exactly as the search index of SQLite does: without capitals and
+ * accents. One character after another decides the tokens, so SQLite is asked once for each character.
+ */
+export function tokensOf(terms: string): string[] {
+  const small = terms.replace(/[A-Z]+/g, (capitals) => capitals.toLowerCase());
+  if (IS_ASCII.test(small)) return small.match(WORDS) ?? [];
+  return small.replace(NOT_ASCII, (character) => written.get(character) ?? ask(character)).match(WORDS) ?? [];
+}
+
+function ask(character: string): string {
+  tokenizer ??= prepareTokenizer();
+  const tokens = tokenizer(`a${character}b`);
+  const form = tokens.length > 1 ? ' ' : tokens[0]?.slice(1, -1) ?? '';
+  written.set(character, form);
+  return form;
+}
+
+let tokenizer: ((text: string) => string[]) | undefined;
+
+/** An index in memory with the tokenizer of `posts_search`, which lists the tokens of a text. */
+function prepareTokenizer(): (text: string) => string[] {
+  const db = openInMemory();
+  db.exec(`CREATE VIRTUAL TABLE texts USING fts5 (
+    text, tokenize = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'")`);
+  db.exec(`CREATE VIRTUAL TABLE tokens USING fts5vocab (texts, 'instance')`);
+  const insert = db.prepare<[string]>('tokenize', 'INSERT OR REPLACE INTO texts (rowid, text) VALUES (1, ?)');
+  const select = db.prepare<[], { term: string }>('tokens', 'SELECT term FROM tokens ORDER BY "offset"');
+  return (text) => (insert.run(text), select.all().map(({ term }) => term));
+}

@@ -1,0 +1,62 @@
+import { MAY_SEE, type Asking } from '../follows/follow-store.ts';
+import { store } from '../hub/hub.ts';
+import { POSTS } from '../posts/post-store.ts';
+import { joinSource } from '../sources/source-store.ts';
+
+/** SQL condition: no rule of the viewer has muted a post. The parameters are SQL for the ids of source and post. */
+export function notMuted(sourceId: string, postId: string): string {
+  return `NOT EXISTS (SELECT 1 FROM muted_posts u
+     WHERE u.account_id = @viewerId AND u.source_id = ${sourceId} AND u.post_id = ${postId})`;
+}
+
+/** SQL: the number of unread muted posts of a source with ids above `@after` and up to `@upTo`. */
+export const UNREAD_MUTED = `
+  (SELECT COUNT(DISTINCT u.post_id) FROM muted_posts u
+    WHERE u.account_id = @accountId AND u.source_id = @sourceId AND u.post_id > @after AND u.post_id <= @upTo
+      AND NOT EXISTS (SELECT 1 FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId
+                         AND m.post_id = u.post_id AND m.is_read = 1))`;
+
+/** A post that a rule keeps out of a member's lists. */
+export type MutedPost = { sourceId: number; postId: number; ruleId: number };
+
+/** Posts that rules keep out of a member's lists. A post may have a row for each of several rules. */
+export const mutedPosts = store(({ db }) => {
+  const insert = db.prepare<[string]>('mute posts', `
+    INSERT INTO muted_posts (account_id, source_id, post_id, rule_id, published_at)
+    SELECT r.value ->> 0, p.source_id, p.id, r.value ->> 2, p.published_at
+      FROM json_each(?) r CROSS JOIN ${POSTS} p ON p.id = r.value ->> 1 WHERE true ON CONFLICT DO NOTHING`);
+  const removeOfRule = db.prepare<[number, number]>('show the posts of a rule', `
+    DELETE FROM muted_posts WHERE (account_id, source_id, post_id, rule_id) IN
+      (SELECT account_id, source_id, post_id, rule_id FROM muted_posts WHERE rule_id = ? LIMIT ?)`);
+  const removeOf = db.prepare<[number, number]>('show the muted posts of an account', `
+    DELETE FROM muted_posts WHERE (account_id, source_id, post_id, rule_id) IN
+      (SELECT account_id, source_id, post_id, rule_id FROM muted_posts WHERE account_id = ? LIMIT ?)`);
+
+  const selectOf = db.prepare<[number, number, number, number, number], MutedPost>('muted posts of account', `
+    SELECT source_id AS sourceId, post_id AS postId, rule_id AS ruleId FROM muted_posts
+     WHERE account_id = ? AND (source_id, post_id, rule_id) > (?, ?, ?)
+     ORDER BY source_id, post_id, rule_id LIMIT ?`);
+
+  const countAfter = db.prepare<[number, number, number], { n: number }>('count muted posts after a post', `
+    SELECT COUNT(DISTINCT post_id) AS n FROM muted_posts WHERE account_id = ? AND source_id = ? AND post_id > ?`);
+  const selectSome = db.prepare<[Asking], { id: number }>('whether a post is muted', `
+    SELECT u.post_id AS id FROM muted_posts u ${joinSource('u.source_id')}
+     WHERE u.account_id = @viewerId AND ${MAY_SEE} LIMIT 1`);
+
+  return {
+    /** Whether the viewer has any muted post. */
+    hasAny: (viewer: Asking): boolean => selectSome.get(viewer) !== undefined,
+    /** Number of muted posts of a source that arrived after the post `postId`. */
+    countAfter: (accountId: number, sourceId: number, postId: number): number =>
+      countAfter.get(accountId, sourceId, postId)?.n ?? 0,
+    /** Lists an account's muted posts after the row `after`, ordered by source, post and rule. */
+    listOf: (accountId: number, after: MutedPost | undefined, limit: number): MutedPost[] =>
+      selectOf.all(accountId, after?.sourceId ?? 0, after?.postId ?? 0, after?.ruleId ?? 0, limit),
+    /** Mutes posts, each for an account by a rule. */
+    add: (rows: [accountId: number, postId: number, ruleId: number][]): void => void insert.run(JSON.stringify(rows)),
+    /** Shows up to `limit` of the posts that a rule has muted; returns their number. */
+    removeOfRule: (ruleId: number, limit: number): number => removeOfRule.run(ruleId, limit).changes,
+    /** Removes up to `limit` rows of an account; returns the number of removed rows. */
+    removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
+  };
+});

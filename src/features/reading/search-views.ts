@@ -1,0 +1,82 @@
+import { html, type Html } from '../../platform/http/html.ts';
+import { icon } from '../../platform/http/icons.ts';
+import { isEmptyExpression, parseExpression, type FaultPlace } from '../posts/expression.ts';
+import { faultShown, HELP_PATH } from '../posts/expression-views.ts';
+import { listPath, withoutSearch } from './list-address.ts';
+import { countText } from './reading-counts.ts';
+import type { View } from './reading-list.ts';
+
+/** Facts about a search. `count`: of found posts, at most COUNT_MAX. `savedId`: of the equal saved search, if any. */
+export type SearchFacts = { count: number; isAll: boolean; savedId: number | undefined };
+
+/** The head of a page of search results: the form, the number of found posts or a mistake, and how to search. */
+export function searchHead(view: View, q: string, found: SearchFacts | undefined, fault: FaultPlace | undefined): Html {
+  const isOpen = found === undefined || found.count === 0;
+  return html`<div class="search-head">${searchForm(view, 'search')}${found && searchLine(view, found)}${
+    fault && faultShown(q, fault)}${searchSyntax(isOpen)}</div>`;
+}
+
+/** The form to search a list. */
+export function searchForm(view: View, kind: 'find only-wide' | 'search'): Html {
+  const [path, query = ''] = listPath(withoutSearch(view)).split('?');
+  const label = `Search ${scopeText(view)}`;
+  const kept = [...new URLSearchParams(query)];
+  return html`<form class="${kind}" role="search" action="${path}">${kept.map(([name, value]) => html`
+<input type="hidden" name="${name}" value="${value}">`)}
+<input type="search" name="q" value="${view.q}" placeholder="${label}" aria-label="${label}" maxlength="200" ${
+  view.q === '' && html`autofocus`}>${kind === 'search' ? html`<button>Search</button>`
+    : html`<button class="plain iconic" aria-label="Search">${icon('search')}</button>`}</form>`;
+}
+
+function scopeText({ kind, folder, sourceId }: View): string {
+  if (folder !== undefined) return kind === 'unread' ? 'unread here' : 'this folder';
+  if (sourceId !== undefined) return kind === 'unread' ? 'unread here' : 'this source';
+  return { unread: 'unread', all: 'all posts', starred: 'starred', muted: 'muted' }[kind];
+}
+
+/** How many posts a search finds, in which order they stand, and a button that keeps the search in the sidebar. */
+function searchLine(view: View, { count, isAll, savedId }: SearchFacts): Html {
+  const found = `${isAll ? '' : 'More than '}${countText(count)} ${count === 1 ? 'post' : 'posts'}`;
+  const byTime = { ...withoutSearch(view), q: view.q ?? '' };
+  const order = (by: View['by'], label: string): Html => html`<a href="${listPath({ ...byTime, ...by && { by } })}" ${
+    view.by === by && html`aria-current="page"`}>${label}</a>`;
+  return html`<div class="search-line"><span role="status">${found}</span>
+<nav class="switch" aria-label="Order">${order(undefined, 'Newest first')}${order('relevance', 'Best first')}</nav>
+${savedId === undefined ? html`<form method="post" action="/searches"><input type="hidden" name="q"
+  value="${view.q}"><button class="plain">Save search</button></form>`
+    : html`<form method="post" action="/searches/${savedId}/remove"><button class="plain">Remove saved
+  search</button></form>`}</div>`;
+}
+
+function searchSyntax(isOpen: boolean): Html {
+  return html`<details class="syntax" ${isOpen && html`open`}><summary>How to search</summary><ul>
+<li><kbd>low water</kbd> finds posts with both words. The last word may be the
+beginning of a longer word, if it has three letters or more.</li>
+<li><kbd>"low water"</kbd> finds the words side by side.</li>
+<li><kbd>low -ferry</kbd> leaves out posts with “ferry”.</li>
+<li><kbd>harb* map</kbd> finds words that begin with “harb”: harbour, harbours.</li>
+<li>Capitals and accents make no difference: <kbd>strasse</kbd> finds Straße. An emoji is a word.</li></ul>
+<p><a href="${HELP_PATH}">Search by title, author, source, folder and time</a></p>
+</details>`;
+}
+
+/** The HTML that says that a search of a list found no posts, and offers searches of larger lists. */
+export function emptySearch(view: View, name: string): Html {
+  const { kind, folder, sourceId, q = '' } = view;
+  if (isEmptyExpression(parseExpression(q, { isSearch: true }))) {
+    return html`<p class="empty">Your search has no word to look for: add a word without a minus sign.</p>`;
+  }
+  const post = { unread: 'unread post', all: 'post', starred: 'starred post', muted: 'muted post' }[kind];
+  const isPart = folder !== undefined || sourceId !== undefined;
+  const place = isPart ? html` in <span dir="auto">${name}</span>` : kind === 'all' ? ' of your sources' : '';
+  const wider = [
+    ...(kind === 'unread' ? [widen({ ...view, kind: 'all' }, isPart ? 'Include read posts' : 'All posts')] : []),
+    ...(isPart || kind === 'starred' || kind === 'muted' ? [widen({ kind: 'all', q }, 'All of your sources')] : []),
+  ];
+  return html`<p class="empty">No ${post}${place} matches “<span dir="auto">${q}</span>”. ${wider.length > 0 && html`
+Search elsewhere: ${wider}`}</p>`;
+}
+
+function widen(view: View, label: string): Html {
+  return html`<a class="button plain" href="${listPath(view)}">${label}</a> `;
+}

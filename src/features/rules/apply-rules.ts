@@ -1,0 +1,115 @@
+import { plural } from '../../platform/in-words.ts';
+import { STEP } from '../../platform/markup/in-steps.ts';
+import { nextTurn } from '../../platform/turns.ts';
+import { follows } from '../follows/follow-store.ts';
+import { counts, once, type Hub } from '../hub/hub.ts';
+import { notifications } from '../notifications/notification-store.ts';
+import type { Arrival } from '../posts/ingest-posts.ts';
+import type { PreparedPost } from '../posts/post-store.ts';
+import { searchTerms } from '../posts/search-words.ts';
+import { tokensOf } from '../posts/tokens-store.ts';
+import { listPath } from '../reading/list-address.ts';
+import { mutedPosts } from '../reading/muted-store.ts';
+import { readMarks, stars } from '../reading/reading-store.ts';
+import { sources, type Source } from '../sources/source-store.ts';
+import { compileRules, type Matcher, type SourceNames } from './match-rules.ts';
+import { rules, type Act, type Rule } from './rule-store.ts';
+
+/** The matcher of all rules, as of an edition of the rules; made anew when the rules have changed. */
+const compiled = once((_hub: Hub): Compiled => ({ edition: NaN, matcher: null }));
+type Compiled = { edition: number; matcher: Matcher<Rule> | null };
+
+/** Returns the matcher of all members' rules; null without any rule. */
+function currentMatcher(hub: Hub): Matcher<Rule> | null {
+  const [kept, edition] = [compiled(hub), counts(hub).value('rules_edition')]; // SQL triggers count the changes
+  if (kept.edition !== edition) {
+    const all = rules(hub).all();
+    Object.assign(kept, { edition, matcher: all.length === 0 ? null : compileRules(all) });
+  }
+  return kept.matcher;
+}
+
+/** The source of posts that rules are matched against; `id` is null while the source is only being added. */
+type MatchedSource = { id: number | null; title?: string };
+
+/**
+ * Finds out which members' rules each post fits, outside any transaction. Returns a function that applies the rules to
+ * the posts that are new, in the transaction that stores the posts.
+ */
+export async function matchRules(
+  hub: Hub, source: MatchedSource, items: { prepared: PreparedPost }[],
+): Promise<(sourceId: number, arrivals: Arrival[]) => void> {
+  const matcher = items.length === 0 ? null : currentMatcher(hub);
+  const fitting = new Map<PreparedPost, Rule[]>();
+  if (!matcher) return () => {};
+  const seenBy = sourceSeenBy(hub, source);
+  let sincePause = 0;
+  for (const { prepared } of items) {
+    const { searchTitle, searchText, author, publishedAt } = prepared;
+    const [title, text] = [tokensOf(searchTitle), tokensOf(searchText)];
+    const names = author === null ? [] : tokensOf(searchTerms(author));
+    const post = { title, text, author: names, publishedAt: publishedAt ?? hub.clock() };
+    fitting.set(prepared, matcher.fitting(post, seenBy));
+    sincePause += searchText.length;
+    if (sincePause > STEP) await nextTurn();
+    if (sincePause > STEP) sincePause = 0;
+  }
+  return (sourceId, arrivals) => applyRules(hub, sourceId, arrivals, fitting);
+}
+
+/** Returns a function that tells how a rule's owner sees the source; undefined for members who do not follow it. */
+function sourceSeenBy(hub: Hub, source: MatchedSource): (rule: Rule) => SourceNames | undefined {
+  const tokens = (title: string): string[] => tokensOf(searchTerms(title));
+  const { id, title: newTitle = '' } = source;
+  const title = tokens((id !== null && sources(hub).find(id)?.title) || newTitle);
+  if (id === null) return () => ({ names: [title], folder: null });
+  const readers = new Map(follows(hub).readersOf(id).map(({ accountId, ownTitle, folder }) =>
+    [accountId, { names: ownTitle === null ? [title] : [title, tokens(ownTitle)], folder }]));
+  return ({ accountId }) => readers.get(accountId);
+}
+
+/** Applies the rules to new posts. A private source's posts meet only the rules of the source's owner. */
+function applyRules(hub: Hub, sourceId: number, arrivals: Arrival[], fitting: Map<PreparedPost, Rule[]>): void {
+  const idsOf = new Map<Rule, number[]>();
+  for (const { id, prepared } of arrivals) {
+    for (const rule of fitting.get(prepared) ?? []) idsOf.get(rule)?.push(id) ?? idsOf.set(rule, [id]);
+  }
+  const source = idsOf.size > 0 ? sources(hub).find(sourceId) : undefined;
+  if (!source) return;
+  const folders = new Map(follows(hub).readersOf(sourceId).map(({ accountId, folder }) => [accountId, folder]));
+  const isFor = ({ accountId, sourceId: only, folder }: Rule): boolean =>
+    (source.visibility === 'public' || source.ownerId === accountId) && folders.has(accountId)
+    && (only === null || only === sourceId) && (folder === null || folders.get(accountId) === folder);
+  const hits = [...idsOf].filter(([rule]) => isFor(rule)).map(([rule, ids]): Hit => ({ rule, ids }));
+  const unchanged = hits.filter(({ rule, ids }) => rules(hub).noteApplied(rule, ids.length));
+  for (const [act, some] of Map.groupBy(unchanged, ({ rule }) => rule.act)) {
+    counts(hub).add('rules_applied_total', act, some.reduce((sum, { ids }) => sum + ids.length, 0));
+    ACTIONS[act](hub, some, source);
+  }
+}
+
+/** A rule and the ids of new posts of one source to which the rule is applied. */
+type Hit = { rule: Rule; ids: number[] };
+
+const ACTIONS: Record<Act, (hub: Hub, hits: Hit[], source: Source) => void> = {
+  mute: (hub, hits) => mutedPosts(hub).add(rowsOf(hits)),
+  read: (hub, hits) => readMarks(hub).addRead(rowsOf(hits)),
+  star: (hub, hits) => stars(hub).addSeveral(rowsOf(hits)),
+  notify: (hub, hits, source) => hits.forEach(({ rule, ids }) => notifyOwner(hub, rule, source, ids.length)),
+};
+
+function rowsOf(hits: Hit[]): [accountId: number, postId: number, ruleId: number][] {
+  return hits.flatMap(({ rule: { id, accountId }, ids }) =>
+    ids.map((postId): [number, number, number] => [accountId, postId, id]));
+}
+
+/**
+ * Notifies a rule's owner about new posts, but not about posts that the owner has written. Merges the notification with
+ * an unread notification of the same rule.
+ */
+function notifyOwner(hub: Hub, { accountId, match, sourceId, folder }: Rule, source: Source, posts: number): void {
+  if (source.kind === 'native' && source.ownerId === accountId) return;
+  const list = { kind: 'all' as const, ...sourceId !== null && { sourceId }, ...folder !== null && { folder } };
+  const about = { accountId, senderId: source.ownerId, kind: 'rule.posts', path: listPath({ ...list, q: match }) };
+  notifications(hub).addPosts(about, posts, (n) => `${plural(n, 'new post')} for your rule “${match}”`);
+}

@@ -1,0 +1,107 @@
+import { createInput } from '../../platform/http/input.ts';
+import { notFound } from '../../platform/http/reply.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import { nextTurn } from '../../platform/turns.ts';
+import { FOLDER_MAX, follows } from '../follows/follow-store.ts';
+import { metLimit, type Hub } from '../hub/hub.ts';
+import { EXPRESSION_MAX, requireExpression } from '../posts/expression.ts';
+import type { Post } from '../posts/post-store.ts';
+import { fitAmong } from '../reading/find-in-lists.ts';
+import { mutedPosts } from '../reading/muted-store.ts';
+import { moveFolder } from '../reading/follow-source.ts';
+import { listView } from '../reading/reading-list.ts';
+import { ACTS, rules, RULES_MAX, type Rule, type RuleTerms } from './rule-store.ts';
+
+type Values = Record<string, unknown>;
+
+/** A preview of a rule looks at this many of the newest posts that the rule is for. */
+const PREVIEWED = 500;
+
+/** Number of muted posts that one transaction shows again, in a few milliseconds. */
+const SHOWN_AT_ONCE = 500;
+
+/** Adds a rule; returns the rule. Throws status 422 for a mistake in the rule, or if the account has too many rules. */
+export function addRule(hub: Hub, viewer: Viewer, values: Values): Rule {
+  const terms = readTerms(hub, viewer, values);
+  return hub.db.write('add rule', () => {
+    if (rules(hub).listOf(viewer.id).length >= RULES_MAX) {
+      throw metLimit(hub, 'rules-max', 0, `An account may have at most ${RULES_MAX} rules.`);
+    }
+    return ownRule(hub, viewer, rules(hub).add(viewer.id, terms));
+  });
+}
+
+/** The viewer's rule with this id. Throws status 404 if the viewer has no such rule. */
+export function ownRule(hub: Hub, viewer: Viewer, id: number): Rule {
+  const rule = rules(hub).find({ id, accountId: viewer.id });
+  if (!rule) throw notFound('rule');
+  return rule;
+}
+
+/** Changes the fields of a rule that `values` contains. Posts that the rule has muted come back. */
+export async function changeRule(hub: Hub, viewer: Viewer, id: number, values: Values): Promise<Rule> {
+  const before = ownRule(hub, viewer, id);
+  const { match, act, sourceId, folder } = before;
+  const place = values['sourceId'] != null ? { sourceId: null, folder: null }
+    : values['folder'] != null ? { sourceId: null, folder: null } : { sourceId, folder };
+  const terms = readTerms(hub, viewer, { match, act, ...place, ...values });
+  const isSame = terms.match === match && terms.act === act && terms.sourceId === sourceId && terms.folder === folder;
+  if (isSame) return before;
+  rules(hub).change({ id, accountId: viewer.id }, terms);
+  await showMuted(hub, id);
+  return ownRule(hub, viewer, id);
+}
+
+/** Removes a rule. Posts that the rule has muted come back. Throws status 404 if the viewer has no such rule. */
+export async function removeRule(hub: Hub, viewer: Viewer, id: number): Promise<void> {
+  ownRule(hub, viewer, id);
+  await showMuted(hub, id);
+  rules(hub).remove({ id, accountId: viewer.id });
+}
+
+/** Renames a folder of an account, also in its rules; null instead of a new name deletes the folder. */
+export function renameFolder(hub: Hub, accountId: number, from: string, to: string | null): void {
+  hub.db.write('rename folder', () => {
+    moveFolder(hub, accountId, from, to);
+    if (to !== null) rules(hub).moveFolder(accountId, from, to);
+  });
+}
+
+/** Lets the posts that a rule has muted appear in lists again, in short transactions. */
+async function showMuted(hub: Hub, ruleId: number): Promise<void> {
+  while (mutedPosts(hub).removeOfRule(ruleId, SHOWN_AT_ONCE) === SHOWN_AT_ONCE) await nextTurn();
+}
+
+/** Reads a rule. Throws status 422 with all mistakes, or with the place of a mistake in the expression. */
+function readTerms(hub: Hub, viewer: Viewer, values: Values): RuleTerms {
+  const act = createInput(values);
+  const chosen = act.required('act', act.optionalChoice('act', ACTS));
+  return { ...readMatch(hub, viewer, values, act), act: chosen ?? 'mute' };
+}
+
+type Matching = Pick<RuleTerms, 'match' | 'sourceId' | 'folder'>;
+
+/** Reads the expression of a rule, and the source or folder that the rule is for. */
+function readMatch(hub: Hub, viewer: Viewer, values: Values, input = createInput(values)): Matching {
+  const match = input.text('match', { max: EXPRESSION_MAX });
+  const sourceId = values['sourceId'] == null ? null : input.integer('sourceId', 1, Number.MAX_SAFE_INTEGER);
+  const folder = values['folder'] == null ? null : input.text('folder', { max: FOLDER_MAX });
+  if (sourceId && !follows(hub).listed(viewer).some((follow) => follow.sourceId === sourceId)) {
+    input.refuse('sourceId', 'must be the id of a source that you follow.');
+  }
+  if (folder && !follows(hub).hasFolder(viewer.id, folder)) input.refuse('folder', 'must be one of your folders.');
+  if (sourceId && folder) input.refuse('folder', 'cannot stand beside sourceId.');
+  input.done();
+  requireExpression(match, 'match', { isRule: true });
+  return { match, sourceId, folder };
+}
+
+/** Which of the newest PREVIEWED posts a rule would have been applied to, newest first. */
+export function previewRule(hub: Hub, viewer: Viewer, values: Values): { posts: Post[]; among: number } {
+  const { match, sourceId, folder } = readMatch(hub, viewer, values);
+  const view = { kind: 'all' as const, ...sourceId !== null && { sourceId }, ...folder !== null && { folder } };
+  const { items } = listView(hub, viewer, view, { limit: PREVIEWED });
+  const affected = items.filter(({ isPublic, ownerId }) => isPublic === 1 || ownerId === viewer.id);
+  const found = new Set(fitAmong(hub, viewer, match, affected.map(({ id }) => id)));
+  return { posts: affected.filter(({ id }) => found.has(id)), among: affected.length };
+}

@@ -1,0 +1,90 @@
+import { readForm } from '../../platform/http/body.ts';
+import { parseId, pathId } from '../../platform/http/input.ts';
+import { HttpError, page, seeOther, type Reply } from '../../platform/http/reply.ts';
+import type { MemberRequest } from '../../platform/http/router.ts';
+import { timesOf } from '../../platform/http/times.ts';
+import { follows } from '../follows/follow-store.ts';
+import type { Hub } from '../hub/hub.ts';
+import { saying } from '../hub/said.ts';
+import { EMOJI } from '../posts/search-words.ts';
+import { visiblePost } from '../posts/post-access.ts';
+import { addRule, changeRule, ownRule, previewRule, removeRule } from './change-rule.ts';
+import { rules, type Rule } from './rule-store.ts';
+import { ruleFormPage, rulesPage, type RuleForm } from './rule-views.ts';
+
+/** GET /settings/rules */
+export function showRules(hub: Hub, { viewer }: MemberRequest): Reply {
+  const sources = new Map(follows(hub).listed(viewer).map(({ sourceId, title }) => [sourceId, title]));
+  return page(rulesPage(rules(hub).listOf(viewer.id), sources, timesOf(hub, viewer)));
+}
+
+/** GET /settings/rules/new: with `?post=ID`, a form for a rule against posts like this post. */
+export function showNewRule(hub: Hub, req: MemberRequest): Reply {
+  const postId = parseId(req.query.get('post') ?? '');
+  const act = 'mute';
+  if (postId === undefined) return showForm(hub, req, { values: { match: req.query.get('match') ?? '', act } });
+  const { title, sourceId } = visiblePost(hub, postId, req.viewer);
+  const words = wordsOf(title);
+  const wanted = req.query.getAll('word').filter((word) => words.includes(word));
+  const longest = words.toSorted((a, b) => b.length - a.length).slice(0, 1);
+  const chosen = wanted.length > 0 ? wanted : longest;
+  const match = chosen.map((word) => `title:${word}`).join(' ');
+  const isFollowed = follows(hub).isFollowed(req.viewer.id, sourceId);
+  const values = { match, act, place: isFollowed ? `source:${sourceId}` : '' };
+  return showForm(hub, req, { values, like: { postId, title, words, chosen }, isPreview: match !== '' });
+}
+
+/** The words of a title that a rule can look for, each once. */
+function wordsOf(title: string): string[] {
+  const words = title.replace(EMOJI, ' ').match(/[\p{L}\p{N}\p{M}]{2,}/gu) ?? [];
+  return [...new Set(words)].slice(0, 20);
+}
+
+/** GET /settings/rules/:id */
+export function showRule(hub: Hub, req: MemberRequest): Reply {
+  const rule = ownRule(hub, req.viewer, pathId(req.params));
+  return showForm(hub, req, { rule, values: { match: rule.match, act: rule.act, place: placeOfRule(rule) } });
+}
+
+function placeOfRule({ sourceId, folder }: Rule): string {
+  return sourceId !== null ? `source:${sourceId}` : folder !== null ? `folder:${folder}` : '';
+}
+
+/** POST /settings/rules and /settings/rules/:id: previews, adds or changes a rule. */
+export async function submitRule(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const [values, { viewer, params }] = [await readForm(req), req];
+  const rule = params['id'] === undefined ? undefined : ownRule(hub, viewer, pathId(params));
+  try {
+    if (values['preview']) return showForm(hub, req, { rule, values, isPreview: true });
+    if (rule) await changeRule(hub, viewer, rule.id, { ...values, ...placeIn(values) });
+    else addRule(hub, viewer, { ...values, ...placeIn(values) });
+    return seeOther(saying('/settings/rules', rule ? 'rule-changed' : 'rule-added'));
+  } catch (problem) {
+    if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
+    return showForm(hub, req, { rule, values, problem });
+  }
+}
+
+/** Reads the menu “for which posts”: all followed sources, a folder, or a source. */
+function placeIn({ place = '' }: Record<string, string>): { sourceId: number | null; folder: string | null } {
+  const [kind = '', rest = ''] = [place.slice(0, place.indexOf(':')), place.slice(place.indexOf(':') + 1)];
+  return { sourceId: kind === 'source' ? parseId(rest) ?? 0 : null, folder: kind === 'folder' ? rest : null };
+}
+
+/** POST /settings/rules/:id/delete */
+export async function submitDeleteRule(hub: Hub, { viewer, params }: MemberRequest): Promise<Reply> {
+  await removeRule(hub, viewer, pathId(params));
+  return seeOther(saying('/settings/rules', 'rule-removed'));
+}
+
+type Sent = Pick<RuleForm, 'rule' | 'values' | 'like' | 'problem'> & { isPreview?: boolean };
+
+function showForm(hub: Hub, { viewer }: MemberRequest, { isPreview = false, ...sent }: Sent): Reply {
+  const followed = follows(hub).listed(viewer);
+  const preview = isPreview ? previewRule(hub, viewer, { ...sent.values, ...placeIn(sent.values) }) : undefined;
+  const places = {
+    folders: follows(hub).folderNames(viewer.id),
+    sources: followed.map(({ sourceId: id, title }) => ({ id, title })).sort((a, b) => a.title.localeCompare(b.title)),
+  };
+  return page(ruleFormPage({ ...sent, preview, places, times: timesOf(hub, viewer) }), sent.problem?.status);
+}

@@ -1,0 +1,62 @@
+import { store } from '../hub/hub.ts';
+import { TABLES } from '../hub/tables.ts';
+
+/** Acts of rules: keep a post out of lists, mark it as read, star it, or notify the rule's owner. */
+export const ACTS = ['mute', 'read', 'star', 'notify'] as const;
+export type Act = (typeof ACTS)[number];
+
+/** The posts that a rule is for: of one followed source, of a folder, or (both null) of all followed sources. */
+type Scope = { sourceId: number | null; folder: string | null };
+
+/** What the owner of a rule decides. `match`: an expression. */
+export type RuleTerms = Scope & { match: string; act: Act };
+
+/** `version`: changes with each change of the rule. `applied`: the number of posts that the rule was applied to. */
+export type Rule = RuleTerms & {
+  id: number; accountId: number; version: number; applied: number; lastAppliedAt: number | null; createdAt: number;
+};
+
+type RuleKey = Pick<Rule, 'id' | 'accountId'>;
+
+export const RULES_MAX = TABLES.rules.most;
+
+const SELECT = `SELECT id, account_id AS accountId, match, act, source_id AS sourceId, folder, version, applied,
+  last_applied_at AS lastAppliedAt, created_at AS createdAt FROM rules`;
+const NEXT_VERSION = '(SELECT COALESCE(MAX(version), 0) + 1 FROM rules)';
+
+/** Stores the rules of all members. */
+export const rules = store(({ db, clock }) => {
+  const selectAll = db.prepare<[], Rule>('rules of all accounts', `${SELECT} ORDER BY id`);
+  const selectOf = db.prepare<[number], Rule>('rules of account', `${SELECT} WHERE account_id = ? ORDER BY id`);
+  const select = db.prepare<[RuleKey], Rule>('rule', `${SELECT} WHERE id = @id AND account_id = @accountId`);
+  const insert = db.prepare<[RuleTerms & { accountId: number; now: number }], { id: number }>('add rule', `
+    INSERT INTO rules (account_id, match, act, source_id, folder, version, created_at)
+    VALUES (@accountId, @match, @act, @sourceId, @folder, ${NEXT_VERSION}, @now) RETURNING id`);
+  const update = db.prepare<[RuleTerms & RuleKey]>('change rule', `
+    UPDATE rules SET match = @match, act = @act, source_id = @sourceId, folder = @folder, version = ${NEXT_VERSION}
+     WHERE id = @id AND account_id = @accountId`);
+  const remove = db.prepare<[RuleKey]>('remove rule', 'DELETE FROM rules WHERE id = @id AND account_id = @accountId');
+  const note = db.prepare<[number, number, number, number]>('note applied rule',
+    'UPDATE rules SET applied = applied + ?, last_applied_at = ? WHERE id = ? AND version = ?');
+  const moveFolder = db.prepare<[{ accountId: number; from: string; to: string }]>('move rules of folder', `
+    UPDATE rules SET folder = @to, version = ${NEXT_VERSION} WHERE account_id = @accountId AND folder = @from`);
+  const removeOf = db.prepare<[number, number]>('remove rules of account',
+    'DELETE FROM rules WHERE id IN (SELECT id FROM rules WHERE account_id = ? LIMIT ?)');
+
+  return {
+    all: (): Rule[] => selectAll.all(),
+    listOf: (accountId: number): Rule[] => selectOf.all(accountId),
+    find: (key: RuleKey): Rule | undefined => select.get(key),
+    /** Adds a rule; returns its id. The caller checks RULES_MAX. */
+    add: (accountId: number, terms: RuleTerms): number => insert.get({ ...terms, accountId, now: clock() })?.id ?? 0,
+    change: (key: RuleKey, terms: RuleTerms): void => void update.run({ ...terms, ...key }),
+    remove: (key: RuleKey): boolean => remove.run(key).changes > 0,
+    /** Counts posts to which a rule is applied. Returns false if the rule was changed or removed meanwhile. */
+    noteApplied: ({ id, version }: Pick<Rule, 'id' | 'version'>, posts: number): boolean =>
+      note.run(posts, clock(), id, version).changes > 0,
+    /** Lets the rules of a folder be for the folder's new name. */
+    moveFolder: (accountId: number, from: string, to: string): void => void moveFolder.run({ accountId, from, to }),
+    /** Removes up to `limit` rules of an account; returns the number of removed rules. */
+    removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
+  };
+});

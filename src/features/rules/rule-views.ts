@@ -1,0 +1,109 @@
+import { faultOf, faulty } from '../../platform/http/form-faults.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import type { HttpError, Page } from '../../platform/http/reply.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
+import { plural } from '../../platform/in-words.ts';
+import { EXPRESSION_MAX } from '../posts/expression.ts';
+import { faultShown, HELP_PATH } from '../posts/expression-views.ts';
+import type { Post } from '../posts/post-store.ts';
+import { titleOf } from '../posts/post-views.ts';
+import { RULES_MAX, type Act, type Rule } from './rule-store.ts';
+
+/** A form for a rule. `rule`: the rule that is changed. `like`: the post whose words the form proposes. */
+export type RuleForm = {
+  rule?: Rule | undefined;
+  values: Record<string, string>;
+  like?: { postId: number; title: string; words: string[]; chosen: string[] };
+  problem?: HttpError;
+  preview: { posts: Post[]; among: number } | undefined;
+  places: { folders: string[]; sources: { id: number; title: string }[] };
+  times: Times;
+};
+
+const ACT_NAMES: Record<Act, string> = {
+  mute: 'Mute: keep the post out of lists and apps', read: 'Mark the post as read', star: 'Star the post',
+  notify: 'Notify me',
+};
+const SHORT_NAMES: Record<Act, string> = { mute: 'Mute', read: 'Mark as read', star: 'Star', notify: 'Notify me' };
+
+/** Number of posts that the page shows of a preview. */
+const SHOWN = 30;
+
+/** Page: the viewer's rules. `sources`: titles of the followed sources. */
+export function rulesPage(all: Rule[], sources: Map<number, string>, times: Times): Page {
+  const bar = html`<h1>Rules</h1><span class="space"></span><a class="button primary" href="/settings/rules/new">Add a
+  rule</a>`;
+  const main = html`<p>A rule acts on posts of your sources when they arrive. Only you see what your rules do. You may
+have ${RULES_MAX} rules. <a href="${HELP_PATH}">How to write rules</a></p>
+${all.length === 0 ? html`<p class="empty">You have no rules yet.</p>` : html`<ul class="items">${
+  all.map((rule) => ruleItem(rule, sources, times))}</ul>`}
+<details><summary>Import rules and saved searches</summary>
+<form method="post" action="/settings/rules/import" class="stack"><label>The document of “Download your data”, or
+  its parts “rules” and “searches” <textarea name="document" rows="6" required></textarea></label>
+<div class="actions"><button class="secondary">Import</button></div></form></details>`;
+  return { title: 'Rules', bar, main, section: 'settings' };
+}
+
+function ruleItem({ id, match, act, sourceId, folder, applied, lastAppliedAt }: Rule, sources: Map<number, string>,
+  times: Times): Html {
+  const place = sourceId !== null ? `in ${sources.get(sourceId) ?? 'a source that you do not follow'}`
+    : folder !== null ? `in the folder ${folder}` : 'in all your sources';
+  return html`
+<li id="rule-${id}"><div><p class="title"><a href="/settings/rules/${id}">${SHORT_NAMES[act]}: <code
+  dir="auto">${match}</code></a></p>
+  <p class="meta"><span dir="auto">${place}</span><span>${lastAppliedAt === null ? 'has not acted yet'
+    : html`acted on ${plural(applied, 'post')}, last ${showTime(times, lastAppliedAt)}`}</span></p></div>
+  <form method="post" action="/settings/rules/${id}/delete"><button class="link" aria-label="Remove rule
+  ${match}">Remove</button></form></li>`;
+}
+
+/** Page: the form to add or change a rule, with a preview of the posts that the rule fits. */
+export function ruleFormPage(form: RuleForm): Page {
+  const { rule, values, like, problem, preview, places } = form;
+  const title = rule ? 'Change a rule' : like ? 'Less like this' : 'Add a rule';
+  const [fault] = problem?.errors ?? [];
+  const main = html`
+${like && wordsForm(like)}
+<form method="post" action="/settings/rules${rule && html`/${rule.id}`}" class="stack">
+  <label>Posts that fit
+    <input name="match" value="${values['match']}" required maxlength="${EXPRESSION_MAX}" autocomplete="off"
+      spellcheck="false" ${faulty(problem, 'match', { isFirst: true, whole: true })}>${
+    fault?.at === undefined && faultOf(problem, 'match', { whole: true })}</label>
+  ${fault?.at === undefined ? html`<p class="hint"><a href="${HELP_PATH}">How to write rules</a></p>`
+    : html`<div id="fault-match">${faultShown(values['match'] ?? '', { at: fault.at, detail: fault.detail })}</div>`}
+  <label>What to do <select name="act" ${faulty(problem, 'act')}>${Object.entries(ACT_NAMES).map(([act, name]) =>
+    option(act, name, values['act']))}</select>${faultOf(problem, 'act')}</label>
+  <label>In which sources <select name="place">${option('', 'All sources that I follow', values['place'])}${
+    places.folders.map((name) => option(`folder:${name}`, `Folder ${name}`, values['place']))}${
+    places.sources.map(({ id, title }) => option(`source:${id}`, title, values['place']))}</select>${
+    faultOf(problem, 'sourceId')}${faultOf(problem, 'folder')}</label>
+  ${rule?.act === 'mute' && html`<p class="hint">If you change the rule, the posts that it has muted come back.</p>`}
+  <div class="actions"><button class="primary">${rule ? 'Save' : 'Add rule'}</button>
+    <button class="secondary" name="preview" value="1">Preview</button></div>
+</form>
+${preview && previewList(preview, form.times)}`;
+  const bar = html`<a class="button plain" rel="up" href="/settings/rules">Rules</a><h1>${title}</h1>`;
+  return { title, bar, main, section: 'settings' };
+}
+
+function option(value: string, label: string, chosen: string | undefined): Html {
+  return html`<option value="${value}" ${value === (chosen ?? '') && html`selected`}>${label}</option>`;
+}
+
+/** A form without effects on the hub, in which the member chooses words of a post's title. */
+function wordsForm({ postId, title, words, chosen }: NonNullable<RuleForm['like']>): Html {
+  return html`<p>Choose words of “<bdi>${title}</bdi>”. Posts with all these words in the title fit the rule.</p>
+<form action="/settings/rules/new" class="stack"><input type="hidden" name="post" value="${postId}">
+<fieldset class="checks"><legend class="unseen">Words</legend>${words.map((word) => html`
+<label class="check"><input type="checkbox" name="word" value="${word}" ${
+  chosen.includes(word) && html`checked`}> <bdi>${word}</bdi></label>`)}</fieldset>
+<div class="actions"><button class="secondary">Use these words</button></div></form>`;
+}
+
+function previewList({ posts, among }: NonNullable<RuleForm['preview']>, times: Times): Html {
+  return html`<section aria-labelledby="preview"><h2 id="preview">Preview</h2>
+<p role="status">The rule fits ${plural(posts.length, 'post')} of the newest ${among}.</p>
+<ul class="items">${posts.slice(0, SHOWN).map((post) => html`<li><div><p class="title" dir="auto"><a
+  href="/posts/${post.id}">${titleOf(post).title}</a></p><p class="meta"><span dir="auto">${post.sourceTitle}</span>${
+  showTime(times, post.publishedAt)}</p></div></li>`)}</ul></section>`;
+}

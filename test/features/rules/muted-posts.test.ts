@@ -1,0 +1,67 @@
+// Protects muting: a muted post is in no list, count, search or app, but in a list of its own, and comes back as it was.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { addPost, foundTitles, itemsAt, sendJson } from '../../support/accounts.ts';
+import type { Client } from '../../support/client.ts';
+import { appOf } from '../../support/reader-app.ts';
+import { hubWithOwnPosts } from '../../support/own-posts.ts';
+
+const titlesOf = async (client: Client, query: string) =>
+  (await itemsAt<{ title: string }>(client, `/api/posts?${query}`)).map(({ title }) => title).toSorted();
+
+type Reading = { unread: number; starred: number; folders: { unread: number; sources: { unread: number }[] }[] };
+
+async function countsOf(client: Client): Promise<number[]> {
+  const { unread, starred, folders } = (await client.get('/api/reading')).json<Reading>();
+  return [unread, starred, ...folders.map((folder) => folder.unread)];
+}
+
+test('a muted post is in no list, count or search, but in the list of muted posts, and comes back as it was', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const ben = await hub.person('ben');
+  await sendJson(ben, 'PUT', `/api/sources/${sourceId}/follow`, { folder: 'Ada' });
+  const rule = async (match: string, act: string) => (await ben.post('/api/rules', { match, act })).json<{ id: number }>().id;
+  const [muting, again] = [await rule('sponsored', 'mute'), await rule('"sponsored toad"', 'mute')];
+  await rule('sponsored', 'star');
+  for (const title of ['Owl', 'Sponsored newt', 'Sponsored toad']) await addPost(ada, sourceId, title);
+  const lists = async () => [await titlesOf(ben, 'view=unread'), await titlesOf(ben, 'view=list'), await titlesOf(ben, `view=list&source=${sourceId}`),
+    await titlesOf(ben, 'view=unread&folder=Ada'), await foundTitles(ben, 'a', '&view=list'), await foundTitles(ben, 'text', '&view=unread')];
+
+  const shown = ['Owl'];
+  assert.deepEqual(await lists(), [shown, shown, shown, shown, [], shown]);
+  assert.deepEqual([await titlesOf(ben, 'view=starred'), await countsOf(ben)], [[], [1, 0, 1]]);
+  assert.deepEqual(await titlesOf(ben, 'view=muted'), ['Sponsored newt', 'Sponsored toad']);
+  assert.deepEqual([await foundTitles(ben, 'toad', '&view=muted'), await foundTitles(ben, 'is:muted toad', '&view=list')], [['Sponsored toad'], ['Sponsored toad']]);
+  assert.deepEqual((await ben.get(`/reading/fresh?source=${sourceId}&newest=0`)).json<{ fresh: number }>().fresh, 1);
+  const page = (await ben.get('/muted')).text;
+  assert.match(page, /<h1><span dir="auto">Muted<\/span>.*Sponsored newt/s);
+  assert.equal((await ben.get('/muted/posts/2')).status, 200);
+  assert.doesNotMatch((await ada.get('/')).text, /href="\/muted"/);
+  assert.deepEqual((await ada.get('/api/posts?view=list')).json<{ items: unknown[] }>().items.length, 3, 'others see the posts');
+  const app = appOf(hub, 'ben');
+  const ids = async (stream: string) =>
+    (await app.get(`stream/items/ids?s=user/-/state/com.google/${stream}`)).json<{ itemRefs: unknown[] }>().itemRefs.length;
+  assert.deepEqual([await ids('reading-list'), await ids('reading-list&xt=user/-/state/com.google/read'), await ids('starred')], [1, 1, 0]);
+  assert.match((await app.get('unread-count')).text, /"max":1000.*"count":1\b/s);
+  await sendJson(ben, 'DELETE', '/api/posts/2/read', {});
+
+  assert.equal((await ben.delete(`/api/rules/${muting}`)).status, 204);
+  assert.deepEqual(await titlesOf(ben, 'view=muted'), ['Sponsored toad'], 'another rule mutes this post');
+  assert.deepEqual([await titlesOf(ben, 'view=unread'), await titlesOf(ben, 'view=starred')], [['Owl', 'Sponsored newt'], ['Sponsored newt']]);
+  await ben.patch(`/api/rules/${again}`, { match: 'toads' });
+  assert.deepEqual([await titlesOf(ben, 'view=unread'), await titlesOf(ben, 'view=muted')], [['Owl', 'Sponsored newt', 'Sponsored toad'], []]);
+  assert.deepEqual(await countsOf(ben), [3, 2, 3]);
+});
+
+test('muted posts do not count as marked, and come back when their rule gets another act', async (t) => {
+  const { ada, sourceId } = await hubWithOwnPosts(t);
+  const { id } = (await ada.post('/api/rules', { match: 'owl', act: 'mute' })).json<{ id: number }>();
+  for (let n = 0; n < 3; n++) await addPost(ada, sourceId, 'Owl');
+  await sendJson(ada, 'DELETE', '/api/posts/3/read', {});
+
+  assert.deepEqual((await ada.post('/api/reading/mark-read', { all: true })).json<{ marked: number }>().marked, 0);
+  assert.equal((await titlesOf(ada, 'view=muted')).length, 3);
+  assert.equal((await ada.patch(`/api/rules/${id}`, { act: 'star' })).status, 200);
+  assert.equal((await titlesOf(ada, 'view=muted')).length, 0);
+  assert.equal((await titlesOf(ada, 'view=list')).length, 3);
+});
