@@ -1,7 +1,7 @@
 import { parseExpression, type Phrase } from '../posts/expression.ts';
-import { phraseMatcher, sameName } from '../posts/search-query.ts';
+import { sameName } from '../posts/search-query.ts';
 import { phraseTerms } from '../posts/search-words.ts';
-import { tokensOf } from '../posts/tokens-store.ts';
+import { phraseMatcher, tokensOf } from '../posts/tokens-store.ts';
 
 /** The tokens of a post (`tokensOf`), and the time of its publishing (unix ms). */
 export type PostTokens = { title: string[]; text: string[]; author: string[]; publishedAt: number };
