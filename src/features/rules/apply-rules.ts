@@ -13,19 +13,23 @@ import { withDoubles } from '../reading/mark-read.ts';
 import { mutedPosts } from '../reading/muted-store.ts';
 import { readMarks, stars } from '../reading/reading-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
-import { compileRules, type Matcher, type SourceNames } from './match-rules.ts';
+import {
+  compileRules, readExpression, type MatchedExpression, type Matcher, type SourceNames,
+} from './match-rules.ts';
 import { rules, type Act, type Rule } from './rule-store.ts';
 
 /** The matcher of all rules, as of an edition of the rules; made anew when the rules have changed. */
-const compiled = once((_hub: Hub): Compiled => ({ edition: NaN, matcher: null }));
-type Compiled = { edition: number; matcher: Matcher<Rule> | null };
+const compiled = once((_hub: Hub): Compiled => ({ edition: NaN, matcher: null, expressions: new Map() }));
+type Compiled = { edition: number; matcher: Matcher<Rule> | null; expressions: Map<string, MatchedExpression> };
 
 /** Returns the matcher of all members' rules; null without any rule. */
 function currentMatcher(hub: Hub): Matcher<Rule> | null {
   const [kept, edition] = [compiled(hub), counts(hub).value('rules_edition')]; // SQL triggers count the changes
   if (kept.edition !== edition) {
     const all = rules(hub).all();
-    Object.assign(kept, { edition, matcher: all.length === 0 ? null : compileRules(all) });
+    const expressions = new Map(all.map(({ match }) => [match, kept.expressions.get(match) ?? readExpression(match)]));
+    const matcher = compileRules(all, (match) => expressions.get(match) ?? readExpression(match));
+    Object.assign(kept, { edition, expressions, matcher: all.length === 0 ? null : matcher });
   }
   return kept.matcher;
 }
