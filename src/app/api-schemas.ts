@@ -120,7 +120,10 @@ export const SCHEMAS: Record<string, Schema> = {
     attachments: array(named('Attachment')),
   }, {
     read: { ...flag, description: 'Only signed-in clients get this member' }, starred: flag,
-    also: array(object({ id, source: object({ id, title: text, kind: choice(SOURCE_KINDS) }) })),
+    also: {
+      ...array(object({ id, source: object({ id, title: text, kind: choice(SOURCE_KINDS) }) })),
+      description: 'Posts with the same link in other sources that the client follows',
+    },
     fullText: { ...named('FullText'), description: 'Signed-in clients get this member with a single post' },
     content: { ...text, description: 'The text as its author wrote the text; only for those who may change the post' },
     contentType: choice(FORMATS),

@@ -61,8 +61,7 @@ export const CONNECTIONS = {
     files: ['features/attachments/remote-cache.ts', 'platform/net/outbound-fetch.ts'],
   },
   page: {
-    programs: 'worker',
-    trigger: 'a member asks for the full text of a post; a post arrives from a source with full texts, or a new source',
+    programs: 'worker', trigger: 'a member wants the full text of a post; a post of a source with full texts arrives',
     to: 'the address of the post, where it redirects to, and `robots.txt` of its site', owner: "a publisher's",
     data: `GET requests with ${USER_AGENT}, and no data about readers`, off: '`FULL_TEXT_MAX_BYTES=0`',
     unconfigured: 'never', files: ['features/full-text/fetch-page.ts', 'platform/net/outbound-fetch.ts'],

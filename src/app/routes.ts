@@ -102,9 +102,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('DELETE /api/sessions', 'member', 'End all your other sessions', accounts.deleteOtherSessions),
   at('GET /api/sessions/:id', 'member', 'One of your sessions', accounts.showSession),
   at('DELETE /api/sessions/:id', 'member', 'End one of your sessions', accounts.deleteSessionById),
-  at(
-    'POST /settings/sessions', 'member', 'Form: end one or all other sessions', accountPages.submitEndSessions, REPAIRS,
-  ),
+  at('POST /settings/sessions', 'member', 'Form: end other sessions', accountPages.submitEndSessions, REPAIRS),
   at('POST /settings/tokens', 'member', 'Form: create an API token', accountPages.submitToken),
   at(
     'POST /settings/tokens/:id/revoke', 'member', 'Form: revoke an API token',
@@ -200,9 +198,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ),
   at('DELETE /api/sources/:id/follow', 'member', 'Take a source out of your reading list', reading.unfollow),
   at('POST /sources/:id/follow', 'member', 'Form: put a source into the reading list', sourcePages.submitFollow),
-  at(
-    'POST /sources/:id/unfollow', 'member', 'Form: take a source out of the list', sourcePages.submitUnfollow, REPAIRS,
-  ),
+  at('POST /sources/:id/unfollow', 'member', 'Form: unfollow a source', sourcePages.submitUnfollow, REPAIRS),
   at('GET /api/reading', 'member', 'How many posts are unread and starred, by folder and source', reading.showReading),
   at(
     'POST /api/reading/mark-read', 'member',
@@ -232,9 +228,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /', 'public', 'Page: unread posts; public posts for visitors', home.showHome, {
     cached: ['q', 'cursor', 'limit', 'said'],
   }),
-  at('GET /manifest.webmanifest', 'public', 'Web app manifest: the hub as an app for home screens', showManifest, {
-    cached: [],
-  }),
+  at('GET /manifest.webmanifest', 'public', 'Web app manifest, for home screens', showManifest, { cached: [] }),
   at('GET /public', 'public', 'Page: read and search the public posts', publicPages.showPublic, {
     cached: ['q', 'cursor', 'limit'],
   }),
@@ -243,10 +237,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ...['unread', 'all', 'starred', 'folders/:name', 'sources/:source'].map((list) =>
     at(`GET /${list}/posts/:id`, 'member', 'Page: one post within a reading list', readPosts.showPostInList)),
   at('GET /posts/:id', 'public', 'Page: one post', readPosts.showPost, { cached: [] }),
-  at(
-    'POST /api/posts/:id/full-text', 'member', 'Have the full text of a post fetched from the post’s page',
-    fullText.askForFullTextJson,
-  ),
+  at('POST /api/posts/:id/full-text', 'member', 'Fetch the full text of a post', fullText.askForFullTextJson),
   at('POST /posts/:id/full-text', 'member', 'Form: show the full text, or the feed’s text', fullText.submitTextSwitch),
   at('GET /full-texts/:id/:picture', 'public', 'File: a picture of a full text', fullText.showPictureOfFullText),
   at('POST /api/preview', 'member', 'A text as a post would show it', writing.previewText),
@@ -260,10 +251,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /drafts/:id/restore', 'member', 'Form: restore a discarded draft', writePages.submitRestoreDraft),
   at('GET /posts/:id/edit', 'member', 'Page: change a post', writePages.showChangePost),
   at('POST /posts/:id/edit', 'member', 'Form: change a post and add files', writePages.submitPostChange, LATE_WORDS),
-  at(
-    'POST /posts/:id/edit/draft', 'member', 'Save the draft of a change while its author types',
-    writePages.submitDraft,
-  ),
+  at('POST /posts/:id/edit/draft', 'member', 'Save the draft of a change of a post', writePages.submitDraft),
   at('POST /posts/:id/withdraw', 'member', 'Form: take a post back into a draft', writePages.submitWithdraw),
   at('GET /posts/:id/delete', 'member', 'Page: confirm deleting a post', deletion.confirmDeletePost),
   at('POST /posts/:id/delete', 'member', 'Form: delete a post', deletion.submitDeletePost, REPAIRS),
@@ -271,23 +259,15 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /attachments/:key/:filename', 'public', 'File: an attachment', files.showAttachment),
   at('POST /api/posts/:id/attachments', 'member', 'Add files to a post of a native source', writing.createAttachments),
   at('DELETE /api/attachments/:id', 'member', 'Remove an uploaded file from its post', writing.deleteAttachment),
-  at(
-    'POST /attachments/:id/delete', 'member', 'Form: remove a file from its post',
-    writePages.submitDeleteAttachment, REPAIRS,
-  ),
+  at('POST /attachments/:id/delete', 'member', 'Form: remove a file', writePages.submitDeleteAttachment, REPAIRS),
 
   at('PUT /api/posts/:id/read', 'member', 'Mark a post as read', posts.markPostRead),
   at('DELETE /api/posts/:id/read', 'member', 'Mark a post as unread', posts.markPostUnread, { usesReserve: false }),
   at('GET /api/history', 'member', 'Posts you have read, last read first', history.listHistory),
   at('DELETE /api/history', 'member', 'Clear your reading history', history.clearHistory),
   at('GET /history', 'member', 'Page: reading history', history.showHistory),
-  at(
-    'POST /history/clear', 'member', 'Form: clear the reading history',
-    thenSee(history.clearHistory, '/history'), REPAIRS,
-  ),
-  at(
-    'POST /history/:id/forget', 'member', 'Form: remove a post from the reading history', history.submitForget, REPAIRS,
-  ),
+  at('POST /history/clear', 'member', 'Form: clear the history', thenSee(history.clearHistory, '/history'), REPAIRS),
+  at('POST /history/:id/forget', 'member', 'Form: forget a post that was read', history.submitForget, REPAIRS),
 
   at(
     'POST /api/webhooks/:id', 'public', 'A signed event (Standard Webhooks 1.0, or GitHub’s form)',
@@ -342,10 +322,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     'Make a link for a new password, which is shown only once', governing.createPasswordLink,
   ),
   at('GET /admin/accounts/:id', 'admin', 'Page: one account', governing.showAccountPage),
-  at(
-    'POST /admin/accounts/:id', 'admin', 'Form: change role or state of an account, or make a link for its password',
-    governing.submitAccount,
-  ),
+  at('POST /admin/accounts/:id', 'admin', 'Form: change an account, or make a password link', governing.submitAccount),
   at('GET /admin', 'admin', 'Page: overview', overview.showOverview),
   at('PATCH /api/admin/hub', 'admin', 'Change name, front-page text or accent of the hub', look.changeHub),
   at('POST /admin/alerts/test', 'admin', 'Form: send a test alert', alerts.submitTestAlert),

@@ -10,7 +10,7 @@ import { pdf, png } from '../support/sample-files.ts';
 import { requireTool } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const [CTRL, SHIFT, END, ENTER] = ['\ue009', '\ue008', '\ue010', '\ue007'];
+const [CTRL, SHIFT, END, ENTER, TAB] = ['\ue009', '\ue008', '\ue010', '\ue007', '\ue004'];
 
 /** Pastes a picture as a browser does when somebody presses Ctrl+V. */
 const PASTE = `
@@ -30,7 +30,9 @@ test('a post with two pictures is written, previewed and published by keyboard; 
   const names = () => browser.run<string[]>(`return [...document.querySelectorAll('.files li[data-name]:not(:has(progress)) .name')].map((one) => one.textContent)`);
   const keys = (...pressed: string[]) => browser.type('[name=content]', pressed.join(''));
 
-  await browser.type('[name=title]', 'Owls at dusk');
+  assert.equal(await browser.run('return document.activeElement.name'), 'title');
+  await browser.press(...'Owls at dusk', TAB);
+  assert.equal(await browser.run('return document.activeElement.name'), 'content');
   await keys('Five ', CTRL, 'b', CTRL, 'owls', END, '.', ENTER, ENTER);
   for (const width of [40, 50]) await browser.run(PASTE, png({ width, height: 30 }).toString('base64'));
   await waitUntil('both pictures are there', async () => (await names()).length === 2);

@@ -133,9 +133,12 @@ test('status and doctor name the pending migration and what to do, and say all t
     const subjects = async (at: string) => (JSON.parse((await hubctl(at, command, '--json')).stdout) as
       { findings: { subject: string; state: string }[] }).findings;
     const unknown = (await subjects(dataDir)).filter(({ state }) => state === 'not known before the migration');
-    assert.deepEqual(unknown.map(({ subject }) => subject), ['Content quota'], 'which needs what it makes');
+    // The check of uploads compares them with the files of drafts, for which the schema has no table.
+    const needing = command === 'doctor' ? ['Uploads', 'Content quota'] : ['Content quota'];
+    assert.deepEqual(unknown.map(({ subject }) => subject), needing, 'which needs what it makes');
     const [lacks, has] = [await subjects(dataDir), await subjects(whole.dataDir)].map((all) => all.map(({ subject }) => subject));
-    assert.deepEqual(lacks?.filter((subject) => subject !== 'Schema' && subject !== 'Content quota'), has);
+    assert.deepEqual(lacks?.filter((subject) => subject !== 'Schema' && !needing.includes(subject)),
+      has?.filter((subject) => command !== 'doctor' || !['Uploads', 'Strays'].includes(subject)));
   }
 });
 

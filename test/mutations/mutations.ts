@@ -661,7 +661,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'an infected picture stands in no text',
-    file: 'src/features/attachments/serve-file.ts',
+    file: 'src/features/attachments/own-files.ts',
     from: " || attachment.scan === 'infected'",
     to: '',
     test: 'test/features/writing/own-files.test.ts',

@@ -12,7 +12,7 @@ import { ALERT_WORDS } from '../../src/features/health/watch-conditions.ts';
 import { HYSTERESIS } from '../../src/features/hub/disk-reserve.ts';
 import { PASSWORD_LINK_LIFETIME, SESSION_LIFETIME, SESSION_MAX } from '../../src/features/accounts/credential-store.ts';
 import { ENDED_OFFERS_KEPT, OFFER_LIFETIME } from '../../src/features/manage-sources/offer-store.ts';
-import { DRAFT_LIFETIME, PENDING_LIFETIME } from '../../src/features/writing/draft-store.ts';
+import { DRAFT_LIFETIME, PENDING_LIFETIME, RESTORABLE } from '../../src/features/writing/draft-store.ts';
 import { INVITATION_HOURS } from '../../src/features/accounts/join-hub.ts';
 import { DELIVERED_KEPT, FAILED_KEPT, MAX_ATTEMPTS } from '../../src/features/alerts/send-alert.ts';
 import { REMIND_EVERY, TELL_EVERY } from '../../src/features/alerts/raise-alerts.ts';
@@ -93,7 +93,7 @@ const OWN_PERIODS: Record<string, string[]> = {
   'password links': [words(PASSWORD_LINK_LIFETIME), 'a minute'],
   'offers of sources': [words(OFFER_LIFETIME), words(ENDED_OFFERS_KEPT)],
   'sign-in networks': [],
-  'drafts of posts': [words(DRAFT_LIFETIME), words(PENDING_LIFETIME)],
+  'drafts of posts': [words(DRAFT_LIFETIME), words(RESTORABLE), words(PENDING_LIFETIME)],
   'finished jobs': [words(FINISHED_JOBS_KEPT)],
   'failed jobs': [],
   alerts: [words(DELIVERED_KEPT), words(FAILED_KEPT)],

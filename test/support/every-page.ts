@@ -1,6 +1,7 @@
 import type { Browser } from './browser.ts';
 import type { LivedInHub } from './lived-in-hub.ts';
 import { follow, submit } from './page-visits.ts';
+import { waitUntil } from './wait-until.ts';
 
 /** Who looks: the administrator, another member, or somebody who is not signed in. */
 export type Who = 'ada' | 'bob' | 'nobody';
@@ -54,6 +55,8 @@ export const EVERY_PAGE: PageState[] = [
   { name: 'post', who: 'ada', path: '/posts/1' },
   { name: 'post-unread', who: 'bob', path: '/unread/posts/3' },
   { name: 'post-long-title', who: 'ada', path: '/posts/10' },
+  { name: 'post-full-text', who: 'ada', path: '/posts/2?text=full' },
+  { name: 'post-without-full-text', who: 'bob', path: '/posts/4?text=full' },
   { name: 'own-post', who: 'ada', path: ({ ownPost }) => `/posts/${ownPost}` },
   { name: 'own-post-edit', who: 'ada', path: ({ ownPost }) => `/posts/${ownPost}/edit` },
   { name: 'own-post-delete', who: 'ada', path: ({ ownPost }) => `/posts/${ownPost}/delete` },
@@ -66,8 +69,10 @@ export const EVERY_PAGE: PageState[] = [
   {
     name: 'write-preview', who: 'ada', path: '/write',
     act: async (browser) => {
-      const content = 'Five of them, as https://owls.test/ says.\n\nTwo young.';
-      await submit(browser, { title: 'Owls at dusk', content }, '.bar [name=preview]', '#post');
+      await browser.type('[name=title]', 'Owls at dusk');
+      await browser.type('[name=content]', 'Five of them, as https://owls.test/ says.\n\nTwo young.');
+      await browser.click('.bar [name=preview]');
+      await waitUntil('the preview is there', async () => /Two young/.test(await browser.text('.preview')));
     },
   },
   { name: 'write-drafts', who: 'ada', path: '/write' },

@@ -7,6 +7,9 @@ import { COMMAND_LINE } from '../../src/features/audit/audit.ts';
 import { backupName } from '../../src/features/backups/backup-name.ts';
 import { noteOffsite, noteRun } from '../../src/features/backups/note-run.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
+import { fullTexts } from '../../src/features/full-text/full-text-store.ts';
+import { sourceFullTexts } from '../../src/features/full-text/source-full-text-store.ts';
+import { posts } from '../../src/features/posts/post-store.ts';
 import { sourceRuns } from '../../src/features/sources/run-store.ts';
 import { addFeed, addNotes, giveTo, offerTo } from './accounts.ts';
 import type { Client } from './client.ts';
@@ -107,10 +110,22 @@ export async function livedInHub(t: TestContext): Promise<LivedInHub> {
   const post = await writePost(hub, { client: ada, sourceId: notes }, [
     { filename: 'east-steps.png', data: picture(320, 180) }, { filename: 'gauge-readings.pdf', data: pdf() },
   ], { title: 'Low water at the east steps', content: 'They sit on mud from four until half past six.' });
+  makeUpFullTexts(hub);
   makeUpHistory(hub.handle);
   await lastNight(hub);
   const invitation = makeInvitation(hub.handle, 'member', 30 * 24 * HOUR, COMMAND_LINE).token;
   return { hub, ada, bob, notes, webhook: hook.id, ownPost: post.id, invitation, feedUrl: `${origin.url}/0.xml` };
+}
+
+/** Post 2 has a full text, and post 4 has none; the source of post 4 is one whose owner is offered full texts. */
+function makeUpFullTexts({ handle }: Hub): void {
+  const how = { state: 'refused', reason: 'paywall', detail: null, failures: 0, dueAt: null } as const;
+  for (const postId of [2, 4]) fullTexts(handle).ask(postId);
+  fullTexts(handle).keep({ postId: 2, version: 1 }, { isCut: 1, contentHtml: '<p>The whole story of the harbour.</p>'.repeat(20) });
+  fullTexts(handle).settle({ postId: 4, version: 1 }, how);
+  const sourceId = posts(handle).accessOf(4)?.sourceId ?? NaN;
+  for (let uses = 0; uses < 5; uses++) sourceFullTexts(handle).addUse(sourceId);
+  for (const reason of ['ready', 'ready', 'paywall']) sourceFullTexts(handle).addResult(sourceId, reason);
 }
 
 /** The last backup was made, and the disk for its copy was not there. */

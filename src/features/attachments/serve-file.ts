@@ -8,15 +8,12 @@ import type { HubRequest } from '../../platform/http/router.ts';
 import { dressMarkup } from '../../platform/markup/dress-markup.ts';
 import { inSteps } from '../../platform/markup/in-steps.ts';
 import { readingText } from '../../platform/markup/plain-text.ts';
-import { showImages } from '../../platform/markup/remote-media.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import type { StoreHub } from '../hub/hub.ts';
-import { attachmentPath, type LinkHub } from './attachment-links.ts';
-import type { Attachment } from './attachment-store.ts';
-import { OWN_FILES, storedAddress, withOwnLinks } from './own-files.ts';
+import type { LinkHub } from './attachment-links.ts';
+import { contentWithImages, type PostContent } from './own-files.ts';
 import { missingAmong, sizesOf } from './post-pictures.ts';
-import type { ImageSize } from './recognise-images.ts';
 
 /** A file on disk whose type the hub has checked. `sha256`: the hash of the file's content, used as the entity tag. */
 export type ServedFile = {
@@ -93,8 +90,6 @@ function missing(): HttpError {
   return new HttpError(404, 'The file is missing on the hub.');
 }
 
-type PostContent = { contentHtml: string; attachments: Attachment[]; url: string | null };
-
 /** The maximum bytes of a post's content on the post's page, which also lists up to a hundred files. */
 const CONTENT_BYTES = 1.5 * 1024 * 1024;
 
@@ -128,26 +123,4 @@ async function asPlainText(contentHtml: string, maxBytes: number): Promise<Html>
   return html`<p class="hint">This post is too long to show with its formatting. ${
     isWhole ? 'Its plain text' : 'The beginning of its plain text'} follows.</p>
 <pre tabindex="0">${shown}</pre>`;
-}
-
-/** A post's content in which images have addresses on the hub: `origin`, then the image's path as `sign` returns it. */
-export function contentWithImages(
-  hub: LinkHub, { contentHtml, attachments }: Omit<PostContent, 'url'>, origin: string,
-  sizeOf: (attachment: Attachment) => ImageSize | null | undefined = () => undefined,
-  sign = (path: string): string => path,
-): string {
-  if (attachments.length === 0 && !contentHtml.includes(OWN_FILES)) return contentHtml;
-  const byUrl = new Map(attachments.map((attachment) => [storedAddress(attachment), attachment]));
-  const pathTo = (attachment: Attachment | undefined): string | null =>
-    attachment === undefined || attachment.scan === 'infected' ? null : attachmentPath(hub, attachment);
-  const shown = showImages(contentHtml, (url) => {
-    const attachment = byUrl.get(url);
-    const isOther = attachment?.kind === 'native' && !attachment.mediaType?.startsWith('image/');
-    const path = isOther ? null : pathTo(attachment);
-    return path === null ? undefined : { address: origin + sign(path), size: attachment && sizeOf(attachment) };
-  });
-  return withOwnLinks(shown, (address) => {
-    const path = pathTo(byUrl.get(address));
-    return path === null ? undefined : origin + sign(path);
-  });
 }

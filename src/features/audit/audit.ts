@@ -60,9 +60,8 @@ export type AuditEvent = keyof typeof AUDIT_EVENTS;
  * the audit log shows each change of these kinds in a record of its own.
  */
 const MERGED: readonly AuditEvent[] = [
-  'account.exported', 'account.renamed', 'hub.changed', 'post.changed', 'source.full-text-chosen',
-  'source.paused', 'source.renamed',
-  'source.resumed', 'source.visibility-changed',
+  'account.exported', 'account.renamed', 'hub.changed', 'post.changed', 'source.full-text-chosen', 'source.paused',
+  'source.renamed', 'source.resumed', 'source.visibility-changed',
 ];
 
 /**

@@ -14,18 +14,18 @@ import { sourceFullTexts, type ResultCount } from './source-full-text-store.ts';
 
 /** Says which text of a post is shown, with the button that shows the other text. `from`: the page's own address. */
 export function textSwitch({ post, which, wanted, fullText }: ShownText<{ id: number }>, from: string): Html {
-  const { state, explanation } = fullText;
-  const isWaiting = wanted === 'full' && state === 'waiting';
-  const other = which === 'full' ? html`<button class="link" name="text" value="feed">As in the feed</button>`
-    : html`<button class="link" name="text" value="full">Full text</button>`;
-  const why = wanted === 'full' && which === 'feed' && explanation;
-  const result = html`${why && html`<span role="status" tabindex="-1">${why}</span>`}${
-    (!why || fullText.reason === 'robots') && other}`;
+  const shown = html`<span class="tag">${which === 'full' ? 'Full text' : 'As in the feed'}</span>`;
+  const why = wanted === 'full' && which === 'feed' ? fullText.explanation : undefined;
+  const status = why && html`<span role="status" tabindex="-1">${why}</span>`;
+  if (wanted === 'full' && fullText.state === 'waiting') {
+    return html`<div class="text-switch" data-waiting>${shown}<span role="status"
+  tabindex="-1">The hub is fetching the full text.</span></div>`;
+  }
+  if (why && fullText.reason !== 'robots') return html`<div class="text-switch">${shown}${status}</div>`;
+  const [other, label] = which === 'full' ? ['feed', 'As in the feed'] : ['full', 'Full text'];
   return html`
-<form class="text-switch" method="post" action="/posts/${post.id}/full-text" ${isWaiting && html`data-waiting`}>
-<input type="hidden" name="from" value="${from}">
-<span class="tag">${which === 'full' ? 'Full text' : 'As in the feed'}</span>
-${isWaiting ? html`<span role="status" tabindex="-1">The hub is fetching the full text.</span>` : result}</form>`;
+<form class="text-switch" method="post" action="/posts/${post.id}/full-text"><input type="hidden" name="from"
+  value="${from}">${shown}${status}<button class="link" name="text" value="${other}">${label}</button></form>`;
 }
 
 /** Offers the owner of a source full texts for all new posts; the owner can decline the offer. */

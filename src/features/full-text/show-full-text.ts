@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
-import { contentWithImages } from '../attachments/serve-file.ts';
+import { contentWithImages } from '../attachments/own-files.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { Post, WholePost } from '../posts/post-store.ts';
 import { describeFullText, type FullTextState } from './explain-full-text.ts';

@@ -7,7 +7,7 @@ import { escapeHtml } from '../../platform/markup/entities.ts';
 import { STEP } from '../../platform/markup/in-steps.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { attachmentUrl, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
-import { contentWithImages } from '../attachments/serve-file.ts';
+import { contentWithImages } from '../attachments/own-files.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
 import { hubLook, hubSeed } from '../hub/hub-row-store.ts';
 import type { Hub } from '../hub/hub.ts';

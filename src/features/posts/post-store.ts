@@ -86,12 +86,7 @@ const LEFT_OUT: WholeColumns = { contentHtml: '' };
 /** The facts that decide who may see a post and its files. */
 export type PostAccess = Pick<Post, 'id' | 'sourceId' | 'ownerId' | 'isPublic'>;
 
-export type PostQuery = {
-  viewerId: number | null;
-  sourceId?: number | undefined;
-  after?: Position;
-  limit: number;
-};
+export type PostQuery = { viewerId: number | null; sourceId?: number | undefined; after?: Position; limit: number };
 
 type UpsertRow = Omit<PreparedPost, 'baseUrl' | 'givenUrl' | 'link' | keyof SearchTerms | 'attachments'> & {
   sourceId: number; now: number; firstSeenAt: number; id: number | null; createdAt: number;

@@ -4,7 +4,7 @@ import { notFound } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { attachmentJson, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
 import { attachments } from '../attachments/attachment-store.ts';
-import { contentWithImages } from '../attachments/serve-file.ts';
+import { contentWithImages } from '../attachments/own-files.ts';
 import type { Hub, StoreHub } from '../hub/hub.ts';
 import { maySeeSource } from '../sources/source-store.ts';
 import { findPosts } from './find-posts-store.ts';

@@ -2,7 +2,7 @@ import { SECOND } from '../../platform/clock.ts';
 import { createAddressSigner } from '../accounts/signed-address-store.ts';
 import { attachmentPath, listedAttachments } from '../attachments/attachment-links.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
-import { contentWithImages } from '../attachments/serve-file.ts';
+import { contentWithImages } from '../attachments/own-files.ts';
 import { siteOf } from '../feeds/own-feeds.ts';
 import { asking, follows, type ListedFollow } from '../follows/follow-store.ts';
 import { hasFullTexts } from '../full-text/fetch-full-text.ts';

@@ -77,11 +77,12 @@ export async function markRead(
 /** Marks the unread doubles of the posts that `marking` has marked, up to the marking's limit of exceptions. */
 async function markDoubles(hub: Hub, viewer: Viewer, { undoable, maxExceptions }: Marking): Promise<void> {
   const { moved, marked } = undoable.changes;
-  const ranges = [...moved, ...marked.map(([sourceId, id]): MarkedRange => [sourceId, id - 1, id])];
-  for (let from = 0; from < ranges.length; from += SOURCES_AT_ONCE) {
-    if (from > 0) await nextTurn();
+  const steps = marked.length > 0 ? [marked.map(([sourceId, id]): MarkedRange => [sourceId, id - 1, id])] : [];
+  for (let n = 0; n < moved.length; n += SOURCES_AT_ONCE) steps.push(moved.slice(n, n + SOURCES_AT_ONCE));
+  for (const [n, ranges] of steps.entries()) {
+    if (n > 0) await nextTurn();
     const limit = Math.max(0, maxExceptions - marked.length);
-    const unread = doubles(hub).unread(asking(viewer), ranges.slice(from, from + SOURCES_AT_ONCE), limit);
+    const unread = doubles(hub).unread(asking(viewer), ranges, limit);
     if (unread.length > 0) hub.db.write('mark doubles', () => {
       for (const { id, sourceId } of unread) addException(hub, sourceId, id, { accountId: viewer.id, undoable });
       readUndo(hub).keep(viewer.id, undoable);

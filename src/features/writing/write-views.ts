@@ -194,12 +194,12 @@ function fields(form: PostForm): Html {
     html`<option value="${value}" ${value === format && html`selected`}>${name}</option>`;
   return html`
 <label>Title <input name="title" class="title-field" value="${values['title']}" required maxlength="${POST_MAX.title}"
-  dir="auto" ${faulty(problem, 'title')}>${faultOf(problem, 'title')}</label>
+  dir="auto" ${faulty(problem, 'title', { isFirst: isNew && !values['title'] })}>${faultOf(problem, 'title')}</label>
 <div class="texts"><label>Text
   <textarea name="content" rows="14" class="text" maxlength="${POST_MAX.content}" dir="auto" ${
     faulty(problem, 'content')}>
 ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
-  <span class="optional">Markdown: *emphasis*, **bold**, [link](address), - list, # heading, &gt; quote, \`code\`. A
+  <span class="optional">In Markdown: *emphasis*, **bold**, [link](address), - list, # heading, &gt; quote, \`code\`. A
     blank line begins a paragraph. Web addresses become links by themselves.</span></label>${previewOf(form)}</div>
 <details ${isOpen && html`open`}>
   <summary>Format, link${isNew && ', time'}</summary>

@@ -30,7 +30,7 @@ const REPAIRS = [
   'POST /accounts/ClientLogin', // and what apps read by POST
   'POST /reader/api/0/stream/items/contents', 'POST /reader/api/0/stream/items/ids',
   'POST /sources/several', // which looks at what is asked for
-  'POST /posts/:id/delete', 'POST /attachments/:id/delete', 'POST /write/discard', 'POST /posts/:id/edit/discard',
+  'POST /posts/:id/delete', 'POST /attachments/:id/delete', 'POST /drafts/:id/discard',
   'POST /history/clear', 'POST /history/:id/forget', 'POST /offers/:id/decline', 'POST /offers/:id/withdraw',
 ];
 

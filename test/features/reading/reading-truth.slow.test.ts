@@ -311,7 +311,7 @@ test('a search of many posts finds what is unread, starred or in the list, also 
   const { hub, viewer, ids } = await reader(t, count);
   const all = Array.from({ length: count }, (_, below) => count - below);
   for (const id of all) index(hub, { id, sourceId: 1, publishedAt: hub.now() - MINUTE + id });
-  markRead(hub.handle, viewer, { posts: all.slice(0, newest) });
+  await markRead(hub.handle, viewer, { posts: all.slice(0, newest) });
   for (const id of all) setStar(hub.handle, viewer, id, true);
   const found = all.filter((id) => isFound({ id }));
 

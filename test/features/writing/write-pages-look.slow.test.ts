@@ -109,7 +109,7 @@ test('every field and button of the form for a post is reached with the keyboard
     assert.match(outline, /^(?!none)\w+ [1-9]/, `${name} is marked`);
   }
   assert.deepEqual(seen, [
-    'Notes', 'title', 'content', 'Format and link', 'contentType', 'url',
+    'Notes', 'title', 'content', 'Format, link', 'contentType', 'url',
     `Remove ${LONG}.png`, `Remove ${LONG}.pdf`, 'Remove bad.txt', 'Remove good.txt', 'attachments', 'save', 'Cancel',
   ]);
 });

@@ -1,7 +1,7 @@
-// The hub's only script, on members' pages. Every page works without the script, which uses:
+// The script of all members' pages. Every page works without the script, which uses:
 // li.row#post-1 with h3 a, button.seen, button.star; a[rel=up|prev|next], a[data-next-unread]; [data-original];
 // .bar h1 > span; #list[data-view][data-newest], .fresh; [data-count]; details.drop, form#mark; dialog#help;
-// #failed[popover]; body[data-keys][data-zone]; form.text-switch[data-waiting].
+// #failed[popover]; body[data-keys][data-zone]; .text-switch[data-waiting].
 
 const $ = (selector, within = document) => within.querySelector(selector);
 const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];

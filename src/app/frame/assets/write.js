@@ -34,7 +34,7 @@ async function saveDraft() {
   const text = JSON.stringify(typed());
   const isShown = !preview.hidden;
   if (revision.value === '0' && !title.value && !content.value) return;
-  if (saving || text === saved && !(isShown && shown !== text)) return;
+  if (saving || text === saved && !(isShown && previewed !== text)) return;
   saving = true;
   const headers = { 'content-type': 'application/json', accept: 'application/json' };
   const body = isShown ? JSON.stringify({ ...JSON.parse(text), preview: '1' }) : text;
@@ -56,10 +56,10 @@ function saveLater() {
 // Shows the preview that the hub makes beside the text.
 
 const preview = $('.preview', post);
-let shown = '';
+let previewed = '';
 
 function showPreview(markup) {
-  shown = saved;
+  previewed = saved;
   $('h3', preview).textContent = title.value;
   $('.prose', preview).replaceChildren(...new DOMParser().parseFromString(markup, 'text/html').body.childNodes);
 }
