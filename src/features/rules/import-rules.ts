@@ -6,6 +6,7 @@ import { saying } from '../hub/said.ts';
 import { saveSearch } from '../reading/saved-searches.ts';
 import { savedSearches } from '../reading/saved-search-store.ts';
 import { addRule } from './change-rule.ts';
+import { showRules } from './rule-pages.ts';
 import { rules } from './rule-store.ts';
 
 /** What an import has added, and how many rules and searches the hub has refused, such as rules of unknown sources. */
@@ -19,8 +20,13 @@ export async function importRulesJson(hub: Hub, req: MemberRequest): Promise<Rep
 /** Form: adds the rules and saved searches of an account's export, which the member has pasted. */
 export async function submitImport(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { document = '' } = await readForm(req);
-  const { rules: added, searches } = importRules(hub, req.viewer, readDocument(document));
-  return seeOther(saying('/settings/rules', 'rules-imported', { count: added + searches }));
+  try {
+    const { rules: added, searches } = importRules(hub, req.viewer, readDocument(document));
+    return seeOther(saying('/settings/rules', 'rules-imported', { count: added + searches }));
+  } catch (problem) {
+    if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
+    return showRules(hub, req, { problem, document });
+  }
 }
 
 function readDocument(document: string): JsonObject {
