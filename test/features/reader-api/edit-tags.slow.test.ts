@@ -15,7 +15,7 @@ test('an app is never refused at the limit of marks, and no state is forgotten t
   const everySecond = ids.filter((_, n) => n % 2 === 1);
   for (let start = 0; start < everySecond.length; start += 7_000) {
     await edit(app, everySecond.slice(start, start + 7_000), `a=${STATE}read`);
-    hub.passTime(120_000); // so that nothing can be undone, and marks may be compacted
+    hub.passTime(3 * MINUTE); // so that nothing can be undone, and marks may be compacted
   }
   const read = await itemIds(app, `s=${STATE}read&n=10000`);
   assert.deepEqual(read, everySecond.toReversed().slice(0, 10_000));
