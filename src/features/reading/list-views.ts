@@ -125,7 +125,7 @@ export function listMain(list: ShownList): Html {
 ${isLive && !isOldestFirst && freshLine(listPath(view))}
 ${items.length > 0 && stateForm(`${listPath(view, { since, cursor })}#post-`)}
 <div id="list" ${live}>${isByTime ? days.map((posts, index) => daySection(list, postAt, posts, index))
-    : html`<ol class="rows">${items.map((post) => row(list, postAt, post))}</ol>`}</div>
+    : html`<h2 class="unseen">Best first</h2><ol class="rows">${items.map((post) => row(list, postAt, post))}</ol>`}</div>
 ${items.length === 0 && q !== '' && !list.fault && emptyList(list)}
 ${isLive && isOldestFirst && freshLine(listPath(view, { since, cursor: endOf(list) }))}
 ${next && html`<nav class="more" aria-label="Pages"><a class="button" rel="next"

@@ -60,7 +60,7 @@ function ruleItem({ id, match, act, sourceId, folder, applied, lastAppliedAt }: 
   const place = sourceId !== null ? `in ${sources.get(sourceId) ?? 'a source that you do not follow'}`
     : folder !== null ? `in the folder ${folder}` : 'in all your sources';
   return html`
-<li id="rule-${id}"><div><p class="title"><a href="/settings/rules/${id}">${SHORT_NAMES[act]}: <code
+<li id="rule-${id}"><div><p class="title actions"><a href="/settings/rules/${id}">${SHORT_NAMES[act]}: <code
   dir="auto">${match}</code></a></p>
   <p class="meta"><span dir="auto">${place}</span><span>${lastAppliedAt === null ? 'has not acted yet'
     : html`acted on ${plural(applied, 'post')}, last ${showTime(times, lastAppliedAt)}`}</span></p></div>
@@ -81,7 +81,7 @@ ${like && wordsForm(like)}
       spellcheck="false" ${faulty(problem, 'match', { isFirst: true, whole: true })}>${
     faultOf(problem, 'match', { whole: true })}</label>
   ${fault?.at !== undefined && placeShown(values['match'] ?? '', fault.at)}
-  <p class="hint"><a href="${HELP_PATH}">How to write rules</a></p>
+  <p class="actions"><a href="${HELP_PATH}">How to write rules</a></p>
   <label>What to do <select name="act" ${faulty(problem, 'act')}>${Object.entries(ACT_NAMES).map(([act, name]) =>
     option(act, name, values['act']))}</select>${faultOf(problem, 'act')}</label>
   <label>In which sources <select name="place">${option('', 'All sources that I follow', values['place'])}${
@@ -116,7 +116,7 @@ function wordsForm({ postId, title, words, chosen }: NonNullable<RuleForm['like'
 function previewList({ posts, among }: NonNullable<RuleForm['preview']>, times: Times): Html {
   return html`<section aria-labelledby="preview"><h2 id="preview">Preview</h2>
 <p role="status">The rule fits ${plural(posts.length, 'post')} of the newest ${among}.</p>
-<ul class="items">${posts.slice(0, SHOWN).map((post) => html`<li><div><p class="title" dir="auto"><a
+<ul class="items">${posts.slice(0, SHOWN).map((post) => html`<li><div><p class="title actions" dir="auto"><a
   href="/posts/${post.id}">${titleOf(post).title}</a></p><p class="meta"><span dir="auto">${post.sourceTitle}</span>${
   showTime(times, post.publishedAt)}</p></div></li>`)}</ul></section>`;
 }
