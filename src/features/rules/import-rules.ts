@@ -25,7 +25,7 @@ export async function submitImport(hub: Hub, req: MemberRequest): Promise<Reply>
     return seeOther(saying('/settings/rules', 'rules-imported', { count: added + searches }));
   } catch (problem) {
     if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
-    return showRules(hub, req, { problem, document });
+    return showRules(hub, req, { problem: invalid([{ pointer: '/document', detail: problem.message }]), document });
   }
 }
 
@@ -39,7 +39,9 @@ function readDocument(document: string): JsonObject {
   throw invalid([{ pointer: '/document', detail: 'Paste the JSON document of an export.' }]);
 }
 
+/** Adds a document's rules and searches. Throws 422 and adds nothing if `rules` or `searches` is not a list. */
 function importRules(hub: Hub, viewer: Viewer, document: JsonObject): Imported {
+  const lists = { rules: entriesOf(document, 'rules'), searches: entriesOf(document, 'searches') };
   const done: Imported = { rules: 0, searches: 0, leftOut: 0 };
   const add = (kind: 'rules' | 'searches', isKnown: boolean, act: () => unknown): void => {
     if (isKnown) return;
@@ -51,21 +53,22 @@ function importRules(hub: Hub, viewer: Viewer, document: JsonObject): Imported {
       done.leftOut++;
     }
   };
-  for (const entry of entriesOf(document, 'rules')) {
+  for (const entry of lists.rules) {
     const { match, act, sourceId = null, folder = null } = entry;
     const isKnown = rules(hub).listOf(viewer.id).some((rule) => rule.match === match && rule.act === act
       && rule.sourceId === sourceId && rule.folder === folder);
     add('rules', isKnown, () => addRule(hub, viewer, { match, act, sourceId, folder }));
   }
-  for (const entry of entriesOf(document, 'searches')) {
+  for (const entry of lists.searches) {
     const isKnown = savedSearches(hub).listOf(viewer.id).some(({ q }) => q === entry['q']);
     add('searches', isKnown, () => saveSearch(hub, viewer, entry));
   }
   return done;
 }
 
-/** The objects of a list in the document; at most 200, more than an account may have. */
+/** The objects of a list in the document; at most 200, more than an account may have. Throws 422 for other values. */
 function entriesOf(document: JsonObject, name: string): JsonObject[] {
-  const list = document[name];
-  return Array.isArray(list) ? list.slice(0, 200).filter(isJsonObject) : [];
+  const list = document[name] ?? [];
+  if (!Array.isArray(list)) throw invalid([{ pointer: `/${name}`, detail: `“${name}” must be a list.` }]);
+  return list.slice(0, 200).filter(isJsonObject);
 }
