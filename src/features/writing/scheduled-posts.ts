@@ -29,12 +29,17 @@ export function readPublishAt(hub: Hub, typed: string, { preferences }: Viewer):
   throw invalid([{ pointer: '/publishAt', detail }]);
 }
 
-/** A post to be published later. `form`: the path of the form of its draft. `at`: unix ms. */
-type Scheduled = { form: string; fields: DraftFields; tab: Tab; files: ReceivedFile[]; at: number };
+/**
+ * A post to be published later. `form`: the path of the form of its draft. `at`: unix ms. `values`: the fields as a
+ * program has sent the fields, of any type.
+ */
+type Scheduled = {
+  form: string; fields: DraftFields; tab: Tab; files: ReceivedFile[]; at: number; values?: Record<string, unknown>;
+};
 
 /** Checks a new post and stores it as a draft that the worker publishes. Throws the errors of `writePost`. */
-export async function schedulePost(hub: Hub, { at, files, ...post }: Scheduled, by: By): Promise<Draft> {
-  await prepareNewPost(hub, valuesOf(post.fields), by);
+export async function schedulePost(hub: Hub, { at, files, values, ...post }: Scheduled, by: By): Promise<Draft> {
+  await prepareNewPost(hub, values ?? valuesOf(post.fields), by);
   await keepFiles(hub, files);
   return hub.db.write('schedule post', () => {
     const draft = keepDraft(hub, by.viewer, post.form, { ...post, files });
@@ -57,10 +62,10 @@ async function createFrom(
     return json(postJson(hub, post), 201, { location: `${hub.config.baseUrl}/api/posts/${post.id}` });
   }
   const at = readPublishAt(hub, String(values['publishAt']), req.viewer);
-  const texts = FIELDS.flatMap((name) => (values[name] === undefined ? [] : [[name, String(values[name])]]));
+  const texts = FIELDS.flatMap((name) => (values[name] == null ? [] : [[name, String(values[name])]]));
   const fields: DraftFields = { contentType: 'text/plain', ...Object.fromEntries(texts), publishAt: isoTime(at) };
   const tab = { name: newKey(), revision: undefined };
-  const draft = await schedulePost(hub, { form: `/write/${newKey()}`, fields, tab, files, at }, req);
+  const draft = await schedulePost(hub, { form: `/write/${newKey()}`, fields, tab, files, at, values }, req);
   return json({ draftId: draft.id, title: draft.fields['title'], publishAt: isoTime(at) }, 202);
 }
 

@@ -82,7 +82,11 @@ test('the API schedules a post within a year, and refuses other times and posts 
     const refused = await post({ publishAt });
     assert.deepEqual([refused.status, pointersOf(refused)], [422, ['/publishAt']], publishAt);
   }
-  assert.deepEqual(pointersOf(await post({ title: '', publishAt: '2030-01-15T13:00:00Z' })), ['/title']);
+  const publishAt = '2030-01-15T13:00:00Z';
+  assert.deepEqual(pointersOf(await post({ title: '', publishAt })), ['/title']);
+  const odd = { content: {}, contentType: [], publishedAt: [], url: [] };
+  assert.deepEqual(pointersOf(await post({ ...odd, publishAt })).toSorted(), Object.keys(odd).map((name) => `/${name}`));
+  assert.equal((await post({ title: 'Newts', url: null, publishAt: '2030-01-15T15:00:00Z' })).status, 202);
   await hub.work(2 * HOUR);
   assert.deepEqual(await publicTitles(hub), ['Owls']);
 });
