@@ -55,8 +55,8 @@ export type MatchedExpression = {
 };
 
 /**
- * Makes a matcher of rules, which reads the tokens of a post once for all rules. `read`: reads the expression of a rule,
- * which takes most of the time; a caller may remember the expressions.
+ * Makes a matcher of rules, which reads the tokens of a post once for all rules. `read`: reads the expression of a
+ * rule, which takes most of the time, so that a caller may remember the expressions.
  */
 export function compileRules<Rule extends { match: string }>(rules: Rule[], read = readExpression): Matcher<Rule> {
   const root: TrieNode = {};
