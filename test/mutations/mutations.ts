@@ -4652,7 +4652,7 @@ export const MUTATIONS: Mutation[] = [
     from: " AND e.post_id < d.post_id AND ${notMuted('e.source_id', 'e.post_id')}`;",
     to: ' AND e.post_id < d.post_id`;',
     test: 'test/features/reading/doubles.test.ts',
-    name: 'after any acts, also of muting rules, each list has one post of each link, and counts and states agree with the lists',
+    name: 'a post stays in lists and counts while its earlier double alone is muted',
   },
   {
     promise: 'marking a list as read leaves muted posts unread',
