@@ -84,20 +84,22 @@ type Author = Pick<By, 'viewer'>;
  * the post from which the draft was made, if its author has taken a post back.
  */
 type NewPost = {
-  sourceId: number; written: Written; prepared: PreparedPost; form: string | undefined; was: WithdrawnPost | null;
+  sourceId: number; written: Written; prepared: PreparedPost; form: string | undefined; draftId: number | undefined;
+  was: WithdrawnPost | null;
   applyRules: Awaited<ReturnType<typeof matchRules>>;
 };
 
 /** Checks a new post and makes its HTML. Throws the errors of `writePost`. */
 export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, form?: string): Promise<NewPost> {
   await nextTurn(); // lets other requests run, because parsing a long body took time
-  const was = (form === undefined ? undefined : drafts(hub).find(by.viewer.id, form)?.withdrawn) ?? null;
+  const draft = form === undefined ? undefined : drafts(hub).find(by.viewer.id, form);
+  const was = draft?.withdrawn ?? null;
   const { sourceId, written } = readNewPost(values, hub.clock(), was?.publishedAt);
   requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
   const guid = was?.guid ?? `urn:uuid:${randomUUID()}`;
   const prepared = await prepare(hub, { guid, contentHtml: '' }, written, by);
   const applyRules = await matchRules(hub, { id: sourceId }, was ? [] : [{ prepared }]);
-  return { sourceId, written, prepared, form, was, applyRules };
+  return { sourceId, written, prepared, form, draftId: draft?.id, was, applyRules };
 }
 
 /**
@@ -107,7 +109,10 @@ export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, f
 export function storeNewPost(
   hub: Hub, post: NewPost, files: NewUpload[], { viewer }: Author, by: Actor | By,
 ): WholePost {
-  const { sourceId, written, prepared, form, was, applyRules } = post;
+  const { sourceId, written, prepared, form, draftId, was, applyRules } = post;
+  if (form !== undefined && draftId !== undefined && drafts(hub).find(viewer.id, form)?.id !== draftId) {
+    throw new HttpError(409, 'The draft of this post was published or discarded meanwhile.');
+  }
   const source = writableSource(hub, sourceId, viewer);
   const stored = posts(hub).put(source.id, prepared, hub.clock(), was ?? undefined);
   if (!stored) throw notFound('source');
