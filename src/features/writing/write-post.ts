@@ -7,6 +7,7 @@ import { STEP } from '../../platform/markup/in-steps.ts';
 import { nextRound, nextTurn } from '../../platform/turns.ts';
 import { attachFiles } from '../attachments/attach-files.ts';
 import { attachmentJson } from '../attachments/attachment-links.ts';
+import { contentWithImages } from '../attachments/own-files.ts';
 import { keepFiles, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';
 import { attachments, type Attachment, type NewUpload } from '../attachments/attachment-store.ts';
 import { audit, type Actor, type By } from '../audit/audit.ts';
@@ -149,10 +150,11 @@ export async function rewritePost(
   });
 }
 
-/** API: returns a text as a post would show the text. */
+/** API: returns a text as a post without files would show the text. */
 export async function previewText(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readJson(req, JSON_LIMIT);
-  return json({ contentHtml: await previewContent(hub, values, req) });
+  const contentHtml = await previewContent(hub, values, req);
+  return json({ contentHtml: contentWithImages(hub, { contentHtml, attachments: [] }, hub.config.baseUrl) });
 }
 
 /** Returns the title and the content of a post, without storing the post. Throws status 422 for an invalid post. */
