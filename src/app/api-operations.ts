@@ -81,7 +81,9 @@ const POST = {
 /** The expression of a rule or a saved search, and the source or folder that a rule is for. */
 const EXPRESSION = { ...text, maxLength: EXPRESSION_MAX };
 const PLACE = { sourceId: orNull(id), folder: orNull(text) };
-const LATER = { publishAt: { ...time, description: 'The hub publishes the post at this time, within a year' } };
+const LATER = {
+  publishAt: { ...time, description: 'The hub publishes the post at this time, within a year, not at publishedAt' },
+};
 const TITLED = { title: text, visibility };
 /** Credentials for a feed's server, which make the source private; null removes the credentials. */
 const AT_PUBLISHER = { username: orNull(text), password: orNull(PASSWORD) };
@@ -205,7 +207,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     answers: { 201: json({ anyOf: [named('Post'), named('Draft')] }) }, refusals: UPLOAD,
   },
   'POST /api/preview': {
-    body: json(object({ content: text }, { contentType: FORMAT })), answers: done('Preview'),
+    body: json(object({}, { content: text, contentType: FORMAT })), answers: done('Preview'),
   },
   'PATCH /api/posts/:id': { body: json(object({}, POST)), answers: done('Post'), refusals: [409] },
   'DELETE /api/posts/:id': { answers: NOTHING },

@@ -187,6 +187,7 @@ export const SCHEMAS: Record<string, Schema> = {
     stars: array(object({ postId: id, title: orNull(text), starredAt: time })),
     rules: array(named('Rule')), searches: array(named('SavedSearch')),
     mutedPosts: array(object({ sourceId: id, postId: id, ruleId: id })),
+    withdrawnStates: array(object({ draftId: id, read: orNull(flag), starredAt: orNull(time) })),
     readMarks: array(object({ sourceId: id, postId: id, read: flag, markedAt: time })),
     history: array(named('HistoryEntry')), notifications: array(named('Notification')),
     acts: array(named('AuditRecord')),

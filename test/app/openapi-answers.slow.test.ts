@@ -8,6 +8,7 @@ import {
   file, giveAway, leave, METRICS, signed, useAccounts, useAdministration, usedHub, usePosts, useSources, type Made,
   type Used,
 } from '../support/used-api.ts';
+import { useRules } from '../support/used-rules.ts';
 import { eventBody } from '../support/webhooks.ts';
 import { webhooks } from '../../src/features/webhooks/webhook-store.ts';
 
@@ -219,6 +220,7 @@ test('every operation takes what is documented, gives what is documented, and re
   await useAccounts(used);
   const { feed, hook, notes } = await useSources(used);
   const post = await usePosts(used, notes.id);
+  await useRules(used);
   await useAdministration(used);
   await useQueries(used);
   await meetRefusals(used, { feed: feed.id, hook: hook.id, notes: notes.id });

@@ -86,6 +86,11 @@ function refusals({ link, reset, notes, feed, post }: Record<'link' | 'reset' | 
     { form: 'POST /sources/:id/transfer', at: `/sources/${notes}/transfer`, fields: { username: 'nobody' }, field: 'username' },
     { form: 'POST /sources/:id/transfer', at: `/sources/${notes}/transfer`, fields: { username: 'ada' }, field: 'username' },
 
+    { form: 'POST /settings/rules', fields: { match: '"owls', act: 'mute' }, field: 'match' },
+    { form: 'POST /settings/rules', fields: { match: 'owls', act: 'fly' }, field: 'act' },
+    { form: 'POST /settings/rules/:id', at: '/settings/rules/1', fields: { match: '', act: 'mute' }, field: 'match' },
+    { form: 'POST /settings/rules/import', fields: { document: 'owls' }, field: 'document' },
+
     { form: 'POST /write', fields: { ...written, title: LONG }, field: 'title', hasFiles: true },
     { form: 'POST /write', fields: { ...written, content: 'x'.repeat(400_001) }, field: 'content', hasFiles: true },
     { form: 'POST /write', fields: { ...written, url: 'no address' }, field: 'url', hasFiles: true },
@@ -115,7 +120,7 @@ const WITHOUT_FIELDS = [
   'POST /posts/:id/full-text', 'POST /sources/:id/full-text',
   'POST /sources/:id/icon/find', 'POST /sources/:id/icon/clear', 'POST /sources/:id/delete', 'POST /sources/:id/hand-over',
   'POST /sources/:id/unfollow', 'POST /sources/:id/webhook/rotate', 'POST /reading/mark-read', 'POST /reading/undo',
-  'POST /reading/choice',
+  'POST /reading/choice', 'POST /searches', 'POST /searches/:id/remove', 'POST /settings/rules/:id/delete',
   'POST /posts/:id/star', 'POST /posts/:id/read', 'POST /posts/:id/delete', 'POST /drafts/:id/discard',
   'POST /drafts/:id/restore', 'POST /posts/:id/withdraw', 'POST /attachments/:id/delete', 'POST /history/clear',
   'POST /history/:id/forget',
@@ -132,6 +137,7 @@ async function hubOfForms(t: TestContext) {
   const feed = await addFeed(ada, `${origin.url}/feed`);
   await ada.form(`/sources/${notes}/follow`, { folder: 'Birds' });
   const post = await addPost(ada, notes);
+  await ada.post('/api/rules', { match: 'owls', act: 'star' });
   const other = createClient(hub.address);
   await other.form('/sign-in', { username: 'ada', password: hub.password });
   const invited = await ada.post('/api/invitations', { role: 'member', currentPassword: hub.password });

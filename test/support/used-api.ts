@@ -171,11 +171,12 @@ export async function usePosts({ ada, bob, hub, call }: Used, notes: number) {
   for (const client of [hub.anybody, bob]) await call(client, 'GET /api/posts');
   await call(hub.anybody, 'GET /api/posts/{id}', { id: withFile.id });
   await call(bob, 'POST /api/posts/{id}/full-text', { id: withFile.id });
-  fullTexts(hub.handle).keep({ postId: withFile.id, version: 1 }, { isCut: 0, contentHtml: '<p>Hoot, hoot</p>' });
+  const versionOf = (postId: number) => ({ postId, version: fullTexts(hub.handle).find(postId)?.version ?? 0 });
+  fullTexts(hub.handle).keep(versionOf(withFile.id), { isCut: 0, contentHtml: '<p>Hoot, hoot</p>' });
   for (const name of ['POST /api/posts/{id}/full-text', 'GET /api/posts/{id}']) await call(bob, name, { id: withFile.id });
   await call(bob, 'POST /api/posts/{id}/full-text', { id: post.id });
   const how = { state: 'refused', reason: 'paywall', detail: null, failures: 0, dueAt: null } as const;
-  fullTexts(hub.handle).settle({ postId: post.id, version: 1 }, how);
+  fullTexts(hub.handle).settle(versionOf(post.id), how);
   await call(bob, 'POST /api/posts/{id}/full-text', { id: post.id });
   await call(bob, 'PUT /api/posts/{id}/read', { id: post.id });
   await call(bob, 'PUT /api/posts/{id}/star', { id: post.id });

@@ -145,11 +145,13 @@ export function enqueueFullText(
   if (!enqueue(hub, fetchFullText, { postId }, turn) && isAsked) jobs(hub).hurry(fetchFullText.name, String(postId));
 }
 
-/** Scheduled task: enqueues jobs for due full texts, unless earlier jobs are still waiting. */
+/** Scheduled task: enqueues jobs for due full texts of owners whose earlier jobs are not waiting any more. */
 export function planFullTexts(hub: Hub): void {
-  if (!hasFullTexts(hub) || jobs(hub).oldestDueSeconds(fetchFullText.name) > 0 || !mayRecord(hub)) return;
+  if (!hasFullTexts(hub) || !mayRecord(hub)) return;
+  const isBusy = (owner: number): boolean =>
+    [RANKS.asked, RANKS.usual].some((rank) => jobs(hub).waitOfOwner(fetchFullText.name, rank, owner) > 0);
   hub.db.write('plan full texts', () => {
-    for (const { postId, ownerId, url, isAsked } of fullTexts(hub).takeDue(PLANNED_AT_ONCE)) {
+    for (const { postId, ownerId, url, isAsked } of fullTexts(hub).takeDue(PLANNED_AT_ONCE, isBusy)) {
       enqueueFullText(hub, { postId, url: url ?? '', owner: ownerId, isAsked: isAsked === 1 });
     }
   });

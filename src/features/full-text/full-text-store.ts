@@ -74,9 +74,14 @@ export const fullTexts = store((hub) => {
     ask: (postId: number): void => void sql.ask.run({ postId, now: clock(), dueAt: clock() + LOST_AFTER }),
     /** Makes a post wait for its full text, unless the post's page was fetched before. In the caller's transaction. */
     want: (postId: number): void => void sql.want.run({ postId, now: clock() }),
-    /** Returns up to `limit` posts whose pages are due, in turn for each owner. In the caller's transaction. */
-    takeDue(limit: number): DueFullText[] {
-      const due = sql.due.all({ now: clock(), limit });
+    /**
+     * Returns up to `limit` posts whose pages are due, in turn for each owner, without the posts of owners for whom
+     * `isBusy` returns true. In the caller's transaction.
+     */
+    takeDue(limit: number, isBusy: (ownerId: number) => boolean): DueFullText[] {
+      const all = sql.due.all({ now: clock() });
+      const busy = new Set([...new Set(all.map(({ ownerId }) => ownerId))].filter(isBusy));
+      const due = all.filter(({ ownerId }) => !busy.has(ownerId)).slice(0, limit);
       for (const { postId } of due) sql.postpone.run(clock() + LOST_AFTER, postId);
       return due;
     },
@@ -144,13 +149,13 @@ function prepareFullTexts(db: Db) {
     want: db.prepare<[{ postId: number; now: number }]>('want full text', `
       INSERT INTO full_texts (post_id, state, due_at, used_at, version) VALUES (@postId, 'waiting', @now, @now, @now)
       ON CONFLICT DO NOTHING`),
-    due: db.prepare<[{ now: number; limit: number }], DueFullText>('full texts that are due', `
+    due: db.prepare<[{ now: number }], DueFullText>('full texts that are due', `
       SELECT postId, ownerId, url, isAsked FROM (
         SELECT t.post_id AS postId, s.owner_id AS ownerId, p.url, t.is_asked AS isAsked, t.due_at AS dueAt,
                row_number() OVER (PARTITION BY s.owner_id ORDER BY t.due_at) AS turn
           FROM (${endOfDue('ASC')} UNION ${endOfDue('DESC')}) d CROSS JOIN full_texts t ON t.post_id = d.post_id
           CROSS JOIN ${POSTS} p ON p.id = t.post_id CROSS ${joinSource('p.source_id')})
-       ORDER BY turn, dueAt LIMIT @limit`),
+       ORDER BY turn, dueAt`),
     postpone: db.prepare<[number, number]>('postpone full text',
       `UPDATE full_texts SET state = 'waiting', due_at = ? WHERE post_id = ?`),
     settle: db.prepare<[Version & NoFullText]>('settle full text', `

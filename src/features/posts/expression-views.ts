@@ -8,9 +8,15 @@ export const HELP_PATH = '/help/search';
 
 /** The HTML of a faulty expression: the expression with a mark at the fault, and a sentence about the fault. */
 export function faultShown(typed: string, { at, detail }: FaultPlace): Html {
+  return html`<div class="problem" role="alert"><p>${detail} <a href="${HELP_PATH}">How to search</a></p>${
+    placeShown(typed, at)}</div>`;
+}
+
+/** The HTML of an expression with a mark at the character `at`. */
+export function placeShown(typed: string, at: number): Html {
   const [place = ' '] = typed.slice(at);
-  return html`<div class="problem" role="alert"><p>${detail} <a href="${HELP_PATH}">How to search</a></p>
-<p dir="auto"><code>${typed.slice(0, at)}<mark>${place}</mark>${typed.slice(at + place.length)}</code></p></div>`;
+  return html`
+<p dir="auto"><code>${typed.slice(0, at)}<mark>${place}</mark>${typed.slice(at + place.length)}</code></p>`;
 }
 
 const WORDS: Explained = [

@@ -125,7 +125,8 @@ export function listMain(list: ShownList): Html {
 ${isLive && !isOldestFirst && freshLine(listPath(view))}
 ${items.length > 0 && stateForm(`${listPath(view, { since, cursor })}#post-`)}
 <div id="list" ${live}>${isByTime ? days.map((posts, index) => daySection(list, postAt, posts, index))
-    : html`<ol class="rows">${items.map((post) => row(list, postAt, post))}</ol>`}</div>
+    : html`<h2 class="unseen">Best first</h2>
+<ol class="rows">${items.map((post) => row(list, postAt, post))}</ol>`}</div>
 ${items.length === 0 && q !== '' && !list.fault && emptyList(list)}
 ${isLive && isOldestFirst && freshLine(listPath(view, { since, cursor: endOf(list) }))}
 ${next && html`<nav class="more" aria-label="Pages"><a class="button" rel="next"
@@ -189,7 +190,7 @@ ${readButton(post)}${list.icons.get(sourceId)}
 <h3 dir="auto" id="t${id}"><a href="${postAt(id)}">${title}</a></h3><p
  class="line" dir="auto">${
  view.sourceId === undefined && sourceNames(post)}<span class="sum">${rest}</span></p></div>
-${showTime(times, post.publishedAt, 'row')}${
+${showTime(times, post.publishedAt, view.by === undefined ? 'row' : 'ago')}${
   picture !== undefined && html`<img class="thumb" src="${picture}" width="52" height="39" alt="" loading="lazy">`}${
   starButton(post)}${
   rowMenu(list, post)}</li>

@@ -6,6 +6,7 @@ import { saying } from '../hub/said.ts';
 import { saveSearch } from '../reading/saved-searches.ts';
 import { savedSearches } from '../reading/saved-search-store.ts';
 import { addRule } from './change-rule.ts';
+import { showRules } from './rule-pages.ts';
 import { rules } from './rule-store.ts';
 
 /** What an import has added, and how many rules and searches the hub has refused, such as rules of unknown sources. */
@@ -19,8 +20,13 @@ export async function importRulesJson(hub: Hub, req: MemberRequest): Promise<Rep
 /** Form: adds the rules and saved searches of an account's export, which the member has pasted. */
 export async function submitImport(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { document = '' } = await readForm(req);
-  const { rules: added, searches } = importRules(hub, req.viewer, readDocument(document));
-  return seeOther(saying('/settings/rules', 'rules-imported', { count: added + searches }));
+  try {
+    const { rules: added, searches } = importRules(hub, req.viewer, readDocument(document));
+    return seeOther(saying('/settings/rules', 'rules-imported', { count: added + searches }));
+  } catch (problem) {
+    if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
+    return showRules(hub, req, { problem: invalid([{ pointer: '/document', detail: problem.message }]), document });
+  }
 }
 
 function readDocument(document: string): JsonObject {
@@ -33,7 +39,9 @@ function readDocument(document: string): JsonObject {
   throw invalid([{ pointer: '/document', detail: 'Paste the JSON document of an export.' }]);
 }
 
+/** Adds a document's rules and searches. Throws 422 and adds nothing if `rules` or `searches` is not a list. */
 function importRules(hub: Hub, viewer: Viewer, document: JsonObject): Imported {
+  const lists = { rules: entriesOf(document, 'rules'), searches: entriesOf(document, 'searches') };
   const done: Imported = { rules: 0, searches: 0, leftOut: 0 };
   const add = (kind: 'rules' | 'searches', isKnown: boolean, act: () => unknown): void => {
     if (isKnown) return;
@@ -45,21 +53,22 @@ function importRules(hub: Hub, viewer: Viewer, document: JsonObject): Imported {
       done.leftOut++;
     }
   };
-  for (const entry of entriesOf(document, 'rules')) {
+  for (const entry of lists.rules) {
     const { match, act, sourceId = null, folder = null } = entry;
     const isKnown = rules(hub).listOf(viewer.id).some((rule) => rule.match === match && rule.act === act
       && rule.sourceId === sourceId && rule.folder === folder);
     add('rules', isKnown, () => addRule(hub, viewer, { match, act, sourceId, folder }));
   }
-  for (const entry of entriesOf(document, 'searches')) {
+  for (const entry of lists.searches) {
     const isKnown = savedSearches(hub).listOf(viewer.id).some(({ q }) => q === entry['q']);
     add('searches', isKnown, () => saveSearch(hub, viewer, entry));
   }
   return done;
 }
 
-/** The objects of a list in the document; at most 200, more than an account may have. */
+/** The objects of a list in the document; at most 200, more than an account may have. Throws 422 for other values. */
 function entriesOf(document: JsonObject, name: string): JsonObject[] {
-  const list = document[name];
-  return Array.isArray(list) ? list.slice(0, 200).filter(isJsonObject) : [];
+  const list = document[name] ?? [];
+  if (!Array.isArray(list)) throw invalid([{ pointer: `/${name}`, detail: `“${name}” must be a list.` }]);
+  return list.slice(0, 200).filter(isJsonObject);
 }

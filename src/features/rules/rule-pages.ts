@@ -1,7 +1,7 @@
 import { readForm } from '../../platform/http/body.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
 import { HttpError, page, seeOther, type Reply } from '../../platform/http/reply.ts';
-import type { MemberRequest } from '../../platform/http/router.ts';
+import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -10,12 +10,13 @@ import { EMOJI } from '../posts/search-words.ts';
 import { visiblePost } from '../posts/post-access.ts';
 import { addRule, changeRule, ownRule, previewRule, removeRule } from './change-rule.ts';
 import { rules, type Rule } from './rule-store.ts';
-import { ruleFormPage, rulesPage, type RuleForm } from './rule-views.ts';
+import { ruleFormPage, rulesPage, type RulePlaces, type RefusedImport, type RuleForm } from './rule-views.ts';
 
-/** GET /settings/rules */
-export function showRules(hub: Hub, { viewer }: MemberRequest): Reply {
+/** GET /settings/rules. `refused`: an import that the hub has refused. */
+export function showRules(hub: Hub, { viewer }: MemberRequest, refused?: RefusedImport): Reply {
   const sources = new Map(follows(hub).listed(viewer).map(({ sourceId, title }) => [sourceId, title]));
-  return page(rulesPage(rules(hub).listOf(viewer.id), sources, timesOf(hub, viewer)));
+  const all = rules(hub).listOf(viewer.id);
+  return page(rulesPage(all, { sources, times: timesOf(hub, viewer), refused }), refused?.problem.status);
 }
 
 /** GET /settings/rules/new: with `?post=ID`, a form for a rule against posts like this post. */
@@ -77,14 +78,27 @@ export async function submitDeleteRule(hub: Hub, { viewer, params }: MemberReque
   return seeOther(saying('/settings/rules', 'rule-removed'));
 }
 
+/** Number of folders, and of sources, in the menu of the form: titles may have 200 characters. */
+const OFFERED = 300;
+
 type Sent = Pick<RuleForm, 'rule' | 'values' | 'like' | 'problem'> & { isPreview?: boolean };
 
 function showForm(hub: Hub, { viewer }: MemberRequest, { isPreview = false, ...sent }: Sent): Reply {
-  const followed = follows(hub).listed(viewer);
   const preview = isPreview ? previewRule(hub, viewer, { ...sent.values, ...placeIn(sent.values) }) : undefined;
-  const places = {
-    folders: follows(hub).folderNames(viewer.id),
-    sources: followed.map(({ sourceId: id, title }) => ({ id, title })).sort((a, b) => a.title.localeCompare(b.title)),
-  };
+  const places = placesOf(hub, viewer, sent.values['place']);
   return page(ruleFormPage({ ...sent, preview, places, times: timesOf(hub, viewer) }), sent.problem?.status);
+}
+
+/** The first OFFERED folders and sources, and the chosen one. */
+function placesOf(hub: Hub, viewer: Viewer, chosen: string | undefined): RulePlaces {
+  const all = {
+    folders: follows(hub).folderNames(viewer.id),
+    sources: follows(hub).listed(viewer).map(({ sourceId: id, title }) => ({ id, title }))
+      .sort((a, b) => a.title.localeCompare(b.title)),
+  };
+  return {
+    folders: all.folders.filter((name, n) => n < OFFERED || chosen === `folder:${name}`),
+    sources: all.sources.filter(({ id }, n) => n < OFFERED || chosen === `source:${id}`),
+    areCut: Math.max(all.folders.length, all.sources.length) > OFFERED,
+  };
 }

@@ -4,10 +4,13 @@ import type { HttpError, Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { plural } from '../../platform/in-words.ts';
 import { EXPRESSION_MAX } from '../posts/expression.ts';
-import { faultShown, HELP_PATH } from '../posts/expression-views.ts';
+import { HELP_PATH, placeShown } from '../posts/expression-views.ts';
 import type { Post } from '../posts/post-store.ts';
 import { titleOf } from '../posts/post-views.ts';
 import { RULES_MAX, type Act, type Rule } from './rule-store.ts';
+
+/** The folders and sources that the form offers. `areCut`: the member has more folders or sources. */
+export type RulePlaces = { folders: string[]; sources: { id: number; title: string }[]; areCut: boolean };
 
 /** A form for a rule. `rule`: the rule that is changed. `like`: the post whose words the form proposes. */
 export type RuleForm = {
@@ -16,7 +19,7 @@ export type RuleForm = {
   like?: { postId: number; title: string; words: string[]; chosen: string[] };
   problem?: HttpError;
   preview: { posts: Post[]; among: number } | undefined;
-  places: { folders: string[]; sources: { id: number; title: string }[] };
+  places: RulePlaces;
   times: Times;
 };
 
@@ -29,17 +32,25 @@ const SHORT_NAMES: Record<Act, string> = { mute: 'Mute', read: 'Mark as read', s
 /** Number of posts that the page shows of a preview. */
 const SHOWN = 30;
 
-/** Page: the viewer's rules. `sources`: titles of the followed sources. */
-export function rulesPage(all: Rule[], sources: Map<number, string>, times: Times): Page {
+/** A document whose import the hub has refused. */
+export type RefusedImport = { problem: HttpError; document: string };
+
+/** `sources`: the titles of the followed sources. */
+type Around = { sources: Map<number, string>; times: Times; refused?: RefusedImport | undefined };
+
+/** Page: the viewer's rules. */
+export function rulesPage(all: Rule[], { sources, times, refused }: Around): Page {
   const bar = html`<h1>Rules</h1><span class="space"></span><a class="button primary" href="/settings/rules/new">Add a
   rule</a>`;
   const main = html`<p>A rule acts on posts of your sources when they arrive. Only you see what your rules do. You may
 have ${RULES_MAX} rules. <a href="${HELP_PATH}">How to write rules</a></p>
 ${all.length === 0 ? html`<p class="empty">You have no rules yet.</p>` : html`<ul class="items">${
   all.map((rule) => ruleItem(rule, sources, times))}</ul>`}
-<details><summary>Import rules and saved searches</summary>
+<details ${refused && html`open`}><summary>Import rules and saved searches</summary>
 <form method="post" action="/settings/rules/import" class="stack"><label>The document of “Download your data”, or
-  its parts “rules” and “searches” <textarea name="document" rows="6" required></textarea></label>
+  its parts “rules” and “searches” <textarea name="document" rows="6" required ${
+    faulty(refused?.problem, 'document')}>${refused?.document}</textarea>${
+    faultOf(refused?.problem, 'document')}</label>
 <div class="actions"><button class="secondary">Import</button></div></form></details>`;
   return { title: 'Rules', bar, main, section: 'settings' };
 }
@@ -49,7 +60,7 @@ function ruleItem({ id, match, act, sourceId, folder, applied, lastAppliedAt }: 
   const place = sourceId !== null ? `in ${sources.get(sourceId) ?? 'a source that you do not follow'}`
     : folder !== null ? `in the folder ${folder}` : 'in all your sources';
   return html`
-<li id="rule-${id}"><div><p class="title"><a href="/settings/rules/${id}">${SHORT_NAMES[act]}: <code
+<li id="rule-${id}"><div><p class="title actions"><a href="/settings/rules/${id}">${SHORT_NAMES[act]}: <code
   dir="auto">${match}</code></a></p>
   <p class="meta"><span dir="auto">${place}</span><span>${lastAppliedAt === null ? 'has not acted yet'
     : html`acted on ${plural(applied, 'post')}, last ${showTime(times, lastAppliedAt)}`}</span></p></div>
@@ -68,15 +79,17 @@ ${like && wordsForm(like)}
   <label>Posts that fit
     <input name="match" value="${values['match']}" required maxlength="${EXPRESSION_MAX}" autocomplete="off"
       spellcheck="false" ${faulty(problem, 'match', { isFirst: true, whole: true })}>${
-    fault?.at === undefined && faultOf(problem, 'match', { whole: true })}</label>
-  ${fault?.at === undefined ? html`<p class="hint"><a href="${HELP_PATH}">How to write rules</a></p>`
-    : html`<div id="fault-match">${faultShown(values['match'] ?? '', { at: fault.at, detail: fault.detail })}</div>`}
+    faultOf(problem, 'match', { whole: true })}</label>
+  ${fault?.at !== undefined && placeShown(values['match'] ?? '', fault.at)}
+  <p class="actions"><a href="${HELP_PATH}">How to write rules</a></p>
   <label>What to do <select name="act" ${faulty(problem, 'act')}>${Object.entries(ACT_NAMES).map(([act, name]) =>
     option(act, name, values['act']))}</select>${faultOf(problem, 'act')}</label>
   <label>In which sources <select name="place">${option('', 'All sources that I follow', values['place'])}${
     places.folders.map((name) => option(`folder:${name}`, `Folder ${name}`, values['place']))}${
     places.sources.map(({ id, title }) => option(`source:${id}`, title, values['place']))}</select>${
     faultOf(problem, 'sourceId')}${faultOf(problem, 'folder')}</label>
+  ${places.areCut && html`<p class="hint">Further sources and folders can be named in the rule, by <kbd>source:</kbd>
+    and <kbd>in:</kbd>.</p>`}
   ${rule?.act === 'mute' && html`<p class="hint">If you change the rule, the posts that it has muted come back.</p>`}
   <div class="actions"><button class="primary">${rule ? 'Save' : 'Add rule'}</button>
     <button class="secondary" name="preview" value="1">Preview</button></div>
@@ -103,7 +116,7 @@ function wordsForm({ postId, title, words, chosen }: NonNullable<RuleForm['like'
 function previewList({ posts, among }: NonNullable<RuleForm['preview']>, times: Times): Html {
   return html`<section aria-labelledby="preview"><h2 id="preview">Preview</h2>
 <p role="status">The rule fits ${plural(posts.length, 'post')} of the newest ${among}.</p>
-<ul class="items">${posts.slice(0, SHOWN).map((post) => html`<li><div><p class="title" dir="auto"><a
+<ul class="items">${posts.slice(0, SHOWN).map((post) => html`<li><div><p class="title actions" dir="auto"><a
   href="/posts/${post.id}">${titleOf(post).title}</a></p><p class="meta"><span dir="auto">${post.sourceTitle}</span>${
   showTime(times, post.publishedAt)}</p></div></li>`)}</ul></section>`;
 }

@@ -30,8 +30,8 @@ export function readPublishAt(hub: Hub, typed: string, { preferences }: Viewer):
 }
 
 /**
- * A post to be published later. `form`: the path of its draft's form. `at`: unix ms. `values`: the fields as a client
- * of the API sent the fields, before the hub has checked their types.
+ * A post to be published later. `form`: the path of the form of its draft. `at`: unix ms. `values`: the fields as a
+ * program has sent the fields, of any type.
  */
 type Scheduled = {
   form: string; fields: DraftFields; tab: Tab; files: ReceivedFile[]; at: number; values?: Record<string, unknown>;
@@ -69,7 +69,7 @@ async function createFrom(
     return json(postJson(hub, post), 201, { location: `${hub.config.baseUrl}/api/posts/${post.id}` });
   }
   const at = readPublishAt(hub, String(values['publishAt']), req.viewer);
-  const texts = FIELDS.flatMap((name) => (values[name] === undefined ? [] : [[name, String(values[name])]]));
+  const texts = FIELDS.flatMap((name) => (values[name] == null ? [] : [[name, String(values[name])]]));
   const fields: DraftFields = { contentType: 'text/plain', ...Object.fromEntries(texts), publishAt: isoTime(at) };
   const tab = { name: newKey(), revision: undefined };
   const form = `/write/${newKey()}`;

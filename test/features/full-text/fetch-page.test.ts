@@ -1,7 +1,8 @@
-// Protects sites from requests that their robots.txt forbids, and readers from losing a full text to a robots.txt.
+// Protects sites from requests that their robots.txt forbids, and owners from waiting for the pages of other owners.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fetchPage } from '../../../src/features/full-text/fetch-page.ts';
+import { planFullTexts } from '../../../src/features/full-text/fetch-full-text.ts';
 import { DAY, MINUTE } from '../../../src/platform/clock.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { articlePage, askFor, fullTextOf, htmlPage, hubWithTeasers, teaser } from '../../support/full-texts.ts';
@@ -81,4 +82,17 @@ test('an owner with very many due posts does not keep the hub from the posts of 
   const pages = publisher.requests.map(({ path }) => path).filter((path) => /^\/p\d/.test(path)).length;
   assert.ok(publisher.requests.some(({ path }) => path === '/bobs'), `after ${pages} pages of ada`);
   assert.ok(pages > 0 && pages < 100, 'most posts of ada are still waiting');
+});
+
+test('while the pages of an owner wait for their turn, the hub plans the pages of other owners', async (t) => {
+  const { hub, ada, bob, publisher, routes, asked, sourceId } = await hubWithTeasers(t, { a: htmlPage(articlePage('Tyto alba')) });
+  routes['/other'] = serving(() => rss('Bob', [teaser(publisher.url, 'bobs')]));
+  const { id } = (await bob.post('/api/sources', { kind: 'feed', url: `${publisher.url}/other` })).json<{ id: number }>();
+  await ada.patch(`/api/sources/${sourceId}`, ALWAYS);
+  planFullTexts(hub.handle);
+  hub.passTime(MINUTE);
+  await bob.patch(`/api/sources/${id}`, ALWAYS);
+  publisher.requests.length = 0;
+  await hub.fetchFullTexts();
+  assert.deepEqual(asked().sort(), ['/a', '/bobs', '/robots.txt']);
 });

@@ -31,6 +31,7 @@ const REPAIRS = [
   'POST /reader/api/0/stream/items/contents', 'POST /reader/api/0/stream/items/ids',
   'POST /sources/several', // which looks at what is asked for
   'POST /posts/:id/delete', 'POST /attachments/:id/delete', 'POST /drafts/:id/discard',
+  'POST /searches/:id/remove', 'POST /settings/rules/:id/delete',
   'POST /history/clear', 'POST /history/:id/forget', 'POST /offers/:id/decline', 'POST /offers/:id/withdraw',
 ];
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { preparePosts } from '../../../src/features/posts/ingest-posts.ts';
 import { matchRules } from '../../../src/features/rules/apply-rules.ts';
-import { addFeed, addNotes, addPost, foundTitles, itemsAt, sendJson } from '../../support/accounts.ts';
+import { addFeed, addNotes, addPost, foundTitles, itemsAt, pointersOf, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith } from '../../support/hub.ts';
@@ -128,6 +128,12 @@ test('rules and searches of an export are imported once, in another account or a
   assert.deepEqual((await itemsAt<Rule>(ben, '/api/rules')).map(({ match, applied }) => [match, applied]), [['newt', 0]]);
   assert.deepEqual((await itemsAt<{ name: string }>(ben, '/api/searches')).map(({ name }) => name), ['Owls', 'toad']);
   assert.equal((await ben.form('/settings/rules/import', { document: '[' })).status, 422);
+
+  const odd = { rules: [{ match: 'eft', act: 'mute' }], searches: {} };
+  assert.deepEqual(pointersOf(await ben.post('/api/rules/import', odd)), ['/searches']);
+  const refused = await ben.form('/settings/rules/import', { document: JSON.stringify(odd) });
+  assert.match(refused.text, /id="fault-document"[^>]*>“searches” must be a list/);
+  assert.equal((await itemsAt(ben, '/api/rules')).length, 1, 'a refused document adds nothing');
 });
 
 test('the preview tells what a rule would have caught of the newest 500 posts, and words are proposed from a post', async (t) => {
