@@ -70,6 +70,10 @@ test('a member reads a list by keys alone, and the keyboard focus follows', asyn
   assert.equal(await row(), '30', 'back at the post that was left');
   await press('k', ENTER);
   await arrive('/unread/posts/29');
+  await press(ESCAPE);
+  await arrive('/');
+  await press('-');
+  await arrive('/settings/rules/new?post=29');
   await press('g', 'a');
   await arrive('/all');
   await press('g', 's');

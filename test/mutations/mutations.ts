@@ -4011,7 +4011,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'WHERE m.is_read IS NOT 1 GROUP BY d.post_id',
     to: 'WHERE m.is_read = 1 GROUP BY d.post_id',
     test: 'test/features/reading/doubles.test.ts',
-    name: 'after any acts, each list has one post of each link, and counts and states agree with the lists',
+    name: 'after any acts, also of muting rules, each list has one post of each link, and counts and states agree with the lists',
   },
   {
     promise: 'a star on a post that was hidden since shows nothing of it',
@@ -4645,5 +4645,21 @@ export const MUTATIONS: Mutation[] = [
     to: 'const STEPS_PER_TOKEN = 20_000;',
     test: 'test/features/rules/match-rules.test.ts',
     name: 'hostile rules and texts cost steps in proportion to the text alone',
+  },
+  {
+    promise: 'no muted post stands for a post that is not muted',
+    file: 'src/features/reading/double-store.ts',
+    from: " AND e.post_id < d.post_id AND ${notMuted('e.source_id', 'e.post_id')}`;",
+    to: ' AND e.post_id < d.post_id`;',
+    test: 'test/features/reading/doubles.test.ts',
+    name: 'after any acts, also of muting rules, each list has one post of each link, and counts and states agree with the lists',
+  },
+  {
+    promise: 'marking a list as read leaves muted posts unread',
+    file: 'src/features/reading/mark-read.ts',
+    from: 'const room = Math.max(0, left - changes.marked.length);',
+    to: 'const room = 0;',
+    test: 'test/features/rules/muted-posts.test.ts',
+    name: 'muted posts do not count as marked, and come back when their rule gets another act',
   },
 ];

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
+import { lessLikeThis } from '../../src/features/reading/list-views.ts';
 import { PROJECT_ROOT } from './run-program.ts';
 
 /** The script of members' pages, as it is served. */
@@ -99,7 +100,7 @@ function stateButtons({ read, starred }: Pages, id: number): string {
 
 function listOf(pages: Pages): string {
   const row = (id: number): string => `<li class="row ${pages.read.has(id) ? 'read' : ''}" id="post-${id}" data-id="${id}"><h3><a href="/unread/posts/${id}">Post ${id}</a></h3>
-  <a data-original href="/original/${id}">original</a>${stateButtons(pages, id)}<p>line<br>line</p></li>`;
+  <a data-original href="/original/${id}">original</a>${stateButtons(pages, id)}<details><summary>More</summary>${lessLikeThis(id).markup}</details><p>line<br>line</p></li>`;
   return `<header class="bar"><h1><span>${LIST}</span>
 <span data-count="all">${30 - pages.read.size}<span> unread</span></span></h1></header>
 <main><form role="search" action="/"><input type="search" name="q" aria-label="Search"><button>Search</button></form>

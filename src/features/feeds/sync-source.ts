@@ -119,7 +119,7 @@ async function prepareSync(
   const prepared = await preparePosts(hub, source.sourceId, items);
   const isWhole = prepared.length === items.length;
   const about = { id: source.sourceId, title: fetched.feed?.title ?? '' };
-  const storing = { kind: 'feed', arrived: await matchRules(hub, about, prepared) };
+  const storing = { kind: 'feed', ...await matchRules(hub, about, prepared) };
   const { rest, stored } = early && source.sourceId !== null
     ? await storeEarly(hub, source.sourceId, source.guidPrefix, prepared, { ...early, storing, isWhole })
     : { rest: prepared, stored: undefined }; // a new source has few posts, so its posts need not be stored in steps

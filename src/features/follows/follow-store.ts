@@ -188,16 +188,21 @@ type Reader = Pick<Follow, 'ownTitle' | 'folder'> & { accountId: number };
 type FollowKey = Pick<Follow, 'sourceId' | 'readUpTo'> & { accountId: number };
 
 /**
- * Sends one notification about `posts` new posts to each follower who wants notifications of the source, in the
- * caller's transaction. `authorId`: the account on this hub that wrote the posts; this account is not notified.
+ * Sends one notification about new posts to each follower who wants notifications of the source, in the caller's
+ * transaction. `postsFor`: the number of new posts for an account. `authorId`: the account on this hub that wrote the
+ * posts; this account is not notified.
  */
-export function notifyFollowers(hub: Hub, sourceId: number, posts: number, authorId: number | null = null): void {
+export function notifyFollowers(
+  hub: Hub, sourceId: number, postsFor: (accountId: number) => number, authorId: number | null = null,
+): void {
   const followers = follows(hub).toTell(sourceId).filter((id) => id !== authorId);
   const source = followers.length > 0 ? sources(hub).find(sourceId) : undefined;
   if (!source) return;
   const title = (n: number): string => `${plural(n, 'new post')} in “${source.title}”`;
   for (const accountId of followers) {
     if (!maySeeNow(hub, source, accountId)) continue;
+    const posts = postsFor(accountId);
+    if (posts === 0) continue;
     const senderId = authorId ?? source.ownerId;
     const about = { accountId, senderId, kind: 'source.posts', path: `/sources/${sourceId}` };
     notifications(hub).addPosts(about, posts, title);

@@ -12,7 +12,7 @@ import type { RemoteFile } from '../attachments/attachment-store.ts';
 import { OWN_FILES } from '../attachments/own-files.ts';
 import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, metLimit, once, throttled, type Hub } from '../hub/hub.ts';
-import { linkKey } from './link-key.ts';
+import { linkKey } from './link-store.ts';
 import {
   posts, type IncomingFile, type IncomingPost, type Post, type PreparedPost, type SearchTerms,
 } from './post-store.ts';
@@ -77,8 +77,13 @@ export async function inTurn<Result>(
 /** A new post, in the transaction that stores the post. */
 export type Arrival = { id: number; prepared: PreparedPost };
 
-/** The kind of the source, and a function that is called with new posts, in the transaction that stores the posts. */
-export type Storing = { kind: string; arrived: (sourceId: number, arrivals: Arrival[]) => void };
+/**
+ * The kind of the source, and functions for the transaction that stores new posts: `arrived` is called with the posts;
+ * then `mutedFor` counts the posts that a follower's rules have muted, about which the follower is not notified.
+ */
+export type Storing = {
+  kind: string; arrived: (sourceId: number, arrivals: Arrival[]) => void; mutedFor: (accountId: number) => number;
+};
 
 /** Stores prepared posts and notifies the source's followers, in the caller's transaction. */
 export function storePosts(
@@ -86,7 +91,7 @@ export function storePosts(
 ): StoredPosts {
   const stored = putPosts(hub, sourceId, storing, items);
   const added = before.added + stored.added;
-  if (added > 0) notifyFollowers(hub, sourceId, added);
+  if (added > 0) notifyFollowers(hub, sourceId, (id) => added - storing.mutedFor(id));
   return { changed: before.changed + stored.changed, added };
 }
 

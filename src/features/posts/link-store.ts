@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { store } from '../hub/hub.ts';
 
 /** The name of the table of posts whose link another source has too; queries of reading lists join this table. */
@@ -8,6 +9,25 @@ export const DOUBLES = 'doubles';
  * A list looks at all posts of a row, so this number limits what a row costs.
  */
 const ROW_MAX = 32;
+
+const KEY_BYTES = 16;
+
+/** A path that leads to the front page of a site. */
+const FRONT_PAGE = /^(?:\/(?:index|default|home)\.[a-z]{3,5})?$/i;
+
+/**
+ * The key of a post's link: the hash of the address without scheme, `www.`, fragment and slashes at the end. Posts with
+ * the same key link to the same page. Null for a link to a front page, and for addresses that are not of the web. The
+ * address has no tracking parameters (`safeLink`).
+ */
+export function linkKey(address: string | null): Buffer | null {
+  const url = address === null ? null : URL.parse(address);
+  if (url === null || !/^https?:$/.test(url.protocol)) return null;
+  const path = url.pathname.replace(/(?<!\/)\/+$/, '');
+  if (FRONT_PAGE.test(path)) return null;
+  const link = url.host.replace(/^www\./, '') + path + url.search;
+  return createHash('sha256').update(link).digest().subarray(0, KEY_BYTES);
+}
 
 type Linked = { postId: number; sourceId: number; rowId: number | null };
 

@@ -5,7 +5,7 @@ import { sources } from '../sources/source-store.ts';
 import { isEmptyExpression, isNamed, type Clause, type Expression, type Phrase, type State } from './expression.ts';
 import { searchKey } from './search-index-store.ts';
 import { folded, ownersTerms, phraseTerms, searchTerms } from './search-words.ts';
-import { tokensOf } from './tokens-store.ts';
+import { phraseMatcher, tokensOf } from './tokens-store.ts';
 
 /** The facts of a post that decide whether it fits `author:`, `source:` and `in:`. */
 export type NamedFacts = { sourceId: number; author: string | null };
@@ -91,18 +91,6 @@ function nameCheck(hub: StoreHub, { isExcluded, phrases }: Clause, searcher: Sea
       return (ids.has(sourceId) || byAuthor.some((isIn) => isIn(names))) !== isExcluded;
     },
   };
-}
-
-/** Returns a function that tells whether the phrase's words stand one after another in a list of tokens. */
-export function phraseMatcher(phrase: Phrase): (tokens: string[]) => boolean {
-  const { terms, isBeginning } = phraseTerms(phrase);
-  const wanted = tokensOf(terms);
-  const last = wanted.length - 1;
-  const isAt = (tokens: string[], at: number): boolean => wanted.every((token, index) => {
-    const there = tokens[at + index];
-    return there === token || (index === last && isBeginning && there?.startsWith(token) === true);
-  });
-  return (tokens) => wanted.length > 0 && tokens.some((_, at) => isAt(tokens, at));
 }
 
 /** The ids of the sources that `source:` or `in:` names, among the sources that the viewer may see. */

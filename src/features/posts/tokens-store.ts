@@ -1,5 +1,6 @@
 import { openInMemory } from '../../platform/db/open-database.ts';
-import { IS_ASCII } from './search-words.ts';
+import type { Phrase } from './expression.ts';
+import { IS_ASCII, phraseTerms } from './search-words.ts';
 
 const NOT_ASCII = /[^\0-\x7f]/gu;
 const WORDS = /[^\0-/:-@[-`{-\x7f]+/g; // letters and digits of ASCII, and all other characters
@@ -15,6 +16,18 @@ export function tokensOf(terms: string): string[] {
   const small = terms.replace(/[A-Z]+/g, (capitals) => capitals.toLowerCase());
   if (IS_ASCII.test(small)) return small.match(WORDS) ?? [];
   return small.replace(NOT_ASCII, (character) => written.get(character) ?? ask(character)).match(WORDS) ?? [];
+}
+
+/** Returns a function that tells whether the phrase's words stand one after another in a list of tokens. */
+export function phraseMatcher(phrase: Phrase): (tokens: string[]) => boolean {
+  const { terms, isBeginning } = phraseTerms(phrase);
+  const wanted = tokensOf(terms);
+  const last = wanted.length - 1;
+  const isAt = (tokens: string[], at: number): boolean => wanted.every((token, index) => {
+    const there = tokens[at + index];
+    return there === token || (index === last && isBeginning && there?.startsWith(token) === true);
+  });
+  return (tokens) => wanted.length > 0 && tokens.some((_, at) => isAt(tokens, at));
 }
 
 function ask(character: string): string {

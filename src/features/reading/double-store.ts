@@ -6,6 +6,7 @@ import { store } from '../hub/hub.ts';
 import { DOUBLES } from '../posts/link-store.ts';
 import { POSTS } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
+import { notMuted } from './muted-store.ts';
 
 // Doubles are posts of several sources with the same link. In each list of several sources, the double that arrived
 // first stands for its later doubles, unless the viewer's preferences say otherwise. Each query for a list finds out
@@ -32,30 +33,39 @@ const FOLLOWED_DOUBLES = `
   CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = e.source_id
   CROSS ${joinSource('e.source_id')} AND ${MAY_SEE}`;
 
-/** SQL: the reading list or the starred list has no double of the post `p` that arrived before `p`. */
-export const STANDS = `NOT EXISTS (SELECT 1 FROM ${DOUBLES} d ${FOLLOWED_DOUBLES}
-  WHERE d.post_id = p.id AND e.post_id < d.post_id AND ${IN_LIST}
+/** SQL: like FOLLOWED_DOUBLES, but only the doubles that arrived before `d` and that the viewer's rules do not mute. */
+const EARLIER_DOUBLES =
+  `${FOLLOWED_DOUBLES} AND e.post_id < d.post_id AND ${notMuted('e.source_id', 'e.post_id')}`;
+
+/** SQL: the reading list has no double of the post `p` that arrived before `p`. */
+export const STANDS = `NOT EXISTS (SELECT 1 FROM ${DOUBLES} d ${EARLIER_DOUBLES}
+  WHERE d.post_id = p.id AND ${IN_LIST}
     AND @joined AND ${JOINS_DOUBLES})`;
 
-const standsStarred = (condition: string): string => `NOT EXISTS (SELECT 1 FROM ${DOUBLES} d
+const standsIn = (list: 'stars' | 'muted_posts', condition: string): string => `NOT EXISTS (SELECT 1 FROM ${DOUBLES} d
   CROSS JOIN ${DOUBLES} e ON e.row_id = d.row_id AND e.post_id < d.post_id
-  CROSS JOIN stars t ON t.account_id = @viewerId AND t.post_id = e.post_id
+  CROSS JOIN ${list} t ON t.account_id = @viewerId AND t.post_id = e.post_id
   CROSS ${joinSource('e.source_id')} LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = e.source_id
   WHERE d.post_id = p.id AND ${MAY_SEE} AND ${condition} AND ${JOINS_DOUBLES})`;
 
-/** SQL: the viewer has starred no double of the post `p` that arrived before `p` and is in the starred list. */
-export const STANDS_STARRED = standsStarred(`${IN_FOLDER} AND @joined`);
+const IS_SHOWN = notMuted('e.source_id', 'e.post_id');
+
+/** SQL: the starred list has no double of the post `p` that arrived before `p`. */
+export const STANDS_STARRED = standsIn('stars', `${IN_FOLDER} AND @joined AND ${IS_SHOWN}`);
+
+/** SQL: the list of muted posts has no double of the post `p` that arrived before `p`. */
+export const STANDS_MUTED = standsIn('muted_posts', `${IN_FOLDER} AND @joined`);
 
 /** SQL: the source `e.source_id` is one of `@sources` (ids as JSON; null: all sources). */
 const AMONG = '(@sources IS NULL OR e.source_id IN (SELECT value FROM json_each(@sources)))';
 
 /** SQL: like STANDS_STARRED, for the starred posts of `@sources` without the sources `@except` (ids as JSON). */
 export const STANDS_STARRED_AMONG =
-  standsStarred(`${AMONG} AND e.source_id NOT IN (SELECT value FROM json_each(@except))`);
+  standsIn('stars', `${AMONG} AND ${IS_SHOWN} AND e.source_id NOT IN (SELECT value FROM json_each(@except))`);
 
 /** SQL: no source of `@sources` has a double of the post `p` that arrived before `p`. */
-export const STANDS_AMONG = `NOT EXISTS (SELECT 1 FROM ${DOUBLES} d ${FOLLOWED_DOUBLES}
-  WHERE d.post_id = p.id AND e.post_id < d.post_id AND ${AMONG} AND ${JOINS_DOUBLES})`;
+export const STANDS_AMONG = `NOT EXISTS (SELECT 1 FROM ${DOUBLES} d ${EARLIER_DOUBLES}
+  WHERE d.post_id = p.id AND ${AMONG} AND ${JOINS_DOUBLES})`;
 
 /** SQL: the viewer's follows; none if the viewer wants no post to stand for its doubles. */
 const LISTED = `(SELECT f.source_id, f.read_up_to, f.folder_id, f.hide_globally ${READING_LIST} AND ${JOINS_DOUBLES})`;
@@ -80,7 +90,7 @@ export const doubles = store(({ db, clock }) => {
     SELECT DISTINCT e.post_id AS id, e.source_id AS sourceId FROM json_each(@ranges) j
       CROSS JOIN ${DOUBLES} d ON d.source_id = j.value ->> 0
        AND d.post_id > j.value ->> 1 AND d.post_id <= j.value ->> 2 ${FOLLOWED_DOUBLES} ${MARK}
-     WHERE NOT ${IS_READ} AND ${JOINS_DOUBLES} LIMIT @limit`);
+     WHERE NOT ${IS_READ} AND ${JOINS_DOUBLES} AND ${notMuted('d.source_id', 'd.post_id')} LIMIT @limit`);
   const selectLater = db.prepare<[Asking & { folder: null }], LaterDoubles & { sourceId: number }>(
     'count later doubles', `
     SELECT sourceId, SUM(inFolder) AS inFolder, SUM(inAll) AS inAll, COUNT(*) AS inApps FROM (
@@ -88,7 +98,7 @@ export const doubles = store(({ db, clock }) => {
              MAX(NOT d.hide_globally AND NOT f.hide_globally) AS inAll
         FROM (SELECT d.post_id, d.row_id, l.* FROM ${LISTED} l
                 CROSS JOIN ${DOUBLES} d ON d.source_id = l.source_id AND d.post_id > l.read_up_to LIMIT ${COUNTED_MAX}
-             ) d ${FOLLOWED_DOUBLES} AND e.post_id < d.post_id
+             ) d ${EARLIER_DOUBLES} AND ${notMuted('d.source_id', 'd.post_id')}
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = d.source_id AND m.post_id = d.post_id
        WHERE m.is_read IS NOT 1 GROUP BY d.post_id
       UNION ALL SELECT d.source_id, MAX(d.folder_id IS f.folder_id), MAX(NOT d.hide_globally AND NOT f.hide_globally)
@@ -96,7 +106,7 @@ export const doubles = store(({ db, clock }) => {
                 CROSS JOIN read_marks m INDEXED BY read_marks_unread ON m.account_id = @viewerId
                  AND m.source_id = l.source_id AND m.is_read = 0 AND m.post_id <= l.read_up_to
                 CROSS JOIN ${DOUBLES} d ON d.post_id = m.post_id LIMIT ${COUNTED_MAX}
-             ) d ${FOLLOWED_DOUBLES} AND e.post_id < d.post_id
+             ) d ${EARLIER_DOUBLES} AND ${notMuted('d.source_id', 'd.post_id')}
        GROUP BY d.post_id)
      GROUP BY sourceId`);
   const takeStates = db.prepare<[Asking & { sourceId: number; readUpTo: number; now: number; limit: number }]>(
@@ -115,20 +125,28 @@ export const doubles = store(({ db, clock }) => {
       CROSS JOIN stars t ON t.account_id = @viewerId AND t.post_id = e.post_id
       CROSS JOIN ${POSTS} p ON p.id = d.post_id
      WHERE ${JOINS_DOUBLES} GROUP BY p.id ON CONFLICT DO NOTHING`);
+  const takeMutes = db.prepare<[Asking & { sourceId: number }]>('mute doubles of muted posts', `
+    INSERT INTO muted_posts (account_id, source_id, post_id, rule_id, published_at)
+    SELECT DISTINCT @viewerId, p.source_id, p.id, u.rule_id, p.published_at
+      FROM ${OF_SOURCE} d ${FOLLOWED_DOUBLES}
+      CROSS JOIN muted_posts u ON u.account_id = @viewerId AND u.source_id = e.source_id AND u.post_id = e.post_id
+      CROSS JOIN ${POSTS} p ON p.id = d.post_id
+     WHERE ${JOINS_DOUBLES} ON CONFLICT DO NOTHING`);
 
   return {
     /** The doubles of posts in other sources that the viewer follows and may see, in the order of arrival. */
     of: (viewer: Asking, postIds: number[]): Double[] => selectOf.all({ ...viewer, ids: JSON.stringify(postIds) }),
-    /** Up to `limit` unread doubles of the posts in the ranges. */
+    /** Up to `limit` unread doubles of the posts in the ranges, except of muted posts. */
     unread: (viewer: Asking, ranges: MarkedRange[], limit: number): { id: number; sourceId: number }[] =>
       selectUnread.all({ ...viewer, ranges: JSON.stringify(ranges), limit }),
     /** For each followed source with unread doubles: how many of its unread posts earlier doubles stand for. */
     later: (viewer: Asking): Map<number, LaterDoubles> =>
       new Map(selectLater.all({ ...viewer, folder: null }).map(({ sourceId, ...later }) => [sourceId, later])),
-    /** Marks up to `limit` posts of a newly followed source as read, unread or starred, as their doubles are. */
+    /** Marks up to `limit` posts of a newly followed source as read, unread, starred or muted, as their doubles are. */
     takeStates(viewer: Asking, sourceId: number, readUpTo: number, limit: number): void {
       takeStates.run({ ...viewer, sourceId, readUpTo, now: clock(), limit });
       takeStars.run({ ...viewer, sourceId });
+      takeMutes.run({ ...viewer, sourceId });
     },
   };
 });

@@ -7,7 +7,7 @@ import { store } from '../hub/hub.ts';
 import { POSTS, POSTS_SEARCH, type Position } from '../posts/post-store.ts';
 import type { NamedFacts } from '../posts/search-query.ts';
 import { joinSource } from '../sources/source-store.ts';
-import { STANDS, STANDS_STARRED } from './double-store.ts';
+import { STANDS, STANDS_MUTED, STANDS_STARRED } from './double-store.ts';
 import { notMuted } from './muted-store.ts';
 
 /** Number at which counting unread posts stops; pages then show "999+". */
@@ -209,11 +209,12 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
     muted: db.prepare<[PageParams & { sourceId: number }], Position>('muted posts', `
-      SELECT DISTINCT u.post_id AS id, u.published_at AS publishedAt FROM muted_posts u ${joinSource('u.source_id')}
-        LEFT JOIN ${FOLLOWS} f ON f.account_id = u.account_id AND f.source_id = u.source_id
-       WHERE u.account_id = @viewerId AND ${MAY_SEE} AND (@sourceId = 0 OR u.source_id = @sourceId) AND ${IN_FOLDER}
-         AND (u.published_at, u.post_id) ${onwards} (@publishedAt, @id)
-       ORDER BY u.published_at ${order}, u.post_id ${order} LIMIT @limit`),
+      SELECT DISTINCT p.id, p.published_at AS publishedAt
+        FROM (SELECT post_id AS id, source_id, published_at FROM muted_posts WHERE account_id = @viewerId) p
+        ${joinSource('p.source_id')} LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
+       WHERE (@sourceId = 0 OR p.source_id = @sourceId) AND ${MAY_SEE} AND ${IN_FOLDER} AND ${STANDS_MUTED}
+         AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
+       ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
   };
 }
 

@@ -8,6 +8,7 @@ import { FROM_THE_TOP, newestFirst, posts, type Position } from '../posts/post-s
 import { maySeeSource } from '../sources/source-store.ts';
 import { doubles, type MarkedRange } from './double-store.ts';
 import { unreadSources } from './find-in-lists.ts';
+import { mutedPosts } from './muted-store.ts';
 import {
   OLDEST, readMarks, readUndo, stars, type ArrivalRange, type PostState, type Selection, type Undoable,
 } from './reading-store.ts';
@@ -168,6 +169,8 @@ function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits:
   const beyond = firstUnread < Infinity ? readMarks(hub).selected({ ...selection, after: raisedTo, limit }) : [];
   for (const postId of [...markedUnread, ...beyond]) addException(hub, sourceId, postId, marking);
   if (passed > 0) {
+    const room = Math.max(0, left - changes.marked.length);
+    marking.maxExceptions -= mutedPosts(hub).keepUnread({ ...selection, upTo: raisedTo }, room);
     follows(hub).setReadUpTo(accountId, sourceId, raisedTo);
     changes.moved.push([sourceId, readUpTo, raisedTo]);
   }

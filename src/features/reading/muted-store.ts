@@ -9,6 +9,10 @@ export function notMuted(sourceId: string, postId: string): string {
      WHERE u.account_id = @viewerId AND u.source_id = ${sourceId} AND u.post_id = ${postId})`;
 }
 
+/** SQL condition: a rule of the account `@accountId` has muted the post `p` of `@sourceId`. */
+export const IS_MUTED = `EXISTS (SELECT 1 FROM muted_posts u
+     WHERE u.account_id = @accountId AND u.source_id = @sourceId AND u.post_id = p.id)`;
+
 /** SQL: the number of unread muted posts of a source with ids above `@after` and up to `@upTo`. */
 export const UNREAD_MUTED = `
   (SELECT COUNT(DISTINCT u.post_id) FROM muted_posts u
@@ -19,8 +23,11 @@ export const UNREAD_MUTED = `
 /** A post that a rule keeps out of a member's lists. */
 export type MutedPost = { sourceId: number; postId: number; ruleId: number };
 
+/** The posts of a source with ids above `after` and at most `upTo`. */
+type Range = { accountId: number; sourceId: number; after: number; upTo: number };
+
 /** Posts that rules keep out of a member's lists. A post may have a row for each of several rules. */
-export const mutedPosts = store(({ db }) => {
+export const mutedPosts = store(({ db, clock }) => {
   const insert = db.prepare<[string]>('mute posts', `
     INSERT INTO muted_posts (account_id, source_id, post_id, rule_id, published_at)
     SELECT r.value ->> 0, p.source_id, p.id, r.value ->> 2, p.published_at
@@ -39,6 +46,14 @@ export const mutedPosts = store(({ db }) => {
 
   const countAfter = db.prepare<[number, number, number], { n: number }>('count muted posts after a post', `
     SELECT COUNT(DISTINCT post_id) AS n FROM muted_posts WHERE account_id = ? AND source_id = ? AND post_id > ?`);
+  const keepUnread = db.prepare<[Range & { now: number; limit: number }]>('keep muted posts unread', `
+    INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
+    SELECT DISTINCT u.account_id, u.source_id, u.post_id, 0, @now FROM muted_posts u
+     WHERE u.account_id = @accountId AND u.source_id = @sourceId AND u.post_id > @after AND u.post_id <= @upTo
+     LIMIT @limit ON CONFLICT DO NOTHING`);
+  const countAmong = db.prepare<[string, number], { n: number }>('count the muted posts among posts', `
+    SELECT COUNT(DISTINCT u.post_id) AS n FROM json_each(?) j
+      CROSS JOIN muted_posts u ON u.post_id = j.value AND u.account_id = ?`);
   const selectSome = db.prepare<[Asking], { id: number }>('whether a post is muted', `
     SELECT u.post_id AS id FROM muted_posts u ${joinSource('u.source_id')}
      WHERE u.account_id = @viewerId AND ${MAY_SEE} LIMIT 1`);
@@ -49,6 +64,12 @@ export const mutedPosts = store(({ db }) => {
     /** Number of muted posts of a source that arrived after the post `postId`. */
     countAfter: (accountId: number, sourceId: number, postId: number): number =>
       countAfter.get(accountId, sourceId, postId)?.n ?? 0,
+    /** Marks up to `limit` muted posts of the range as unread, unless they have a mark; returns how many it marked. */
+    keepUnread: (range: Range, limit: number): number =>
+      keepUnread.run({ ...range, limit, now: clock() }).changes,
+    /** Number of the posts with these ids that an account's rules have muted. */
+    countAmong: (accountId: number, postIds: number[]): number =>
+      countAmong.get(JSON.stringify(postIds), accountId)?.n ?? 0,
     /** Lists an account's muted posts after the row `after`, ordered by source, post and rule. */
     listOf: (accountId: number, after: MutedPost | undefined, limit: number): MutedPost[] =>
       selectOf.all(accountId, after?.sourceId ?? 0, after?.postId ?? 0, after?.ruleId ?? 0, limit),

@@ -5,7 +5,7 @@ import { store } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 import { POSTS, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
-import { UNREAD_MUTED } from './muted-store.ts';
+import { IS_MUTED, UNREAD_MUTED } from './muted-store.ts';
 
 /** Time for which pages offer to undo marking posts as read: at loading, and by the stylesheet from then on. */
 const UNDO_OFFERED = MINUTE;
@@ -110,12 +110,12 @@ export const readMarks = store(({ db, clock }) => {
   const selectSelected = db.prepare<[Selection & Limit], { id: number }>('find the unread posts to mark as read', `
     SELECT p.id FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo
        AND (p.published_at, p.id) < (@belowAt, @belowId) AND (p.published_at, p.id) > (@aboveAt, @aboveId)
-       AND ${IS_UNREAD} ORDER BY p.id LIMIT @limit`);
+       AND ${IS_UNREAD} AND NOT ${IS_MUTED} ORDER BY p.id LIMIT @limit`);
   const selectMarkedUnread = db.prepare<[Selection & Limit], { id: number }>('find the posts marked as unread', `
     SELECT m.post_id AS id FROM read_marks m JOIN ${POSTS} p ON p.id = m.post_id
      WHERE m.account_id = @accountId AND m.source_id = @sourceId AND m.is_read = 0 AND m.post_id <= @upTo
        AND (p.published_at, p.id) < (@belowAt, @belowId) AND (p.published_at, p.id) > (@aboveAt, @aboveId)
-     LIMIT @limit`);
+       AND NOT ${IS_MUTED} LIMIT @limit`);
   const countUnread = db.prepare<[ArrivalRange], { n: number }>('count the unread, not muted posts of a range', `
     SELECT (SELECT COUNT(*) FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo)
          - (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId

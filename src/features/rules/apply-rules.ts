@@ -4,27 +4,32 @@ import { nextTurn } from '../../platform/turns.ts';
 import { follows } from '../follows/follow-store.ts';
 import { counts, once, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
-import type { Arrival } from '../posts/ingest-posts.ts';
+import type { Arrival, Storing } from '../posts/ingest-posts.ts';
 import type { PreparedPost } from '../posts/post-store.ts';
 import { searchTerms } from '../posts/search-words.ts';
 import { tokensOf } from '../posts/tokens-store.ts';
 import { listPath } from '../reading/list-address.ts';
+import { withDoubles } from '../reading/mark-read.ts';
 import { mutedPosts } from '../reading/muted-store.ts';
 import { readMarks, stars } from '../reading/reading-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
-import { compileRules, type Matcher, type SourceNames } from './match-rules.ts';
+import {
+  compileRules, readExpression, type MatchedExpression, type Matcher, type SourceNames,
+} from './match-rules.ts';
 import { rules, type Act, type Rule } from './rule-store.ts';
 
 /** The matcher of all rules, as of an edition of the rules; made anew when the rules have changed. */
-const compiled = once((_hub: Hub): Compiled => ({ edition: NaN, matcher: null }));
-type Compiled = { edition: number; matcher: Matcher<Rule> | null };
+const compiled = once((_hub: Hub): Compiled => ({ edition: NaN, matcher: null, expressions: new Map() }));
+type Compiled = { edition: number; matcher: Matcher<Rule> | null; expressions: Map<string, MatchedExpression> };
 
 /** Returns the matcher of all members' rules; null without any rule. */
 function currentMatcher(hub: Hub): Matcher<Rule> | null {
   const [kept, edition] = [compiled(hub), counts(hub).value('rules_edition')]; // SQL triggers count the changes
   if (kept.edition !== edition) {
     const all = rules(hub).all();
-    Object.assign(kept, { edition, matcher: all.length === 0 ? null : compileRules(all) });
+    const expressions = new Map(all.map(({ match }) => [match, kept.expressions.get(match) ?? readExpression(match)]));
+    const matcher = compileRules(all, (match) => expressions.get(match) ?? readExpression(match));
+    Object.assign(kept, { edition, expressions, matcher: all.length === 0 ? null : matcher });
   }
   return kept.matcher;
 }
@@ -33,15 +38,15 @@ function currentMatcher(hub: Hub): Matcher<Rule> | null {
 type MatchedSource = { id: number | null; title?: string };
 
 /**
- * Finds out which members' rules each post fits, outside any transaction. Returns a function that applies the rules to
- * the posts that are new, in the transaction that stores the posts.
+ * Finds out which members' rules each post fits, outside any transaction. Returns functions for the transaction that
+ * stores the posts: `arrived` applies the rules to new posts, and `mutedFor` counts the new posts that are muted.
  */
 export async function matchRules(
   hub: Hub, source: MatchedSource, items: { prepared: PreparedPost }[],
-): Promise<(sourceId: number, arrivals: Arrival[]) => void> {
+): Promise<Omit<Storing, 'kind'>> {
   const matcher = items.length === 0 ? null : currentMatcher(hub);
   const fitting = new Map<PreparedPost, Rule[]>();
-  if (!matcher) return () => {};
+  if (!matcher) return { arrived: () => {}, mutedFor: () => 0 };
   const seenBy = sourceSeenBy(hub, source);
   let sincePause = 0;
   for (const { prepared } of items) {
@@ -54,7 +59,14 @@ export async function matchRules(
     if (sincePause > STEP) await nextTurn();
     if (sincePause > STEP) sincePause = 0;
   }
-  return (sourceId, arrivals) => applyRules(hub, sourceId, arrivals, fitting);
+  const arrivedIds = new Set<number>();
+  return {
+    arrived(sourceId, arrivals) {
+      for (const { id } of arrivals) arrivedIds.add(id);
+      applyRules(hub, sourceId, arrivals, fitting);
+    },
+    mutedFor: (accountId) => mutedPosts(hub).countAmong(accountId, [...arrivedIds]),
+  };
 }
 
 /** Returns a function that tells how a rule's owner sees the source; undefined for members who do not follow it. */
@@ -92,15 +104,17 @@ function applyRules(hub: Hub, sourceId: number, arrivals: Arrival[], fitting: Ma
 type Hit = { rule: Rule; ids: number[] };
 
 const ACTIONS: Record<Act, (hub: Hub, hits: Hit[], source: Source) => void> = {
-  mute: (hub, hits) => mutedPosts(hub).add(rowsOf(hits)),
-  read: (hub, hits) => readMarks(hub).addRead(rowsOf(hits)),
-  star: (hub, hits) => stars(hub).addSeveral(rowsOf(hits)),
+  mute: (hub, hits) => mutedPosts(hub).add(rowsOf(hub, hits)),
+  read: (hub, hits) => readMarks(hub).addRead(rowsOf(hub, hits)),
+  star: (hub, hits) => stars(hub).addSeveral(rowsOf(hub, hits)),
   notify: (hub, hits, source) => hits.forEach(({ rule, ids }) => notifyOwner(hub, rule, source, ids.length)),
 };
 
-function rowsOf(hits: Hit[]): [accountId: number, postId: number, ruleId: number][] {
+/** The posts of the hits and their doubles, except doubles in private sources of others, which rules do not change. */
+function rowsOf(hub: Hub, hits: Hit[]): [accountId: number, postId: number, ruleId: number][] {
   return hits.flatMap(({ rule: { id, accountId }, ids }) =>
-    ids.map((postId): [number, number, number] => [accountId, postId, id]));
+    withDoubles(hub, { id: accountId, role: 'member' }, ids)
+      .map((postId): [number, number, number] => [accountId, postId, id]));
 }
 
 /**

@@ -1,7 +1,7 @@
 import { parseExpression, type Phrase } from '../posts/expression.ts';
-import { phraseMatcher, sameName } from '../posts/search-query.ts';
+import { sameName } from '../posts/search-query.ts';
 import { phraseTerms } from '../posts/search-words.ts';
-import { tokensOf } from '../posts/tokens-store.ts';
+import { phraseMatcher, tokensOf } from '../posts/tokens-store.ts';
 
 /** The tokens of a post (`tokensOf`), and the time of its publishing (unix ms). */
 export type PostTokens = { title: string[]; text: string[]; author: string[]; publishedAt: number };
@@ -46,16 +46,27 @@ export type Matcher<Rule> = {
   fitting(post: PostTokens, seenBy: (rule: Rule) => SourceNames | undefined): Rule[];
 };
 
-/** Makes a matcher of rules, which reads the tokens of a post once for all rules. */
-export function compileRules<Rule extends { match: string }>(rules: Rule[]): Matcher<Rule> {
+/** A phrase of words. `places`: the parts of a post to look in, as bits. `isBeginning`: of the last token. */
+type Words = { tokens: string[]; isBeginning: boolean; places: number };
+
+/** An expression as the matcher needs it. `shortest`: the length of a clause's shortest phrase. */
+export type MatchedExpression = {
+  clauses: { isExcluded: boolean; words: Words[]; names: Phrase[]; shortest: number }[]; from: number; until: number;
+};
+
+/**
+ * Makes a matcher of rules, which reads the tokens of a post once for all rules. `read`: reads the expression of a
+ * rule, which takes most of the time, so that a caller may remember the expressions.
+ */
+export function compileRules<Rule extends { match: string }>(rules: Rule[], read = readExpression): Matcher<Rule> {
   const root: TrieNode = {};
   let last = 0;
-  const numberOf = (phrase: Phrase): number => {
-    const number = addPhrase(root, phrase, last + 1);
+  const numberOf = (words: Words): number => {
+    const number = addWords(root, words, last + 1);
     last = Math.max(last, number);
     return number;
   };
-  const compiled = rules.map((rule) => compileRule(rule, numberOf));
+  const compiled = rules.map((rule) => compileRule(rule, read(rule.match), numberOf));
   const always = compiled.filter(({ key }) => key === undefined);
   const byKey: Compiled<Rule>[][] = Array.from({ length: last + 1 }, () => []);
   for (const one of compiled) for (const number of one.key?.numbers ?? []) byKey[number]?.push(one);
@@ -76,17 +87,26 @@ export function compileRules<Rule extends { match: string }>(rules: Rule[]): Mat
   };
 }
 
-function compileRule<Rule extends { match: string }>(
-  rule: Rule, numberOf: (phrase: Phrase) => number,
-): Compiled<Rule> {
-  const { clauses: parsed, from, until } = parseExpression(rule.match, { isSearch: false });
-  const compiled = parsed.map(({ isExcluded, phrases }) => {
+/** Reads an expression for `compileRules`. */
+export function readExpression(match: string): MatchedExpression {
+  const { clauses: parsed, from, until } = parseExpression(match, { isSearch: false });
+  const clauses = parsed.map(({ isExcluded, phrases }) => {
     const indexed = phrases.filter(({ field }) => LOOKS_IN[field] > 0);
-    return {
-      isExcluded, numbers: indexed.map(numberOf), places: indexed.map(({ field }) => LOOKS_IN[field]),
-      names: phrases.filter(({ field }) => LOOKS_IN[field] === 0), shortest: shortestOf(phrases),
-    };
+    const words = indexed.map((phrase): Words => {
+      const { terms, isBeginning } = phraseTerms(phrase);
+      return { tokens: tokensOf(terms), isBeginning, places: LOOKS_IN[phrase.field] };
+    });
+    const names = phrases.filter(({ field }) => LOOKS_IN[field] === 0);
+    return { isExcluded, words, names, shortest: shortestOf(phrases) };
   });
+  return { clauses, from, until };
+}
+
+function compileRule<Rule>(
+  rule: Rule, { clauses, from, until }: MatchedExpression, numberOf: (words: Words) => number,
+): Compiled<Rule> {
+  const compiled = clauses.map(({ words, ...clause }) =>
+    ({ ...clause, numbers: words.map(numberOf), places: words.map(({ places }) => places) }));
   // Long words are rare: few posts have the key, and only for these posts the other clauses are checked.
   const keys = compiled.filter(({ isExcluded, names }) => !isExcluded && names.length === 0);
   const [key] = keys.toSorted((a, b) => b.shortest - a.shortest);
@@ -98,12 +118,10 @@ function shortestOf(phrases: Phrase[]): number {
 }
 
 /** Adds a phrase to the trie under `number`, unless the trie has the phrase; returns the phrase's number there. */
-function addPhrase(root: TrieNode, phrase: Phrase, number: number): number {
-  const { terms, isBeginning } = phraseTerms(phrase);
-  const tokens = tokensOf(terms);
-  const last = isBeginning ? tokens.pop() : undefined;
+function addWords(root: TrieNode, { tokens, isBeginning }: Words, number: number): number {
+  const last = isBeginning ? tokens.at(-1) : undefined;
   let node = root;
-  for (const token of tokens) {
+  for (const token of last === undefined ? tokens : tokens.slice(0, -1)) {
     node.next ??= new Map<string, TrieNode>();
     const next: TrieNode = node.next.get(token) ?? {};
     node.next.set(token, next);
@@ -113,7 +131,8 @@ function addPhrase(root: TrieNode, phrase: Phrase, number: number): number {
   node.beginnings ??= new Map<string, number>();
   const known = node.beginnings.get(last) ?? number;
   node.beginnings.set(last, known);
-  node.lengths = [...new Set([...node.lengths ?? [], last.length])].sort((a, b) => a - b);
+  node.lengths ??= [];
+  if (!node.lengths.includes(last.length)) node.lengths = [...node.lengths, last.length].sort((a, b) => a - b);
   return known;
 }
 

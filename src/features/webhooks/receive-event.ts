@@ -101,7 +101,7 @@ async function prepareWrite(
   if (event.kind === 'delete') return () => (posts(hub).remove(sourceId, event.guid), {});
   const accountOf = () => sources(hub).find(sourceId)?.ownerId;
   const prepared = await inTurn(hub, { length, accountOf }, () => preparePosts(hub, null, [event.item]));
-  const storing = { kind: 'webhook', arrived: await matchRules(hub, { id: sourceId }, prepared) };
+  const storing = { kind: 'webhook', ...await matchRules(hub, { id: sourceId }, prepared) };
   return () => {
     if (webhookEvents(hub).isOutdated(sourceId, event.item.guid, event.at)) return { note: OUTDATED };
     const { added, changed } = storePosts(hub, sourceId, storing, prepared);

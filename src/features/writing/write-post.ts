@@ -87,7 +87,7 @@ type Author = Pick<By, 'viewer'>;
 type NewPost = {
   sourceId: number; written: Written; prepared: PreparedPost; form: string | undefined; draftId: number | undefined;
   was: WithdrawnPost | null;
-  applyRules: Awaited<ReturnType<typeof matchRules>>;
+  applying: Awaited<ReturnType<typeof matchRules>>;
 };
 
 /** Checks a new post and makes its HTML. Throws the errors of `writePost`. */
@@ -99,8 +99,8 @@ export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, f
   requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
   const guid = was?.guid ?? `urn:uuid:${randomUUID()}`;
   const prepared = await prepare(hub, { guid, contentHtml: '' }, written, by);
-  const applyRules = await matchRules(hub, { id: sourceId }, was ? [] : [{ prepared }]);
-  return { sourceId, written, prepared, form, draftId: draft?.id, was, applyRules };
+  const applying = await matchRules(hub, { id: sourceId }, was ? [] : [{ prepared }]);
+  return { sourceId, written, prepared, form, draftId: draft?.id, was, applying };
 }
 
 /**
@@ -110,7 +110,7 @@ export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, f
 export function storeNewPost(
   hub: Hub, post: NewPost, files: NewUpload[], { viewer }: Author, by: Actor | By,
 ): WholePost {
-  const { sourceId, written, prepared, form, draftId, was, applyRules } = post;
+  const { sourceId, written, prepared, form, draftId, was, applying } = post;
   if (form !== undefined && draftId !== undefined && drafts(hub).find(viewer.id, form)?.id !== draftId) {
     throw new HttpError(409, 'The draft of this post was published or discarded meanwhile.');
   }
@@ -121,8 +121,8 @@ export function storeNewPost(
   attachFiles(hub, stored.id, source.ownerId, [...filesOfDraft(hub, form, { viewer }), ...files]);
   if (form !== undefined) endDraft(hub, viewer.id, form, stored.id);
   if (!was) counts(hub).add('posts_ingested_total', source.kind, 1);
-  if (!was) notifyFollowers(hub, source.id, 1, viewer.id);
-  applyRules(source.id, [{ id: stored.id, prepared }]);
+  applying.arrived(source.id, [{ id: stored.id, prepared }]);
+  if (!was) notifyFollowers(hub, source.id, (id) => 1 - applying.mutedFor(id), viewer.id);
   setSeen(hub, viewer, stored.id);
   audit(hub, 'post.created', by, { kind: 'post', id: stored.id, name: written.title });
   return wholePost(hub, stored.id);

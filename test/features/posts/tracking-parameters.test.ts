@@ -39,7 +39,7 @@ test('a post that an earlier version stored with parameters stays one post when 
   const before = await preparePosts(hub.handle, null, itemsOf());
   const asStoredBefore: PreparedPosts = before.map(({ position, prepared }) =>
     ({ position, prepared: { ...prepared, url: KNOWN_AS } }));
-  const storing = { kind: 'feed', arrived: () => {} };
+  const storing = { kind: 'feed', arrived: () => {}, mutedFor: () => 0 };
   hub.db.transaction('posts', () => storePosts(hub.handle, sourceId, storing, asStoredBefore))();
   const renamed = await preparePosts(hub.handle, sourceId, itemsOf('<guid isPermaLink="false">new</guid>'));
   hub.db.transaction('posts', () => {

@@ -4,15 +4,16 @@ import { test, type TestContext } from 'node:test';
 import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { follows, type ListedFollow } from '../../../src/features/follows/follow-store.ts';
 import { DEFAULT_PREFERENCES } from '../../../src/features/hub/preferences.ts';
-import { linkKey } from '../../../src/features/posts/link-key.ts';
-import { links } from '../../../src/features/posts/link-store.ts';
+import { linkKey, links } from '../../../src/features/posts/link-store.ts';
 import { doubles } from '../../../src/features/reading/double-store.ts';
 import { followSource, unfollowSource } from '../../../src/features/reading/follow-source.ts';
-import { markRead, setRead, setStar, undoMark, type MarkTarget } from '../../../src/features/reading/mark-read.ts';
+import { markRead, setRead, setStar, undoMark, withDoubles, type MarkTarget } from '../../../src/features/reading/mark-read.ts';
+import { mutedPosts } from '../../../src/features/reading/muted-store.ts';
 import { raiseMarks } from '../../../src/features/reading/raise-marks.ts';
 import { readingCounts } from '../../../src/features/reading/reading-counts.ts';
 import { listView } from '../../../src/features/reading/reading-list.ts';
 import { readMarks } from '../../../src/features/reading/reading-store.ts';
+import { rules } from '../../../src/features/rules/rule-store.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { MINUTE } from '../../../src/platform/clock.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
@@ -248,7 +249,7 @@ test('one row has at most 32 posts, so that no link makes lists slow', async (t)
 /** Links of the posts of the random acts; some posts have no link. */
 const LINKS = ['a', 'b', 'c', 'd', 'e', 'f', null, null];
 
-test('after any acts, each list has one post of each link, and counts and states agree with the lists', async (t) => {
+test('after any acts, also of muting rules, each list has one post of each link, and counts and states agree with the lists', async (t) => {
   const { hub: { handle, now, passTime }, hub, ada } = await hubWithTwo(t);
   const below = randomBelow(Number(process.env['RANDOM_SEED'] ?? 1));
   const account = accounts(handle).findByName('bob') ?? assert.fail();
@@ -256,6 +257,7 @@ test('after any acts, each list has one post of each link, and counts and states
   const sourceIds = [...sources(handle).listOwned(1, 0, 10).map(({ id }) => id), await addNotes(ada, 'C'), await addNotes(ada, 'D')];
   const known = new Map<number, { sourceId: number; link: string | null }>();
   const undos: number[] = [];
+  const ruleIds = ['x', 'y'].map((match) => rules(handle).add(account.id, { match, act: 'mute', sourceId: null, folder: null }));
   const pick = <Item>(items: Item[]): Item => items[below(items.length)] as Item;
   const acts = [arrive, arrive, arrive,
     () => setRead(handle, viewer, pick([...known.keys()]), below(3) > 0),
@@ -263,7 +265,7 @@ test('after any acts, each list has one post of each link, and counts and states
     async () => void undos.push((await markRead(handle, viewer, target(), below(2) > 0 ? {} : { before: now() - below(3) * MINUTE })).undo),
     async () => void await undoMark(handle, viewer, undos.pop() ?? 0).catch(() => undefined),
     () => followSource(handle, viewer, pick(sourceIds), { folder: pick([null, 'F', 'G']), hideGlobally: below(4) === 0 }),
-    () => unfollowSource(handle, viewer, pick(sourceIds)), () => raiseMarks(handle)];
+    () => unfollowSource(handle, viewer, pick(sourceIds)), () => raiseMarks(handle), mute, () => void mutedPosts(handle).removeOfRule(pick(ruleIds), 100)];
 
   function arrive(): void {
     const [sourceId, link] = [pick(sourceIds), pick(LINKS)];
@@ -271,6 +273,11 @@ test('after any acts, each list has one post of each link, and counts and states
     const isFirst = ![...known.values()].some((post) => post.sourceId === sourceId && post.link === link);
     known.set(id, { sourceId, link: isFirst ? link : null });
     handle.db.write('link', () => links(handle).put({ id, sourceId, isNew: true }, link === null ? null : Buffer.from(link)));
+  }
+
+  function mute(): void {
+    const [ruleId, ids] = [pick(ruleIds), withDoubles(handle, viewer, [pick([...known.keys()])])];
+    mutedPosts(handle).add(ids.map((id) => [account.id, id, ruleId]));
   }
 
   function target(): MarkTarget {
@@ -281,12 +288,13 @@ test('after any acts, each list has one post of each link, and counts and states
 
   function check(step: number): void {
     const followed = follows(handle).listed(viewer);
+    const muted = new Set(mutedPosts(handle).listOf(account.id, undefined, 1_000).map(({ postId }) => postId));
     const { folders, unread, starred } = readingCounts(handle, viewer);
     const folderNames = folders.flatMap(({ name }) => name ?? []);
     for (const folder of [undefined, ...folderNames]) {
       const list = (kind: 'all' | 'unread') => listView(handle, viewer, { kind, ...(folder !== undefined && { folder }) }, { limit: 1_000 }).items;
       const among = followed.filter((one) => (folder === undefined ? one.hideGlobally === 0 : one.folder === folder)).map(({ sourceId }) => sourceId);
-      const rows = new Set([...known].filter(([, { sourceId }]) => among.includes(sourceId)).map(([id, { link }]) => link ?? id));
+      const rows = new Set([...known].filter(([id, { sourceId }]) => !muted.has(id) && among.includes(sourceId)).map(([id, { link }]) => link ?? id));
       assert.deepEqual(list('all').map(({ id }) => known.get(id)?.link ?? id).toSorted(), [...rows].toSorted(), `${step}: ${folder}`);
       const count = folder === undefined ? unread : folders.find(({ name }) => name === folder)?.unread;
       assert.equal(list('unread').length, count, `${step}: unread of ${folder}`);

@@ -1,7 +1,7 @@
 // Protects muting: a muted post is in no list, count, search or app, but in a list of its own, and comes back as it was.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addPost, foundTitles, itemsAt, sendJson } from '../../support/accounts.ts';
+import { addNotes, addPost, foundTitles, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { appOf } from '../../support/reader-app.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
@@ -60,8 +60,42 @@ test('muted posts do not count as marked, and come back when their rule gets ano
   await sendJson(ada, 'DELETE', '/api/posts/3/read', {});
 
   assert.deepEqual((await ada.post('/api/reading/mark-read', { all: true })).json<{ marked: number }>().marked, 0);
+  const newt = await addPost(ada, sourceId, 'Newt');
+  await sendJson(ada, 'DELETE', `/api/posts/${newt}/read`, {});
+  assert.deepEqual((await ada.post('/api/reading/mark-read', { all: true })).json<{ marked: number }>().marked, 1);
   assert.equal((await titlesOf(ada, 'view=muted')).length, 3);
   assert.equal((await ada.patch(`/api/rules/${id}`, { act: 'star' })).status, 200);
   assert.equal((await titlesOf(ada, 'view=muted')).length, 0);
-  assert.equal((await titlesOf(ada, 'view=list')).length, 3);
+  assert.equal((await titlesOf(ada, 'view=list')).length, 4);
+  assert.deepEqual(await titlesOf(ada, 'view=unread'), ['Owl'], 'of the three posts, Ada has read the two that she left so');
+});
+
+test('muting, starring or reading one post of a row does so for the row, and notifications do not count muted posts', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const ben = await hub.person('ben');
+  const [other, third] = [await addNotes(ada, 'Other', 'public'), await addNotes(ada, 'Third', 'public')];
+  for (const id of [sourceId, other]) assert.equal((await sendJson(ben, 'PUT', `/api/sources/${id}/follow`, { notify: true })).status, 204);
+  const post = async (source: number, title: string, url: string) =>
+    assert.equal((await ada.post('/api/posts', { sourceId: source, title, url: `https://news.example/${url}`, content: 'text', contentType: 'text/plain' })).status, 201);
+  const { id } = (await ben.post('/api/rules', { match: 'sponsored', act: 'mute', sourceId: other })).json<{ id: number }>();
+  await ben.post('/api/rules', { match: 'starry', act: 'star' });
+  await ben.post('/api/rules', { match: 'stale', act: 'read' });
+
+  await post(sourceId, 'Toad', 'toad');
+  assert.deepEqual(await countsOf(ben), [1, 0, 1]);
+  await post(other, 'Sponsored toad', 'toad');
+  await post(sourceId, 'Toad again', 'toad');
+  await sendJson(ben, 'PUT', `/api/sources/${third}/follow`, {});
+  await post(third, 'Toad, late', 'toad');
+  assert.deepEqual([await titlesOf(ben, 'view=unread'), await countsOf(ben)], [['Toad again'], [1, 0, 1]]);
+  assert.deepEqual(await titlesOf(ben, 'view=muted'), ['Toad']);
+  for (const title of ['Newt', 'Stale newt']) await post(title === 'Newt' ? sourceId : third, title, 'newt');
+  for (const title of ['Owl', 'Starry owl']) await post(title === 'Owl' ? sourceId : third, title, 'owl');
+  assert.deepEqual([await titlesOf(ben, 'view=unread'), await countsOf(ben)], [['Owl', 'Toad again'], [2, 1, 2]]);
+  assert.deepEqual(await titlesOf(ben, `view=starred&source=${sourceId}`), ['Owl']);
+  const told = (await itemsAt<{ title: string }>(ben, '/api/notifications')).map(({ title }) => title);
+  assert.deepEqual(told, ['4 new posts in “Notes”']);
+
+  await ben.delete(`/api/rules/${id}`);
+  assert.deepEqual([await titlesOf(ben, 'view=unread'), await titlesOf(ben, 'view=muted')], [['Owl', 'Toad', 'Toad again'], []]);
 });

@@ -75,10 +75,10 @@ test('a rule that is changed or removed between matching and storing does not ac
   const incoming = { guid: 'x', title: 'Owl', contentHtml: '', url: null, author: null, language: null, baseUrl: '', summary: null, publishedAt: 0, updatedAt: 0, attachments: [] };
   const prepared = await preparePosts(hub.handle, null, [incoming]);
 
-  const apply = await matchRules(hub.handle, { id: sourceId }, prepared);
+  const { arrived } = await matchRules(hub.handle, { id: sourceId }, prepared);
   await ada.delete(`/api/rules/${removed}`);
   await ada.patch(`/api/rules/${changed}`, { match: 'toad' });
-  hub.db.write('store', () => apply(sourceId, prepared.map((item) => ({ id: post, ...item }))));
+  hub.db.write('store', () => arrived(sourceId, prepared.map((item) => ({ id: post, ...item }))));
 
   assert.deepEqual((await listed(ada)).map(({ starred }) => starred), [false]);
   assert.deepEqual((await itemsAt<Rule>(ada, '/api/rules')).map(({ applied }) => applied), [0, 1]);
