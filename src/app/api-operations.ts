@@ -204,13 +204,14 @@ export const API: Readonly<Record<string, ApiOperation>> = {
       ...json(object(NEW_POST, { ...POST, ...LATER })),
       ...as('multipart/form-data', object(NEW_POST, { ...POST, ...LATER, ...FILES })),
     },
-    answers: { ...created('Post'), 202: json(named('ScheduledPost')) }, refusals: UPLOAD,
+    answers: { 201: json({ anyOf: [named('Post'), named('Draft')] }) }, refusals: UPLOAD,
   },
   'POST /api/preview': {
     body: json(object({}, { content: text, contentType: FORMAT })), answers: done('Preview'),
   },
   'PATCH /api/posts/:id': { body: json(object({}, POST)), answers: done('Post'), refusals: [409] },
   'DELETE /api/posts/:id': { answers: NOTHING },
+  'POST /api/posts/:id/withdraw': { answers: created('Draft'), refusals: [409] },
   'POST /api/posts/:id/attachments': {
     body: as('multipart/form-data', object(FILES)),
     answers: { 201: json(object({ items: array(named('Attachment')) })) }, refusals: UPLOAD,

@@ -142,7 +142,7 @@ export const SCHEMAS: Record<string, Schema> = {
     explanation: { ...text, description: 'The reason as a sentence for readers' }, contentHtml: text,
   }),
   Preview: object({ contentHtml: text }),
-  ScheduledPost: object({ draftId: id, title: text, publishAt: time }),
+  Draft: object({ draftId: id, title: text, publishAt: orNull(time), url: text }),
   Reading: object({
     unread: counted, starred: counted, folders: array(object({
       name: orNull(text), unread: counted,

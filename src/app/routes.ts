@@ -258,6 +258,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /posts/:id/edit', 'member', 'Page: change a post', writePages.showChangePost),
   at('POST /posts/:id/edit', 'member', 'Form: change a post and add files', writePages.submitPostChange, LATE_WORDS),
   at('POST /posts/:id/edit/draft', 'member', 'Save the draft of a change of a post', writePages.submitDraft),
+  at('POST /api/posts/:id/withdraw', 'member', 'Take a post back into a draft', writePages.withdrawPostJson),
   at('POST /posts/:id/withdraw', 'member', 'Form: take a post back into a draft', writePages.submitWithdraw),
   at('GET /posts/:id/delete', 'member', 'Page: confirm deleting a post', deletion.confirmDeletePost),
   at('POST /posts/:id/delete', 'member', 'Form: delete a post', deletion.submitDeletePost, REPAIRS),

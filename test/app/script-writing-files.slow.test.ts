@@ -59,4 +59,13 @@ test('a post with two pictures is written, previewed and published by keyboard; 
   const [post] = await itemsAt<{ contentHtml: string; attachments: { filename: string }[] }>(ada, '/api/posts');
   assert.deepEqual(post?.attachments.map(({ filename }) => filename), ['image.png', 'image-2.png', 'paper.pdf']);
   assert.match(post?.contentHtml ?? '', /<strong>owls<\/strong>[^]*alt="Two \[young\] owls"[^]*<a href="[^"]*paper\.pdf">paper\.pdf<\/a>/);
+
+  await browser.press('e');
+  await waitUntil('the text is being edited', () => browser.run<boolean>(`return document.activeElement.name === 'content'`));
+  await browser.press('!');
+  assert.match(await text(), /paper\.pdf\)!$/);
+  await browser.type('.files li:nth-child(1) [data-alt]', 'Five owls');
+  await keys(CTRL, ENTER, CTRL);
+  await waitUntil('the post is saved', async () => (await path(browser)).endsWith('said=post-saved'));
+  assert.match((await itemsAt<{ contentHtml: string }>(ada, '/api/posts'))[0]?.contentHtml ?? '', /alt="Five owls"[^]*<\/a>!/);
 });

@@ -17,11 +17,11 @@ export async function useRules(used: Used): Promise<void> {
   await keepRules(used, sourceId);
   const link = { content: 'Croak', url: 'https://a.test/croak' };
   const toad = (await api.ask(ada, 'POST /api/posts', { body: { sourceId, title: 'Toad', ...link } })).json<Made>();
-  await api.ask(ada, 'POST /api/posts', { body: { sourceId: other, title: 'Newt', ...link } });
+  const newt = (await api.ask(ada, 'POST /api/posts', { body: { sourceId: other, title: 'Newt', ...link } })).json<Made>();
   await api.ask(bob, 'GET /api/posts/{id}', { id: toad.id });
   await call(bob, 'POST /api/rules/preview', { body: { match: 'toad', sourceId: null, folder: 'Ponds' } });
   await call(bob, 'GET /api/searches');
-  await takeBack(used, toad.id);
+  await takeBack(used, toad.id, newt.id);
   await call(bob, 'GET /api/account/export');
   await removeRules(used);
 }
@@ -40,10 +40,12 @@ async function keepRules({ api, bob, call }: Used, sourceId: number): Promise<vo
   await call(bob, 'GET /api/rules');
 }
 
-/** Bob has starred a post that Ada makes a draft again. */
-async function takeBack({ api, ada, bob }: Used, id: number): Promise<void> {
+/** Bob has starred a post that Ada makes a draft again; the post `changed` has a draft of a change. */
+async function takeBack({ api, ada, bob, call }: Used, id: number, changed: number): Promise<void> {
   assert.equal((await api.ask(bob, 'PUT /api/posts/{id}/star', { id })).status, 204);
-  assert.equal((await ada.form(`/posts/${id}/withdraw`)).status, 303);
+  await call(ada, 'POST /api/posts/{id}/withdraw', { id });
+  assert.equal((await ada.post(`/posts/${changed}/edit/draft`, { title: 'Newts' })).status, 200);
+  assert.equal((await api.ask(ada, 'POST /api/posts/{id}/withdraw', { id: changed })).status, 409);
 }
 
 async function removeRules({ bob, call }: Used): Promise<void> {

@@ -150,7 +150,7 @@ export type JobKind<Payload> = {
   concurrency: Configurable;
   /** Whether a restored backup's waiting jobs of this kind run, though they may have run before the restore already. */
   afterRestore: 'run' | 'discard';
-  /** Whether jobs of this kind store content from other servers; such jobs wait while `mayRecord` is false. */
+  /** Whether jobs of this kind store posts or content of other servers; such jobs wait while `mayRecord` is false. */
   stores: boolean;
   /**
    * Runs a job, which may happen more than once. To fail the job, throw an error. Stop when the signal aborts (because

@@ -54,12 +54,15 @@ export function draftState({ draft, times }: DraftForm): Html {
 <button name="save" value="1">Save draft</button></section>`;
 }
 
+/** A longer list of drafts is closed, because the form stands below the list. */
+const MAX_OPEN = 5;
+
 /** The list of the account's drafts, with discarded drafts. */
 export function draftList({ drafts = [], times }: DraftForm): Html | false {
   const open = drafts.filter(({ discardedAt }) => discardedAt === null);
   const heading = open.length > 0 ? plural(open.length, 'draft') : 'Discarded drafts';
   return drafts.length > 0 && html`
-<details class="drafts files" ${open.length > 0 && html`open`}><summary>${heading}</summary>
+<details class="drafts files" ${open.length > 0 && open.length <= MAX_OPEN && html`open`}><summary>${heading}</summary>
 <ul>${drafts.map((draft) => draftItem(draft, times))}</ul></details>`;
 }
 

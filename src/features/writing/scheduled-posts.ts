@@ -48,7 +48,14 @@ export async function schedulePost(hub: Hub, { at, files, values, ...post }: Sch
   });
 }
 
-/** API: creates a post, from JSON or a form with files; with `publishAt`, schedules the post and answers 202. */
+/** API: the answer to a request that has made a draft, whose author goes on with the draft at `url`. */
+export function draftCreated(hub: Hub, { id, form, fields, publishAt }: Draft): Reply {
+  const url = hub.config.baseUrl + form;
+  const shown = { draftId: id, title: fields['title'], publishAt: publishAt && isoTime(publishAt), url };
+  return json(shown, 201, { location: url });
+}
+
+/** API: creates a post, from JSON or a form with files; with `publishAt`, a draft that the worker publishes. */
 export async function createPost(hub: Hub, req: MemberRequest): Promise<Reply> {
   if (!isMultipart(req)) return createFrom(hub, req, await readJson(req, JSON_LIMIT), []);
   return receiveUpload(hub, req, ({ fields, files }) => createFrom(hub, req, firstValues(fields), files));
@@ -65,8 +72,8 @@ async function createFrom(
   const texts = FIELDS.flatMap((name) => (values[name] == null ? [] : [[name, String(values[name])]]));
   const fields: DraftFields = { contentType: 'text/plain', ...Object.fromEntries(texts), publishAt: isoTime(at) };
   const tab = { name: newKey(), revision: undefined };
-  const draft = await schedulePost(hub, { form: `/write/${newKey()}`, fields, tab, files, at, values }, req);
-  return json({ draftId: draft.id, title: draft.fields['title'], publishAt: isoTime(at) }, 202);
+  const form = `/write/${newKey()}`;
+  return draftCreated(hub, await schedulePost(hub, { form, fields, tab, files, at, values }, req));
 }
 
 /** The fields of a post that a draft stores. */
@@ -91,7 +98,7 @@ export const publishDraft: JobKind<{ draftId: number }> = {
   attempts: 5,
   concurrency: 2,
   afterRestore: 'discard',
-  stores: false,
+  stores: true,
 
   async run(hub, { draftId }) {
     const draft = drafts(hub).findDue(draftId, hub.clock());
@@ -102,7 +109,7 @@ export const publishDraft: JobKind<{ draftId: number }> = {
       const post = await prepareNewPost(hub, valuesOf(draft.fields), by, draft.form);
       return () => publish(hub, draft, () => storeNewPost(hub, post, [], by, actor));
     } catch (error) {
-      if (!(error instanceof HttpError)) throw error;
+      if (!(error instanceof HttpError) || error.status === 503) throw error; // busy: the job is tried again
       return () => giveUp(hub, draft, error);
     }
   },

@@ -5,15 +5,15 @@ import type { Hub } from '../hub/hub.ts';
 import { changeablePost } from '../posts/post-access.ts';
 import { posts, type WholePost } from '../posts/post-store.ts';
 import { withdrawnStates } from '../reading/withdrawn-state-store.ts';
-import { drafts, type DraftFields } from './draft-store.ts';
+import { drafts, type Draft, type DraftFields } from './draft-store.ts';
 import { keepDraft, newKey } from './keep-draft.ts';
 
 /**
- * Takes a post back into a draft with the given fields; returns the path of the draft's form. The post is gone for
+ * Takes a post back into a draft with the given fields; returns the draft. The post is gone for
  * everybody: its address answers 404. Publishing the draft gives the post its id and its readers' marks back. Throws
  * 403 unless the viewer owns the source, 409 if the post has changed or has a draft of a change.
  */
-export function withdrawPost(hub: Hub, before: WholePost, fields: DraftFields, by: By): string {
+export function withdrawPost(hub: Hub, before: WholePost, fields: DraftFields, by: By): Draft {
   const { id } = before;
   return hub.db.write('take back post', () => {
     const post = changeablePost(hub, id, by.viewer);
@@ -28,7 +28,7 @@ export function withdrawPost(hub: Hub, before: WholePost, fields: DraftFields, b
     const { guid, publishedAt, createdAt } = post;
     drafts(hub).setWithdrawn(draft.id, { id, guid, publishedAt, createdAt });
     audit(hub, 'post.withdrawn', by, { kind: 'post', id, name: post.title });
-    return form;
+    return draft;
   });
 }
 

@@ -34,7 +34,7 @@ import {
   discardDraft, formPath, keepDraft, newKey, openDraft, proofFor, provenAccount, removeDraftFile, requireNewest,
   restoreDraft, tabOf,
 } from './keep-draft.ts';
-import { readPublishAt, schedulePost } from './scheduled-posts.ts';
+import { draftCreated, readPublishAt, schedulePost } from './scheduled-posts.ts';
 import { withdrawPost } from './withdraw-post.ts';
 import {
   JSON_LIMIT, POST_MAX, previewContent, previewPost, removeFile, rewritePost, writePost,
@@ -137,9 +137,18 @@ export async function submitDraft(hub: Hub, req: MemberRequest): Promise<Reply> 
 
 /** Takes a post back into a draft, and opens the draft. */
 export async function submitWithdraw(hub: Hub, req: MemberRequest): Promise<Reply> {
+  return seeOther(saying((await takeBack(hub, req)).form, 'post-withdrawn'));
+}
+
+/** API: takes a post back into a draft. */
+export async function withdrawPostJson(hub: Hub, req: MemberRequest): Promise<Reply> {
+  return draftCreated(hub, await takeBack(hub, req));
+}
+
+async function takeBack(hub: Hub, req: MemberRequest): Promise<Draft> {
   const post = changeablePost(hub, pathId(req.params), req.viewer);
   const fields = { sourceId: String(post.sourceId), ...await valuesOf(hub, post, req.viewer) };
-  return seeOther(saying(withdrawPost(hub, post, fields, req), 'post-withdrawn'));
+  return withdrawPost(hub, post, fields, req);
 }
 
 export function submitDiscardDraft(hub: Hub, req: MemberRequest): Reply {

@@ -7,6 +7,7 @@ import { STEP } from '../../platform/markup/in-steps.ts';
 import { nextRound, nextTurn } from '../../platform/turns.ts';
 import { attachFiles } from '../attachments/attach-files.ts';
 import { attachmentJson } from '../attachments/attachment-links.ts';
+import { contentWithImages } from '../attachments/own-files.ts';
 import { keepFiles, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';
 import { attachments, type Attachment, type NewUpload } from '../attachments/attachment-store.ts';
 import { audit, type Actor, type By } from '../audit/audit.ts';
@@ -84,20 +85,22 @@ type Author = Pick<By, 'viewer'>;
  * the post from which the draft was made, if its author has taken a post back.
  */
 type NewPost = {
-  sourceId: number; written: Written; prepared: PreparedPost; form: string | undefined; was: WithdrawnPost | null;
+  sourceId: number; written: Written; prepared: PreparedPost; form: string | undefined; draftId: number | undefined;
+  was: WithdrawnPost | null;
   applying: Awaited<ReturnType<typeof matchRules>>;
 };
 
 /** Checks a new post and makes its HTML. Throws the errors of `writePost`. */
 export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, form?: string): Promise<NewPost> {
   await nextTurn(); // lets other requests run, because parsing a long body took time
-  const was = (form === undefined ? undefined : drafts(hub).find(by.viewer.id, form)?.withdrawn) ?? null;
+  const draft = form === undefined ? undefined : drafts(hub).find(by.viewer.id, form);
+  const was = draft?.withdrawn ?? null;
   const { sourceId, written } = readNewPost(values, hub.clock(), was?.publishedAt);
   requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
   const guid = was?.guid ?? `urn:uuid:${randomUUID()}`;
   const prepared = await prepare(hub, { guid, contentHtml: '' }, written, by);
   const applying = await matchRules(hub, { id: sourceId }, was ? [] : [{ prepared }]);
-  return { sourceId, written, prepared, form, was, applying };
+  return { sourceId, written, prepared, form, draftId: draft?.id, was, applying };
 }
 
 /**
@@ -107,7 +110,10 @@ export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, f
 export function storeNewPost(
   hub: Hub, post: NewPost, files: NewUpload[], { viewer }: Author, by: Actor | By,
 ): WholePost {
-  const { sourceId, written, prepared, form, was, applying } = post;
+  const { sourceId, written, prepared, form, draftId, was, applying } = post;
+  if (form !== undefined && draftId !== undefined && drafts(hub).find(viewer.id, form)?.id !== draftId) {
+    throw new HttpError(409, 'The draft of this post was published or discarded meanwhile.');
+  }
   const source = writableSource(hub, sourceId, viewer);
   const stored = posts(hub).put(source.id, prepared, hub.clock(), was ?? undefined);
   if (!stored) throw notFound('source');
@@ -144,10 +150,11 @@ export async function rewritePost(
   });
 }
 
-/** API: returns a text as a post would show the text. */
+/** API: returns a text as a post without files would show the text. */
 export async function previewText(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readJson(req, JSON_LIMIT);
-  return json({ contentHtml: await previewContent(hub, values, req) });
+  const contentHtml = await previewContent(hub, values, req);
+  return json({ contentHtml: contentWithImages(hub, { contentHtml, attachments: [] }, hub.config.baseUrl) });
 }
 
 /** Returns the title and the content of a post, without storing the post. Throws status 422 for an invalid post. */

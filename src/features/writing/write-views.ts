@@ -186,7 +186,7 @@ function previewOf({ preview }: PostForm): Html {
 }
 
 function fields(form: PostForm): Html {
-  const { values, problem } = form;
+  const { values, problem, preview } = form;
   const format = values['contentType'] || 'text/markdown';
   const isNew = form.path.startsWith('/write');
   const isOpen = format !== 'text/markdown' || values['url'] || values['publishAt'] || faulty(problem, 'url');
@@ -197,7 +197,7 @@ function fields(form: PostForm): Html {
   dir="auto" ${faulty(problem, 'title', { isFirst: isNew && !values['title'] })}>${faultOf(problem, 'title')}</label>
 <div class="texts"><label>Text
   <textarea name="content" rows="14" class="text" maxlength="${POST_MAX.content}" dir="auto" ${
-    faulty(problem, 'content')}>
+    faulty(problem, 'content', { isFirst: !preview && (!isNew || Boolean(values['title'])) })}>
 ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
   <span class="optional">In Markdown: *emphasis*, **bold**, [link](address), - list, # heading, &gt; quote, \`code\`. A
     blank line begins a paragraph. Web addresses become links by themselves.</span></label>${previewOf(form)}</div>
@@ -245,16 +245,19 @@ function removableFile({ id, filename, bytes, scan }: Attachment): Html {
   return html`
 <li data-name="${filename}">${icon('file')}<span class="name">${filename}</span><span
   class="size">${byteSize(bytes ?? 0)}</span>${scan === 'infected' && INFECTED}<button class="plain" form="remove-${id}"
-  aria-label="Remove ${filename}">Remove</button></li>`;
+  aria-label="Remove ${filename}">Remove</button>${ALT_FIELD}</li>`;
 }
 
-/** A file of the draft, or the template for a file that the script uploads. Only the script shows the field `alt`. */
+/** The field for a picture's alternative text, which only the script shows. */
+const ALT_FIELD = html`<label class="alt" hidden>What the picture shows
+  <input data-alt maxlength="200" dir="auto" placeholder="For people who cannot see the picture"></label>`;
+
+/** A file of the draft, or the template for a file that the script uploads. */
 function draftFile(file?: DraftFile): Html {
   return html`
 <li data-name="${file?.filename}">${icon('file')}<span class="name">${file?.filename}</span><span
   class="size">${file && byteSize(file.bytes)}</span>${file?.scan === 'infected' && INFECTED}${
-  !file && html`<progress max="1" value="0">0 %</progress>`}<label class="alt" hidden>What the picture shows
-  <input data-alt maxlength="200" dir="auto" placeholder="For people who cannot see the picture"></label><button
+  !file && html`<progress max="1" value="0">0 %</progress>`}${ALT_FIELD}<button
   class="plain" name="remove" value="${file?.id}" aria-label="Remove ${file?.filename}">Remove</button><p
   class="fault" role="alert" hidden></p></li>`;
 }

@@ -1,5 +1,5 @@
 import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
-import { inSteps, type Reading } from '../../platform/markup/in-steps.ts';
+import { inSteps, isPauseDue, pausingWork, type Reading } from '../../platform/markup/in-steps.ts';
 import { renderingMarkdown } from '../../platform/markup/markdown.ts';
 import { LINK_TAIL } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
@@ -12,7 +12,7 @@ export async function sanitizedText({ content, contentType }: PostText): Promise
   if (contentType === 'text/html') return inSteps(sanitizing(content));
   if (contentType === 'text/plain') return inSteps(sanitizing(charged(textToParagraphs)(content)));
   const markup = await inSteps(renderingMarkdown(content));
-  return inSteps(sanitizing(charged(linkAddresses)(markup)));
+  return inSteps(sanitizing(await inSteps(pausingWork(linkAddresses(markup)))));
 }
 
 /** Sanitises HTML. Relative addresses are names of the post's own files: a post written on this hub has no base URL. */
@@ -70,10 +70,15 @@ export function shortMarkup(contentHtml: string): string {
 const PIECE = /<(\/?)(a|code|pre|script|style)\b[^<>]*>|<[^<>]*>|[^<]+|</gi;
 
 /** Makes links of the web addresses in rendered Markdown that are neither links already nor code. */
-function linkAddresses(markup: string): string {
-  let depth = 0;
-  return markup.replace(PIECE, (piece: string, slash: string | undefined, name: string | undefined) => {
+function* linkAddresses(markup: string): Generator<void, string> {
+  let [linked, end, depth] = ['', 0, 0];
+  const pace = { unpaused: 0 };
+  for (const { 0: piece, 1: slash, 2: name, index } of markup.matchAll(PIECE)) {
+    if (isPauseDue(pace, piece.length)) yield;
     if (name !== undefined) depth = Math.max(0, depth + (slash === '/' ? -1 : 1));
-    return depth > 0 || piece.startsWith('<') || !piece.includes('://') ? piece : withLinks(decodeEntities(piece));
-  });
+    if (depth > 0 || piece.startsWith('<') || !piece.includes('://')) continue;
+    linked += markup.slice(end, index) + withLinks(decodeEntities(piece));
+    end = index + piece.length;
+  }
+  return linked + markup.slice(end);
 }

@@ -39,16 +39,19 @@ test('each format is stored as it was written, and a change without a text keeps
 });
 
 test('the API previews a text in each format as a post would show it, for members only, and stores nothing', async (t) => {
-  const { ada, hub } = await hubWithOwnPosts(t);
+  const { ada, hub, sourceId } = await hubWithOwnPosts(t);
   const preview = (content: string, contentType?: string) => ada.post('/api/preview', { content, contentType });
   assert.match((await preview('**a** <script>b</script>', 'text/markdown')).json<Shown>().contentHtml, /^<p><strong>a<\/strong> *<\/p>\s*$/);
   assert.equal((await preview('**a**')).json<Shown>().contentHtml, '<p>**a**</p>');
   assert.equal((await preview('<b>a', 'text/html')).json<Shown>().contentHtml, '<b>a</b>');
+  const named = '![An owl](owl.png) [owl](owl.png)';
+  const post = await ada.post('/api/posts', { sourceId, title: 'x', content: named, contentType: 'text/markdown' });
+  assert.equal((await preview(named, 'text/markdown')).json<Shown>().contentHtml, post.json<Shown>().contentHtml);
   const refused = await preview('a', 'text/rtf');
   assert.deepEqual([refused.status, pointersOf(refused)], [422, ['/contentType']]);
   assert.equal((await preview('x'.repeat(400_001), 'text/markdown')).status, 422);
   assert.equal((await hub.anybody.post('/api/preview', { content: 'a' })).status, 401);
-  assert.deepEqual(await itemsAt(ada, '/api/posts'), []);
+  assert.equal((await itemsAt(ada, '/api/posts')).length, 1);
 });
 
 test('the form offers Markdown first, and its preview and the preview beside the text show what will be published', async (t) => {

@@ -1,11 +1,13 @@
 // Protects posts that the hub publishes later: at the writer's time, once, and never from a restored copy of a hub.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { inTurn } from '../../../src/features/posts/ingest-posts.ts';
 import { drafts } from '../../../src/features/writing/draft-store.ts';
 import { publishDraft, unscheduleAll } from '../../../src/features/writing/scheduled-posts.ts';
 import { HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { addNotes, itemsAt, notificationTitles, pointersOf, publicTitles, sendJson } from '../../support/accounts.ts';
 import { hubWithOwnPosts, submitForm } from '../../support/own-posts.ts';
+import { empty, fill } from '../../support/small-room.ts';
 import { assertUsageIsRight } from '../../support/stored-uploads.ts';
 
 const FORM = '/write/abcdefghijklmnop';
@@ -72,12 +74,47 @@ test('a post that cannot be published stays a draft, and its author is told why'
   assert.deepEqual(await publicTitles(hub), []);
 });
 
+test('a post waits for its turn and for room on the disk, and is published afterwards', async (t) => {
+  const { hub, ada } = await hubWithOwnPosts(t);
+  const content = 'Owls. '.repeat(20_000);
+  await submitForm(hub, ada, FORM, { ...TYPED, content, publishAt: '2030-01-15T12:10' }, []);
+  hub.passTime(HOUR);
+  const busy = Promise.withResolvers<void>();
+  const others = Array.from({ length: 41 }, (_, n) =>
+    inTurn(hub.handle, { length: content.length, accountOf: () => n }, () => busy.promise));
+  const run = publishDraft.run(hub.handle, { draftId: 1 }, new AbortController().signal, undefined as never);
+  await assert.rejects(async () => run, { status: 503 });
+  busy.resolve();
+  await Promise.all(others);
+
+  fill(hub);
+  for (let n = 0; n < 3; n++) await hub.work();
+  assert.deepEqual([await publicTitles(hub), drafts(hub.handle).due(hub.now(), 9)], [[], [1]]);
+  empty(hub);
+  await hub.work(MINUTE);
+  assert.deepEqual(await publicTitles(hub), ['Owls']);
+});
+
+test('of two requests at once that publish one draft, one makes the post', async (t) => {
+  const { hub, ada } = await hubWithOwnPosts(t);
+  const content = 'Owls. '.repeat(20_000);
+  assert.equal((await ada.post(`${FORM}/draft`, { ...TYPED, content })).status, 200);
+  const publish = () => submitForm(hub, ada, FORM, { ...TYPED, content, revision: '1' }, []);
+  const answers = await Promise.all([publish(), publish()]);
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [303, 409]);
+  assert.deepEqual(await publicTitles(hub), ['Owls']);
+  assert.equal(drafts(hub.handle).find(1, FORM), undefined);
+});
+
 test('the API schedules a post within a year, and refuses other times and posts that could not be published', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const post = (values: object) => ada.post('/api/posts', { sourceId, title: 'Owls', content: 'Five', ...values });
   const made = await post({ publishAt: '2030-01-15T14:00:00+01:00' });
-  assert.equal(made.status, 202, made.text);
-  assert.deepEqual(made.json(), { draftId: 1, title: 'Owls', publishAt: '2030-01-15T13:00:00.000Z' });
+  assert.equal(made.status, 201, made.text);
+  const { url, ...shown } = made.json<{ url: string }>();
+  assert.deepEqual(shown, { draftId: 1, title: 'Owls', publishAt: '2030-01-15T13:00:00.000Z' });
+  assert.equal(made.headers.get('location'), url);
+  assert.match((await ada.page(new URL(url).pathname)).text, /The hub publishes this post/);
   for (const publishAt of ['2030-01-15T11:00:00Z', '2031-03-01T00:00:00Z', 'soon', '']) {
     const refused = await post({ publishAt });
     assert.deepEqual([refused.status, pointersOf(refused)], [422, ['/publishAt']], publishAt);
@@ -86,7 +123,7 @@ test('the API schedules a post within a year, and refuses other times and posts 
   assert.deepEqual(pointersOf(await post({ title: '', publishAt })), ['/title']);
   const odd = { content: {}, contentType: [], publishedAt: [], url: [] };
   assert.deepEqual(pointersOf(await post({ ...odd, publishAt })).toSorted(), Object.keys(odd).map((name) => `/${name}`));
-  assert.equal((await post({ title: 'Newts', url: null, publishAt: '2030-01-15T15:00:00Z' })).status, 202);
+  assert.equal((await post({ title: 'Newts', url: null, publishAt: '2030-01-15T15:00:00Z' })).status, 201);
   await hub.work(2 * HOUR);
   assert.deepEqual(await publicTitles(hub), ['Owls']);
 });

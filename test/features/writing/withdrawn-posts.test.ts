@@ -66,6 +66,17 @@ test('only the owner of the source takes a post back, and not over a draft of a 
   assert.equal((await bob.get(`/api/posts/${id}`)).status, 200);
 });
 
+test('the API takes a post back, for the owner of its source, and names the page of its draft', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const [bob, id] = [await hub.person('bob'), await addPost(ada, sourceId, 'Owls')];
+  assert.equal((await bob.post(`/api/posts/${id}/withdraw`)).status, 403);
+  const taken = await ada.post(`/api/posts/${id}/withdraw`);
+  const { url, ...shown } = taken.json<{ url: string }>();
+  assert.deepEqual([taken.status, shown], [201, { draftId: 1, title: 'Owls', publishAt: null }]);
+  assert.match((await ada.page(new URL(url).pathname)).text, /has its old address again[^]*value="Owls"/);
+  assert.deepEqual([await publicTitles(hub), (await ada.post(`/api/posts/${id}/withdraw`)).status], [[], 404]);
+});
+
 test('a post that was taken back can be scheduled, waits as long as its author wants, and is gone when it is discarded', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const [first, second] = [await addPost(ada, sourceId, 'First'), await addPost(ada, sourceId, 'Second')];

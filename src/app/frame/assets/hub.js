@@ -263,6 +263,7 @@ const KEYS = {
   J: () => stepSource(1), K: () => stepSource(-1), o: () => follow('.row:focus-within h3 a'),
   v: openOriginal, m: () => press('button.seen'), s: () => press('button.star'), f: () => press('button.star'),
   A: askToMarkRead, '-': () => press('[data-less]'), t: () => follow('.text-switch button'),
+  e: () => follow('.bar a[href$="/edit"]'),
   '/': () => $('input[name=q]')?.focus(), '?': () => $('#help')?.showModal(),
 };
 const PLACES = { u: '/', a: '/all', s: '/starred', w: '/write' };

@@ -228,7 +228,9 @@ function takeFiles(event, { files: taken }) {
   for (const file of taken) addFile(file);
 }
 
-// Keys for writing, and a text field that grows with its text.
+// Keys for writing, and a text field that grows with its text. The author goes on at the end of a stored text.
+
+content.setSelectionRange(content.value.length, content.value.length);
 
 /** Puts marks around the selected text, and selects the text between `after` and the end of the marks. */
 function surround(before, after, chosen = '') {
