@@ -102,7 +102,7 @@ async function hubWithEverything(t: TestContext) {
   const file = { filename: 'b.txt', data: 'of a draft' };
   assert.equal((await submitForm(hub, bob, '/write', { title: 'A draft', content: 'x', save: '1' }, [file])).status, 303);
   const later = { sourceId: his, title: 'Later', content: 'x', publishAt: '2030-06-01T00:00:00Z' };
-  assert.equal((await bob.post('/api/posts', later)).status, 202);
+  assert.equal((await bob.post('/api/posts', later)).status, 201);
   const document = '<opml version="2.0"><body><outline xmlUrl="http://127.0.0.1:1/"/></body></opml>';
   await bob.form('/sources/import', { opml: document, visibility: 'private' });
   return { hub, bob, id };
