@@ -17,9 +17,9 @@ export async function useRules(used: Used): Promise<void> {
   await keepRules(used, sourceId);
   const link = { content: 'Croak', url: 'https://a.test/croak' };
   const toad = (await api.ask(ada, 'POST /api/posts', { body: { sourceId, title: 'Toad', ...link } })).json<Made>();
+  await call(bob, 'POST /api/rules/preview', { body: { match: 'toad', sourceId: null, folder: 'Ponds' } });
   const newt = (await api.ask(ada, 'POST /api/posts', { body: { sourceId: other, title: 'Newt', ...link } })).json<Made>();
   await api.ask(bob, 'GET /api/posts/{id}', { id: toad.id });
-  await call(bob, 'POST /api/rules/preview', { body: { match: 'toad', sourceId: null, folder: 'Ponds' } });
   await call(bob, 'GET /api/searches');
   await takeBack(used, toad.id, newt.id);
   await call(bob, 'GET /api/account/export');
