@@ -14,7 +14,7 @@ export type Phrase = { field: Field; text: string; mayGoOn: boolean };
 /** Phrases that `OR` joins: a post fits if it has one of the phrases or, if `isExcluded`, none of them. */
 export type Clause = { isExcluded: boolean; phrases: Phrase[] };
 
-/** A mistake in an expression; `at`: its place, counted in characters from 0. `isHarmless`: a search ignores it. */
+/** A fault of an expression; `at`: the index of the faulty character. `isHarmless`: a search ignores the fault. */
 type Fault = { at: number; problem: string; isHarmless: boolean };
 
 /**
@@ -166,7 +166,7 @@ export function isEmptyExpression({ clauses, from, until, states }: Expression):
   return clauses.every(({ isExcluded }) => isExcluded) && from === -Infinity && until === Infinity && states.size === 0;
 }
 
-/** Where the first fault of an expression is, counted in characters from 0, and a sentence about the fault. */
+/** The first fault of an expression: `at` is the index of the faulty character, `detail` a sentence for people. */
 export type FaultPlace = { at: number; detail: string };
 
 /** The first fault that a search does not ignore. `hasStates`: the search is of a member's list, and may use `is:`. */

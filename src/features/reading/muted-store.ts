@@ -59,7 +59,7 @@ export const mutedPosts = store(({ db, clock }) => {
      WHERE u.account_id = @viewerId AND ${MAY_SEE} LIMIT 1`);
 
   return {
-    /** Whether the viewer has any muted post. */
+    /** Whether the list Muted of the viewer has a post. */
     hasAny: (viewer: Asking): boolean => selectSome.get(viewer) !== undefined,
     /** Number of muted posts of a source that arrived after the post `postId`. */
     countAfter: (accountId: number, sourceId: number, postId: number): number =>

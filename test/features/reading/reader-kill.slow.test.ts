@@ -1,8 +1,7 @@
 // Protects the reader's work in a worker that is killed or restored: imports, icons, marks, removal of old posts.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { kindsToRunAgain } from '../../../src/app/job-kinds.ts';
 import { sourceIcons } from '../../../src/features/attachments/icon-store.ts';
 import { auditRecords } from '../../../src/features/audit/audit-store.ts';
@@ -17,34 +16,16 @@ import { DAY } from '../../../src/platform/clock.ts';
 import type { Db } from '../../../src/platform/db/open-database.ts';
 import { backupHub } from '../../support/backup-hub.ts';
 import { rss } from '../../support/feeds.ts';
-import { hubEnvironment, watchHubProcess, type HubProcess } from '../../support/hub-process.ts';
-import { addJob, endLeases, storedJobs } from '../../support/stored-jobs.ts';
+import { killAt, startWorker } from '../../support/killed-worker.ts';
+import { addJob, storedJobs } from '../../support/stored-jobs.ts';
 import { addPosts, indexPosts } from '../../support/stored-posts.ts';
 import { countRows } from '../../support/stored-rows.ts';
 import { startOrigin } from '../../support/origin.ts';
 import { begin, query } from '../../support/restore-hub.ts';
-import { PROJECT_ROOT } from '../../support/run-program.ts';
 import { png } from '../../support/sample-files.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const LINES = 900;
-
-function startWorker(t: TestContext, dataDir: string, env: Record<string, string> = {}): HubProcess {
-  const file = join(PROJECT_ROOT, 'src/bin/worker.ts');
-  return watchHubProcess(t, spawn(process.execPath, [file], { env: hubEnvironment(dataDir, env), stdio: 'pipe' }));
-}
-
-/** Kills the worker at each of these moments, and starts another; its jobs are free as after their lease, with tries left. */
-async function killAt(
-  t: TestContext, db: Db, dataDir: string, moments: (() => boolean)[], env: Record<string, string> = {},
-): Promise<void> {
-  for (const isReached of moments) {
-    const worker = startWorker(t, dataDir, env);
-    await waitUntil('it is time', isReached, 30_000);
-    await worker.end('SIGKILL');
-    endLeases({ db });
-  }
-}
 
 /** An import of feeds that are not fetched, as web leaves it to the worker. */
 function beginImport(db: Db): void {
