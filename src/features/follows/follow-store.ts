@@ -60,8 +60,11 @@ export function asking({ id, role }: Pick<Viewer, 'id' | 'role'>): Asking {
   return { viewerId: id, isAdmin: role === 'admin' ? 1 : 0 };
 }
 
+/** SQL: the name of the folder of the follow `f`, or NULL. */
+const FOLDER = '(SELECT name FROM folders WHERE id = f.folder_id)';
+
 /** SQL: the columns of the follow `f`, with the name of its folder. */
-export const FOLLOW = `f.source_id AS sourceId, (SELECT name FROM folders WHERE id = f.folder_id) AS folder, f.notify,
+export const FOLLOW = `f.source_id AS sourceId, ${FOLDER} AS folder, f.notify,
   f.hide_globally AS hideGlobally, f.read_up_to AS readUpTo`;
 
 /** SQL: the title of the source `s` as the account of the follow `f` sees it; without a follow, the source's title. */
@@ -113,8 +116,7 @@ export const follows = store(({ db, clock }) => {
   const selectToTell = db.prepare<[number], { id: number }>('followers to tell',
     `SELECT account_id AS id FROM follows WHERE source_id = ? AND notify = 1 AND ${isPresent('account_id')}`);
   const selectReaders = db.prepare<[number], Reader>('readers of source', `
-    SELECT f.account_id AS accountId, f.title AS ownTitle, (SELECT name FROM folders WHERE id = f.folder_id) AS folder
-      FROM follows f WHERE f.source_id = ?`);
+    SELECT f.account_id AS accountId, f.title AS ownTitle, ${FOLDER} AS folder FROM follows f WHERE f.source_id = ?`);
   const selectAfter = db.prepare<[number, number], FollowKey>('next follow', `
     SELECT account_id AS accountId, source_id AS sourceId, read_up_to AS readUpTo FROM follows
      WHERE (account_id, source_id) > (?, ?) ORDER BY account_id, source_id LIMIT 1`);
