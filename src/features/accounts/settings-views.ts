@@ -48,14 +48,14 @@ ${sent?.newToken !== undefined && newTokenNote(sent.newToken)}
   <span>joined ${showTime(times, account.createdAt)}</span></p>
 <div class="sections">
 ${readingSection(settings.preferences, sentAs('preferences'))}
-${nameSection(account, sentAs('name'))}
-${passwordSection(account, sentAs('password').problem)}
-${sessionSection(sessions, { current, times }, sentAs('sessions').problem)}
-${tokenSection(tokens, { now, times }, sentAs('token'))}
 ${settingsSection('rules', 'Rules', 'Mute, star or mark posts as read when they arrive, or be notified.', html`
   <div class="actions"><a class="button" href="/settings/rules">Your rules</a></div>`)}
 ${settingsSection('apps', 'Apps', 'Read this hub in NetNewsWire, Capy Reader, RSS Guard and other apps.', html`
   <div class="actions"><a class="button" href="/settings/apps">Connect an app</a></div>`)}
+${nameSection(account, sentAs('name'))}
+${passwordSection(account, sentAs('password').problem)}
+${sessionSection(sessions, { current, times }, sentAs('sessions').problem)}
+${tokenSection(tokens, { now, times }, sentAs('token'))}
 ${settingsSection('data', 'Your data', ABOUT_DATA, html`
   <div class="actions"><a class="button" href="/api/account/export">Download your data</a>
     <a href="/history">Reading history</a> <a class="quiet" href="/settings/delete">Delete account</a></div>`)}
@@ -104,7 +104,7 @@ function readingSection(preferences: Preferences, { values, problem }: Refused):
     ${tick('marksOpened', 'Opening a post marks it as read')}
     ${tick('marksScrolled', 'Scrolling past a post in a list marks it as read')}
     ${tick('joinsDoubles', 'Posts of several sources that link to the same page are one row')}
-    ${tick('keys', 'Keyboard shortcuts (press ? in a list to see them)')}
+    ${tick('keys', 'Keyboard shortcuts (press ? to see the list of keys)')}
     ${tick('nextSteps', 'Show the getting-started list until it is complete')}
     <button>Save</button>
   </form>`);

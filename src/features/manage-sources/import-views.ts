@@ -73,11 +73,12 @@ export function importPage(
   ${isRunning && html`
   ${progressBar({ done, total }, what)}
   <p class="hint">You can leave this page; the import continues.</p>`}
-  <div class="actions"><a class="button ${!isRunning && 'primary'}" href="/sources">Go to sources</a></div>
+  <div class="actions">${!isRunning && html`<a class="button primary" href="/">Read the posts</a>`}
+    <a class="button" href="/sources">Go to sources</a></div>
 </section>
 <section>
   <h2>Line by line</h2>
-  <ul class="items">${lines.map((line) => lineItem(line, hasStopped))}</ul>
+  <ul class="items">${(isRunning ? lines : faultyFirst(lines)).map((line) => lineItem(line, hasStopped))}</ul>
   ${next !== null && html`<p class="more"><a class="button" rel="next"
     href="/sources/imports/${id}?cursor=${next}">More lines</a></p>`}
 </section>`;
@@ -98,6 +99,13 @@ function summary(outcomes: Map<ImportOutcome | null, number>, failing: number): 
     outcomes.has(outcome) ? [`${outcomes.get(outcome)} ${words}`] : []);
   const failed = failing > 0 ? ` ${plural(failing, 'added feed')} cannot be fetched: see below.` : '';
   return said.length > 0 ? `${said.join(', ')}.${failed}` : 'Nothing has been imported yet.';
+}
+
+/** The lines of a page of the report; lines that need the member's attention come first. */
+function faultyFirst(lines: ShownLine[]): ShownLine[] {
+  const needsAttention = ({ outcome, source }: ShownLine): boolean =>
+    outcome === 'refused' || outcome === 'left-out' || source?.state === 'failing';
+  return lines.toSorted((a, b) => Number(needsAttention(b)) - Number(needsAttention(a)));
 }
 
 function lineItem(line: ShownLine, hasStopped: boolean): Html {

@@ -4,6 +4,7 @@ import { accounts } from '../accounts/account-store.ts';
 import { appPasswordOf, viewerOfApp } from '../accounts/authenticate.ts';
 import { signInLimitsOf } from '../accounts/passwords.ts';
 import { takeTurns, type Hub } from '../hub/hub.ts';
+import type { NamedLimit } from '../hub/limits.ts';
 import { notSignedIn, plain, readValues, type AppRequest } from './reader-request.ts';
 
 /** The longest body of a sign-in, in bytes. */
@@ -18,13 +19,18 @@ export async function clientLogin(hub: Hub, request: HubRequest): Promise<Reply>
   const values = await readValues(request, SIGN_IN_BYTES);
   const [username, password] = ['Email', 'Passwd'].map((name) => (values.get(name) ?? '').trim());
   if (!username || !password) throw notSignedIn();
-  const giveBack = takeTurns(hub, signInLimitsOf(hub, { username, address: request.address }).taken);
+  const giveBack = takeTurns(hub, appLimitsOf(hub, { username, address: request.address }));
   const viewer = viewerOfApp(hub, password, request.stream);
   if (!viewer || accounts(hub).findByName(username)?.id !== viewer.id) throw notSignedIn();
   giveBack();
   const tokens = { SID: password, LSID: 'null', Auth: password };
   if (values.get('output') === 'json') return json(tokens);
   return plain(Object.entries(tokens).map(([name, value]) => `${name}=${value}\n`).join(''));
+}
+
+/** The limits of an app’s sign-in. An app with an old app password uses up no attempt to sign in on a page. */
+function appLimitsOf(hub: Hub, attempt: { username: string; address: string }): [NamedLimit, string][] {
+  return signInLimitsOf(hub, attempt).taken.map(([limit, who]) => [{ ...limit, name: 'sign-in-app' }, who]);
 }
 
 /** GET token: the token that apps send with each POST (as `T`), which may replace the POST's Authorization header. */
