@@ -2119,9 +2119,9 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a large feed stops at the quota within its document',
-    file: 'src/features/feeds/stop-at-quota.ts',
-    from: 'if (isSourceFull(hub, sourceId)) throw',
-    to: 'if (false) throw',
+    file: 'src/features/sources/content-quota.ts',
+    from: 'if (isSourceFull(hub, sourceId)) throw new NotNowError',
+    to: 'if (false) throw new NotNowError',
     test: 'test/features/sources/content-quota.test.ts',
     name: 'a large feed stops within its document, at most one step beyond the quota',
   },
@@ -2256,7 +2256,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'whom a source is handed over to is told to nobody before they accept',
-    file: 'src/features/manage-sources/offer-routes.ts',
+    file: 'src/features/manage-sources/offer-pages.ts',
     from: 'toFollower ? null',
     to: 'id < 0 ? null',
     test: 'test/features/manage-sources/many-sources.test.ts',
@@ -3846,8 +3846,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'adding a feed tells nothing of somebody else’s private source',
     file: 'src/features/sources/source-store.ts',
-    from: "${SELECT_SOURCES} AND f.url = ? AND s.visibility = 'public'",
-    to: "${SELECT_SOURCES} AND f.url = ? AND s.visibility <> ''",
+    from: "AND f.url = ? AND s.visibility = 'public'",
+    to: "AND f.url = ? AND s.visibility <> ''",
     test: 'test/features/feeds/sync-source.test.ts',
     name: 'one owner has a feed once, and whoever else adds it follows that, or has one where it is private',
   },

@@ -93,7 +93,8 @@ export const uploads = store(({ db, clock }) => {
     unscanned: (after: string, limit: number): string[] =>
       sql.unscanned.all(after, limit).map(({ sha256 }) => sha256),
     /** Lists up to `limit` files whose hash is greater than `after`, ordered by hash. */
-    named: (after: string, limit: number) => sql.named.all(after, limit),
+    named: db.prepare<[after: string, limit: number], { sha256: string; bytes: number }>('named uploads',
+      'SELECT sha256, bytes FROM uploads WHERE sha256 > ? ORDER BY sha256 LIMIT ?').all,
     bringBackTimes: createTimeRepair(db, clock, UPLOAD_TIMES),
   };
 });
@@ -142,7 +143,9 @@ export const attachments = store((hub) => {
 
     detach: (id: number): void => void sql.detach.run(id),
     /** All attachments whose content has this hash, each with its owner, post and name. */
-    namersOf: (sha256: string) => sql.namers.all(sha256),
+    namersOf: db.prepare<[sha256: string], { id: number; ownerId: number; postId: number; filename: string }>(
+      'users of upload',
+      'SELECT id, owner_id AS ownerId, post_id AS postId, filename FROM attachments WHERE sha256 = ?').all,
   };
 });
 
@@ -185,8 +188,6 @@ function prepareAttachments(db: Db) {
              title = @title, duration_seconds = @durationSeconds, is_inline = @isInline
        WHERE id = @id`),
     detach: db.prepare<[number]>('remove attachment', 'DELETE FROM attachments WHERE id = ?'),
-    namers: db.prepare<[string], { id: number; ownerId: number; postId: number; filename: string }>('users of upload',
-      'SELECT id, owner_id AS ownerId, post_id AS postId, filename FROM attachments WHERE sha256 = ?'),
   };
 }
 
@@ -217,8 +218,6 @@ function prepareUploads(db: Db) {
       RETURNING sha256`),
     unscanned: db.prepare<[string, number], { sha256: string }>('unscanned uploads',
       `SELECT sha256 FROM uploads WHERE scan = 'unscanned' AND sha256 > ? ORDER BY sha256 LIMIT ?`),
-    named: db.prepare<[string, number], { sha256: string; bytes: number }>('named uploads',
-      'SELECT sha256, bytes FROM uploads WHERE sha256 > ? ORDER BY sha256 LIMIT ?'),
   };
 }
 

@@ -61,7 +61,6 @@ export const offers = store(({ db, clock }) => {
     INSERT INTO source_offers (source_id, sender_id, receiver_id, to_follower, offered_at, expires_at)
     VALUES (@sourceId, @senderId, @receiverId, @toFollower, @now, @expiresAt) RETURNING id`);
   const end = db.prepare<[number, number]>('end offer', 'UPDATE source_offers SET ended_at = ? WHERE id = ?');
-  const remove = db.prepare<[number]>('remove offer', 'DELETE FROM source_offers WHERE id = ?');
   const selectExpired = db.prepare<[number, number], Offer>('expired offers',
     `${SELECT} WHERE o.ended_at IS NULL AND o.expires_at <= ? ORDER BY o.expires_at LIMIT ?`);
   const removeEnded = db.prepare<[number, number]>('forget ended offers', `
@@ -95,7 +94,7 @@ export const offers = store(({ db, clock }) => {
 
     /** Ends an offer that was declined or has expired. */
     end: (id: number): void => void end.run(clock(), id),
-    remove: (id: number): void => void remove.run(id),
+    remove: db.prepare<[id: number]>('remove offer', 'DELETE FROM source_offers WHERE id = ?').run,
     expired: (limit: number): Offer[] => selectExpired.all(clock(), limit),
     /** Removes up to `limit` offers that ended longer than ENDED_OFFERS_KEPT ago; returns how many were removed. */
     forgetEnded: (limit: number): number => removeEnded.run(clock() - ENDED_OFFERS_KEPT, limit).changes,

@@ -16,15 +16,14 @@ export type PostText = { content: string; contentType: (typeof FORMATS)[number] 
 
 /** The texts of posts of native sources as their authors wrote them, beside the sanitised HTML of the posts. */
 export const postTexts = store(({ db }) => {
-  const select = db.prepare<[number], PostText>('text of post',
-    'SELECT text AS content, format AS contentType FROM post_texts WHERE post_id = ?');
   const upsert = db.prepare<[PostText & { id: number; authorId: number }]>('store the text of a post', `
     INSERT INTO post_texts (post_id, author_id, format, text) VALUES (@id, @authorId, @contentType, @content)
     ON CONFLICT DO UPDATE SET format = excluded.format, text = excluded.text`);
 
   return {
     /** Returns the text of a post; undefined for posts of feeds, and for posts that version 1.0.0 stored. */
-    find: (id: number): PostText | undefined => select.get(id),
+    find: db.prepare<[id: number], PostText>('text of post',
+      'SELECT text AS content, format AS contentType FROM post_texts WHERE post_id = ?').get,
     /** Stores a post's text. The author of the first text stays the author of the post. */
     put: (id: number, authorId: number, text: PostText): void => void upsert.run({ id, authorId, ...text }),
   };
