@@ -212,6 +212,8 @@ export const posts = store((hub) => {
 
     /** Whether the source has a post with the publisher's id `guid`. */
     has: (sourceId: number, guid: string): boolean => writing.hash.get(sourceId, guid) !== undefined,
+    /** Returns the hash of a stored post, which changes with each change of the post; undefined without the post. */
+    versionOf: (id: number): string | undefined => writing.version.get(id)?.hash,
     /** Whether the hub can skip a post, because the post is unchanged or has a tombstone. */
     isSettled(sourceId: number, guid: string, contentHash: string): boolean {
       const isThere = writing.hash.get(sourceId, guid)?.hash === contentHash;
@@ -281,6 +283,8 @@ function prepareWriting(db: Db) {
   return {
     hash: db.prepare<[number, string], { hash: string }>('hash of post',
       'SELECT content_hash AS hash FROM posts WHERE source_id = ? AND guid = ?'),
+    version: db.prepare<[number], { hash: string }>('version of post',
+      'SELECT content_hash AS hash FROM posts WHERE id = ?'),
     tombstone: db.prepare<[number, string], { at: number }>('tombstone',
       'SELECT deleted_at AS at FROM post_tombstones WHERE source_id = ? AND guid = ?'),
     upsert: db.prepare<[UpsertRow], StoredRow>('store post', UPSERT),
