@@ -287,7 +287,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'DEADLINE = 0.9',
     to: 'DEADLINE = 1.1',
     test: 'test/platform/jobs/worker-trouble.test.ts',
-    name: 'a handler is told to stop, and then given up, before its lease ends',
+    name: 'a handler is told to stop, and then given up, before its lease ends, also an extended lease',
   },
   {
     promise: 'remote files of one owner leave places for those of others',
