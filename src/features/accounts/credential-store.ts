@@ -44,10 +44,8 @@ const VIEWER = `a.id, a.username, a.display_name AS displayName, p.time_zone AS 
   p.marks_opened AS marksOpened, p.marks_scrolled AS marksScrolled, p.joins_doubles AS joinsDoubles`;
 const WITH_PREFERENCES = 'LEFT JOIN preferences p ON p.account_id = a.id';
 const ACTIVE = 'a.left_at IS NULL AND a.disabled_at IS NULL';
-const LIVE_SESSION = `s.token_hash = ? AND s.expires_at > ? AND ${ACTIVE}`;
 /** SQL: the token `t` of the account `a` opens something at the time `?`. */
 export const LIVE = `(t.expires_at IS NULL OR t.expires_at > ?) AND ${ACTIVE}`;
-const LIVE_TOKEN = `t.token_hash = ? AND t.for_reader = ? AND ${LIVE}`;
 const USED = 'created_at AS createdAt, seen_at AS seenAt, expires_at AS expiresAt';
 
 const SCOPE = `iif(for_reader, 'reader', scope) AS scope`;
@@ -111,10 +109,7 @@ export const sessions = store((hub) => {
   const select = db.prepare<[string, number], ViewerRow>('session', `
     SELECT ${VIEWER}, a.role, s.id AS credentialId, s.seen_at AS seenAt
       FROM sessions s JOIN accounts a ON a.id = s.account_id ${WITH_PREFERENCES}
-     WHERE ${LIVE_SESSION}`);
-  const owner = db.prepare<[string, number], { id: number }>('account of session', `
-    SELECT a.id FROM sessions s JOIN accounts a ON a.id = s.account_id
-     WHERE ${LIVE_SESSION}`);
+     WHERE s.token_hash = ? AND s.expires_at > ? AND ${ACTIVE}`);
   const insert = db.prepare<[NewSession]>('create session', `
     INSERT INTO sessions (account_id, token_hash, created_at, seen_at, address, expires_at)
     VALUES (@accountId, @hash, @now, @now, @address, @expiresAt)`);
@@ -143,7 +138,7 @@ export const sessions = store((hub) => {
     },
 
     /** The account of a session, or undefined if the session is not valid. Writes nothing. */
-    accountOf: (secret: string): number | undefined => owner.get(hashSecret(secret), clock())?.id,
+    accountOf: (secret: string): number | undefined => select.get(hashSecret(secret), clock())?.id,
 
     /**
      * Starts a session and returns the secret for the cookie; the database stores only the secret's hash. Remembers the
@@ -183,10 +178,7 @@ export const apiTokens = store(({ db, clock }) => {
     SELECT ${VIEWER}, iif(t.scope = 'admin', a.role, 'member') AS role, ${SCOPE}, t.id AS credentialId,
            t.seen_at AS seenAt
       FROM api_tokens t JOIN accounts a ON a.id = t.account_id ${WITH_PREFERENCES}
-     WHERE ${LIVE_TOKEN}`);
-  const owner = db.prepare<[string, number, number], { id: number }>('account of api token', `
-    SELECT a.id FROM api_tokens t JOIN accounts a ON a.id = t.account_id
-     WHERE ${LIVE_TOKEN}`);
+     WHERE t.token_hash = ? AND t.for_reader = ? AND ${LIVE}`);
   const note = db.prepare<[number, string, number]>('note api token',
     'UPDATE api_tokens SET seen_at = ?, address = ? WHERE id = ?');
   const insert = db.prepare<[NewTokenRow], ApiToken>('create api token', `
@@ -211,7 +203,7 @@ export const apiTokens = store(({ db, clock }) => {
 
     /** The account of an API token, or undefined if the token is not valid. Writes nothing. */
     accountOf: (token: string, opens: Opens): number | undefined =>
-      owner.get(hashSecret(token), Number(opens === 'reader'), clock())?.id,
+      select.get(hashSecret(token), Number(opens === 'reader'), clock())?.id,
 
     /** Creates an API token. The secret token is only in the returned value; the hub stores the token's hash. */
     create(accountId: number, name: string, scope: TokenScope, expiresAt: number | null): NewToken {

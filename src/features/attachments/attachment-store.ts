@@ -72,10 +72,10 @@ export const uploads = store(({ db, clock }) => {
     put: (file: NewUpload): void => void sql.put.run({ ...file, now: clock() }),
     /** The bytes of the account's uploaded files, which count towards the account's file quota. */
     usageOf: (accountId: number): number => sql.usage.get(accountId)?.bytes ?? 0,
-    scanOf: (sha256: string): ScanState | undefined => sql.scanOf.get(sha256)?.scan,
+    /** The row of an uploaded file; `bytes`: the size as counted when the file arrived. */
+    find: db.prepare<[sha256: string], { scan: ScanState; bytes: number }>('upload',
+      'SELECT scan, bytes FROM uploads WHERE sha256 = ?').get,
     setScan: (sha256: string, scan: ScanState): void => void sql.setScan.run(scan, sha256),
-    /** The size of the file in bytes, as counted when the file arrived. */
-    countedBytes: (sha256: string): number | undefined => sql.countedBytes.get(sha256)?.bytes,
     /** Sets `unnamed_since` on files that neither posts nor drafts have, and clears it on other files. */
     markUnnamed(): void {
       db.write('mark unnamed uploads', () => {
@@ -199,10 +199,7 @@ function prepareUploads(db: Db) {
   return {
     usage: db.prepare<[number], { bytes: number }>('upload usage',
       'SELECT bytes FROM upload_usage WHERE account_id = ?'),
-    scanOf: db.prepare<[string], { scan: ScanState }>('scan of upload', 'SELECT scan FROM uploads WHERE sha256 = ?'),
     setScan: db.prepare<[ScanState, string]>('set scan', 'UPDATE uploads SET scan = ? WHERE sha256 = ?'),
-    countedBytes: db.prepare<[string], { bytes: number }>('bytes of upload',
-      'SELECT bytes FROM uploads WHERE sha256 = ?'),
     put: db.prepare<[NewUpload & { now: number }]>('store upload', `
       INSERT INTO uploads (sha256, bytes, media_type, width, height, scan, created_at)
       VALUES (@sha256, @bytes, @mediaType, @width, @height, @scan, @now)

@@ -20,13 +20,15 @@ const TIMES: StoredTime[] = [{ table: 'source_icons', column: 'due_at', furthest
 /** Stores the icons of sources, and the time when the hub next fetches each icon. */
 export const sourceIcons = store(({ db, clock }) => {
   const sql = prepareIcons(db);
+  const hashesOf = (sourceIds: number[]): Map<number, string> =>
+    new Map(sql.hashesOf.all(JSON.stringify(sourceIds)).map(({ sourceId, sha256 }) => [sourceId, sha256]));
+
   return {
     bringBackTimes: createTimeRepair(db, clock, TIMES),
     /** The hash of a source's icon, or undefined if the source has no icon. */
-    hashOf: (sourceId: number): string | undefined => sql.hashOf.get(sourceId)?.sha256,
+    hashOf: (sourceId: number): string | undefined => hashesOf([sourceId]).get(sourceId),
     /** The hashes of several sources' icons, by source id. */
-    hashesOf: (sourceIds: number[]): Map<number, string> =>
-      new Map(sql.hashesOf.all(JSON.stringify(sourceIds)).map(({ sourceId, sha256 }) => [sourceId, sha256])),
+    hashesOf,
     find: db.prepare<[sourceId: number], Icon>('icon', `
       SELECT i.sha256, i.media_type AS mediaType, i.content
         FROM source_icons s JOIN icons i ON i.sha256 = s.sha256 WHERE s.source_id = ?`).get,
@@ -59,8 +61,6 @@ export const sourceIcons = store(({ db, clock }) => {
 
 function prepareIcons(db: Db) {
   return {
-    hashOf: db.prepare<[number], { sha256: string }>('icon of source',
-      'SELECT sha256 FROM source_icons WHERE source_id = ? AND sha256 IS NOT NULL'),
     hashesOf: db.prepare<[string], { sourceId: number; sha256: string }>('icons of sources', `
       SELECT source_id AS sourceId, sha256 FROM source_icons
        WHERE source_id IN (SELECT value FROM json_each(?)) AND sha256 IS NOT NULL`),
