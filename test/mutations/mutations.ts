@@ -662,7 +662,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'an infected picture stands in no text',
     file: 'src/features/attachments/own-files.ts',
-    from: " || attachment.scan === 'infected'",
+    from: "file.scan === 'infected' ? null : ",
     to: '',
     test: 'test/features/writing/own-files.test.ts',
     name: 'a picture in a text stays when its post is edited, and is no picture once its file is gone or infected',
