@@ -2709,8 +2709,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'punctuation of windows-1252 within UTF-8 is not lost',
     file: 'src/platform/markup/decode-text.ts',
-    from: 'return repairControls(decode(bytes, contentType));',
-    to: 'return decode(bytes, contentType);',
+    from: 'repairControls(decodePiece(',
+    to: '(decodePiece(',
     test: 'test/platform/markup/decode-text.test.ts',
     name: 'control characters that stand for punctuation of windows-1252 are read as such in every encoding',
   },
