@@ -1,5 +1,4 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { refuseInTransaction } from '../db/open-database.ts';
 import { WINDOWS_1252 } from './entities.ts';
 import { atOnce, readingInParts, type Reading } from './in-steps.ts';
 
@@ -40,7 +39,6 @@ export function repairControls(text: string): string {
 }
 
 function* decode(bytes: Buffer, contentType: string | null): Generator<void, string> {
-  refuseInTransaction('decoding a document');
   if (isAscii(bytes) && !bytes.includes(ESCAPE) && !bytes.includes(0)) return bytes.toString('latin1');
   const wide = wideEncoding(bytes);
   if (wide !== null) return yield* decodeAs(bytes, wide);

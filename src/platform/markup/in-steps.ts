@@ -16,6 +16,7 @@ export function readingInParts<Result>(parts: Generator<void, Result>): Reading<
   let part: IteratorResult<void, Result> | undefined;
   return {
     read() {
+      refuseInTransaction('reading a text');
       if (part?.done !== true) part = parts.next();
       return part.done !== true;
     },
@@ -31,31 +32,12 @@ export function atOnce<Result>({ read, end }: Reading<Result>): Result {
   return end();
 }
 
-/** Characters that a generator reads between two pauses. */
-const PAUSE = 1_000;
-
 /** Notes that a generator has read `characters` more; returns whether the generator should pause. */
 export function isPauseDue(pace: Pace, characters: number): boolean {
   pace.unpaused += characters;
-  if (pace.unpaused < PAUSE) return false;
+  if (pace.unpaused < STEP) return false;
   pace.unpaused = 0;
   return true;
-}
-
-/** Makes a `Reading` of a generator that pauses whenever `isPauseDue` returns true. */
-export function pausingWork<Result>(work: Generator<void, Result>): Reading<Result> {
-  let result: Result | undefined;
-  const read = (characters: number): boolean => {
-    refuseInTransaction('reading a text');
-    for (let done = 0; done < characters; done += PAUSE) {
-      const step = work.next();
-      if (!step.done) continue;
-      result = step.value;
-      return false;
-    }
-    return true;
-  };
-  return { read, end: () => result as Result };
 }
 
 /**
