@@ -1,6 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
 import { refuseInTransaction } from '../db/open-database.ts';
-import { charged } from '../turns.ts';
+import { charged, nextRound } from '../turns.ts';
 
 /** Resumable work on a text; `read` handles about `characters` characters and returns whether text is left. */
 export type Reading<Result> = { read(characters: number): boolean; end(): Result };
@@ -46,9 +45,9 @@ export function isPauseDue(pace: Pace, characters: number): boolean {
 export async function inSteps<Result>(reading: Reading<Result>): Promise<Result> {
   const [read, end] = [charged(reading.read), charged(reading.end)];
   let isLong = false;
-  for (; read(STEP); isLong = true) await setImmediate();
-  if (isLong) await setImmediate();
+  for (; read(STEP); isLong = true) await nextRound();
+  if (isLong) await nextRound();
   const result = end();
-  if (isLong) await setImmediate();
+  if (isLong) await nextRound();
   return result;
 }
