@@ -3589,7 +3589,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a long text is sanitised in steps, between which others are answered',
     file: 'src/platform/markup/in-steps.ts',
-    from: 'for (; read(STEP); isLong = true) await setImmediate();',
+    from: 'for (; read(STEP); isLong = true) await nextRound();',
     to: 'while (read(STEP)) isLong = true;',
     test: 'test/features/posts/long-posts.test.ts',
     name: 'a long post is read in steps, between which everybody else has a turn',
