@@ -4104,8 +4104,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'nobody publishes the feeds of an import by forgetting to choose',
     file: 'src/features/manage-sources/import-pages.ts',
-    from: "if (!chosen) input.required('visibility', chosen);",
-    to: '',
+    from: "input.required('visibility', input.optionalChoice('visibility', VISIBILITIES))) ?? 'private'",
+    to: "input.optionalChoice('visibility', VISIBILITIES)) ?? 'private'",
     test: 'test/features/manage-sources/imports.test.ts',
     name: 'an import asks who may read; a file is taken as well as pasted text',
   },
