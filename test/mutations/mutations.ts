@@ -1353,8 +1353,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'between the nights a good copy does not hide what the night found wrong with the repository',
     file: 'src/features/backups/note-run.ts',
-    from: 'place }, pid, stays);',
-    to: 'place }, pid);',
+    from: 'place }, stays);',
+    to: 'place });',
     test: 'test/scripts/interim-restic.slow.test.ts',
     name: 'between the nights nothing is read back or removed; the damage that a night found is told until it is repaired',
   },
