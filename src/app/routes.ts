@@ -5,6 +5,7 @@ import * as inviting from '../features/accounts/invitation-list.ts';
 import * as governing from '../features/admin/account-list.ts';
 import * as look from '../features/admin/hub-look-pages.ts';
 import * as jobs from '../features/admin/job-list.ts';
+import { nextSteps } from '../features/admin/next-steps.ts';
 import * as overview from '../features/admin/overview-pages.ts';
 import * as alerts from '../features/alerts/alert-list.ts';
 import * as icons from '../features/attachments/icon-routes.ts';
@@ -53,7 +54,6 @@ import { notFound, seeOther, type Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
 import { ADMIN_LISTS } from './frame/admin-lists.ts';
 import { assets, showManifest } from './frame/assets.ts';
-import * as home from './home-pages.ts';
 import { describeApi, type Info } from './openapi.ts';
 
 type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequest;
@@ -230,7 +230,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at(
     'DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back',
     deletion.deletePost),
-  at('GET /', 'public', 'Page: unread posts; public posts for visitors', home.showHome, {
+  at('GET /', 'public', 'Page: unread posts; public posts for visitors', showHome, {
     cached: ['q', 'cursor', 'limit', 'said'],
   }),
   at('GET /manifest.webmanifest', 'public', 'Web app manifest, for home screens', showManifest, { cached: [] }),
@@ -390,6 +390,14 @@ function at<A extends Access>(
 function forApps(pattern: Parameters<typeof route>[0], summary: string, handler: AppHandler, options: Options = {}) {
   return (hub: Hub): Route => route(pattern, 'member', summary, (request) => answerApp(hub, request, handler),
     { ...options, ...appAccess(hub, handler) });
+}
+
+/** Answers `/`: members get their reading list with the getting-started list above it, visitors get the public page. */
+function showHome(hub: Hub, req: HubRequest): Reply | Promise<Reply> {
+  const { viewer, query } = req;
+  if (!viewer) return publicPages.showPublic(hub, req);
+  const isFirstPage = !query.has('q') && !query.has('cursor');
+  return listPages.showList(hub, { ...req, viewer }, isFirstPage && nextSteps(hub, viewer, '/'));
 }
 
 function unknownCall(): never {
