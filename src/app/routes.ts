@@ -50,11 +50,13 @@ import {
 } from '../features/reader-api/reader-request.ts';
 import { showHealth, showMetrics } from '../features/health/health-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
-import { notFound, seeOther, type Reply } from '../platform/http/reply.ts';
+import { json, notFound, seeOther, type Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
+import { API } from './api-operations.ts';
+import { SCHEMAS } from './api-schemas.ts';
 import { ADMIN_LISTS } from './frame/admin-lists.ts';
 import { assets, showManifest } from './frame/assets.ts';
-import { describeApi, type Info } from './openapi.ts';
+import { openApi, type Info } from './openapi.ts';
 
 type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequest;
 type Options = Omit<NonNullable<Parameters<typeof route>[4]>, 'signedOut'> & { signedOut?: Handler<'public'> };
@@ -370,7 +372,7 @@ export function hubRoutes(hub: Hub): Route[] {
 /** Adds the route that describes all routes under /api as OpenAPI 3.1. */
 export function withOpenApi(routes: Route[], info: Info): Route[] {
   let reply: Reply | undefined;
-  const describe = (): Reply => (reply ??= describeApi(all, info));
+  const describe = (): Reply => (reply ??= json(openApi(all, { operations: API, schemas: SCHEMAS }, info)));
   const own = route('GET /api/openapi.json', 'public', 'This API as OpenAPI 3.1', describe, { cached: [] });
   const all = [...routes, own];
   return all;
