@@ -53,6 +53,14 @@ export async function changeSource(hub: Hub, id: number, values: Record<string, 
   return changingReaders(hub, { name: 'change source', sourceId: id, accountId: by.viewer.id }, apply);
 }
 
+export function pauseSource(hub: Hub, id: number, by: By): Promise<Source> {
+  return changeSource(hub, id, { paused: true }, by);
+}
+
+export function resumeSource(hub: Hub, id: number, by: By): Promise<Source> {
+  return changeSource(hub, id, { paused: false }, by);
+}
+
 const FULL_TEXT_CHOICES = ['asked', 'always'] as const;
 
 /** Reads the changes of a source from a request. Throws status 422 with all errors in the request. */

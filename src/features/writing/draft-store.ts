@@ -22,8 +22,8 @@ export type Draft = {
 };
 
 /**
- * The browser tab in which a form is open. `name` is random. `revision`: the draft's revision that the tab knows, 0
- * without a draft; undefined if the sender of the form knows no revisions.
+ * The browser tab in which a form is open. `name` is random. `revision`: the state of the form (`revisionOf`) that the
+ * tab knows; undefined if the sender of the form knows no revisions.
  */
 export type Tab = { name: string; revision: number | undefined };
 

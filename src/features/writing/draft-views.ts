@@ -5,7 +5,7 @@ import type { Draft, ListedDraft } from './draft-store.ts';
 
 /** The facts about drafts that the form for a post shows. */
 type DraftForm = {
-  path: string; draft: Draft | undefined; isOpened: boolean; times: Times; drafts?: ListedDraft[];
+  path: string; draft: Draft | undefined; isOpened: boolean; isChanged: boolean; times: Times; drafts?: ListedDraft[];
 };
 
 /** The state of the draft in the page's bar, with the signs that the script shows while the author types. */
@@ -16,19 +16,23 @@ export function draftSigns({ draft, times }: DraftForm): Html {
   hidden>Draft not saved</span></span>`;
 }
 
-/** The notes about a draft that cannot be saved, which only the script shows. */
+/** A link to the text that the form's text would replace. */
+export function otherText(path: string): Html {
+  return html`<a href="${path}" target="_blank" rel="noopener">Open the other text in a new tab</a>`;
+}
+
+/** The notes about a draft that cannot be saved, which only the script shows and fills. */
 export function changedElsewhere({ path }: DraftForm): Html {
   return html`
 <div class="problem" data-sign="changed" role="alert" hidden>
-  <p>This draft was changed in another tab. The text in this tab is not saved.</p>
-  <p><a href="${path}" target="_blank" rel="noopener">Open the other text in a new tab</a>
-  <button class="link" type="button" data-keep>Replace the other text by the text in this tab</button></p></div>
+  <p></p>
+  <p>${otherText(path)} <button class="link" type="button" data-keep>Keep the text in this tab</button></p></div>
 <div class="problem" data-sign="ended" role="alert" hidden>
   <p>Your session has ended. Press Save draft to sign in again: the text in this tab is kept.</p></div>`;
 }
 
 /** The note on a form that is filled with a stored draft. */
-export function draftNote({ draft, isOpened, times }: DraftForm): Html | false {
+export function draftNote({ path, draft, isOpened, isChanged, times }: DraftForm): Html | false {
   if (draft?.publishAt && isOpened) return html`
 <div class="done" role="status" data-sign="scheduled">
   <p>The hub publishes this post ${showTime(times, draft.publishAt, 'exact')}. After a change, press Publish again: a
@@ -39,9 +43,14 @@ export function draftNote({ draft, isOpened, times }: DraftForm): Html | false {
 <div class="done" role="status">
   <p>This is your draft from ${showTime(times, draft.savedAt)}. The draft is not published.${draft.withdrawn && html`
     When you publish the draft, the post has its old address again, and readers who have read the post see the post as
-    read.`}</p>
+    read.`}${isChanged && html` The post was changed after you began the draft. ${otherText(postOf(path))}.`}</p>
   <form method="post" action="/drafts/${draft.id}/discard"><button class="link">Discard the draft</button></form>
 </div>`;
+}
+
+/** Returns the path of the post that a form changes. */
+export function postOf(path: string): string {
+  return path.replace(/\/edit$/, '');
 }
 
 /** The section of the form that says whether a draft is saved. Its button saves the draft without the script. */

@@ -13,6 +13,7 @@ import { DEFAULT_PREFERENCES } from '../hub/preferences.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { postJson } from '../posts/query-posts.ts';
 import { drafts, type Draft, type DraftFields, type Tab } from './draft-store.ts';
+import { fittingFields } from './form-fields.ts';
 import { keepDraft, newKey } from './keep-draft.ts';
 import { JSON_LIMIT, prepareNewPost, storeNewPost, writePost } from './write-post.ts';
 
@@ -69,15 +70,11 @@ async function createFrom(
     return json(postJson(hub, post), 201, { location: `${hub.config.baseUrl}/api/posts/${post.id}` });
   }
   const at = readPublishAt(hub, String(values['publishAt']), req.viewer);
-  const texts = FIELDS.flatMap((name) => (values[name] == null ? [] : [[name, String(values[name])]]));
-  const fields: DraftFields = { contentType: 'text/plain', ...Object.fromEntries(texts), publishAt: isoTime(at) };
-  const tab = { name: newKey(), revision: undefined };
-  const form = `/write/${newKey()}`;
-  return draftCreated(hub, await schedulePost(hub, { form, fields, tab, files, at, values }, req));
+  const texts = Object.entries(values).flatMap(([name, value]) => (value == null ? [] : [[name, String(value)]]));
+  const sent = { contentType: 'text/plain', ...Object.fromEntries(texts), publishAt: isoTime(at) };
+  const post = { form: `/write/${newKey()}`, ...fittingFields(sent), files, at, values };
+  return draftCreated(hub, await schedulePost(hub, post, req));
 }
-
-/** The fields of a post that a draft stores. */
-const FIELDS = ['sourceId', 'title', 'content', 'contentType', 'url'];
 
 /** The fields of the post that a draft becomes. */
 function valuesOf({ publishAt, contentType, ...fields }: DraftFields): DraftFields {

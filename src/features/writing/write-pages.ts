@@ -26,13 +26,14 @@ import type { NamedLimit } from '../hub/limits.ts';
 import { addSource } from '../manage-sources/add-source.ts';
 import { inTurn } from '../posts/ingest-posts.ts';
 import { changeablePost, writableSource } from '../posts/post-access.ts';
-import type { WholePost } from '../posts/post-store.ts';
+import { posts, type WholePost } from '../posts/post-store.ts';
 import { postTexts } from '../posts/post-text-store.ts';
 import { manySources, mayManage, sources, type Source } from '../sources/source-store.ts';
-import { drafts, type Draft, type DraftFields, type Tab } from './draft-store.ts';
+import { revisionOf } from './check-versions.ts';
+import { drafts, type Draft, type DraftFields } from './draft-store.ts';
+import { cutSentences, fittingFields, withLineFeeds, type Typed } from './form-fields.ts';
 import {
-  discardDraft, formPath, keepDraft, newKey, openDraft, proofFor, provenAccount, removeDraftFile, requireNewest,
-  restoreDraft, tabOf,
+  formPath, keepDraft, newKey, openDraft, proofFor, provenAccount, removeDraftFile, restoreDraft,
 } from './keep-draft.ts';
 import { draftCreated, readPublishAt, schedulePost } from './scheduled-posts.ts';
 import { withdrawPost } from './withdraw-post.ts';
@@ -40,9 +41,7 @@ import {
   JSON_LIMIT, POST_MAX, previewContent, previewPost, removeFile, rewritePost, writePost,
 } from './write-post.ts';
 import { paragraphsToText, shortMarkup } from './written-text.ts';
-import {
-  changePostPage, cutSentences, firstPlacePage, fittingFields, withLineFeeds, writePage, type PostForm, type Typed,
-} from './write-views.ts';
+import { changePostPage, firstPlacePage, writePage, type PostForm } from './write-views.ts';
 
 /** Maximum bytes of the form's text and the preview together; the rest of the page has 512 KiB. */
 const TEXT_BYTES = MAX_PAGE_BYTES - 512 * 1024;
@@ -56,7 +55,10 @@ export function showWrite(hub: Hub, req: MemberRequest): Reply {
   if (wanted) writableSource(hub, pathId({ id: wanted }), req.viewer);
   const path = formPath(req);
   const draft = openDraft(hub, req, path);
-  const typed = fittingFields({ ...draft?.fields, sourceId: draft?.fields['sourceId'] || wanted });
+  const published = draft ? undefined : postTexts(hub).postOfForm(req.viewer.id, path);
+  if (published) return seeOther(`/posts/${published}`);
+  const place = draft?.fields['sourceId'] || wanted || String(postTexts(hub).lastPlaceOf(req.viewer.id) ?? '');
+  const typed = fittingFields({ ...draft?.fields, sourceId: place });
   // Each new form has a path of its own, so that several new posts can have drafts.
   const form = formOf(hub, req, draft || path !== '/write' ? path : `/write/${newKey()}`, typed);
   const others = path === '/write' ? drafts(hub).list(req.viewer.id).filter(({ id }) => id !== draft?.id) : [];
@@ -83,8 +85,7 @@ export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
     const later = values['publishAt'];
     if (!later) return said(await writePost(hub, values, { files, form }, req), 'post-published');
     const at = readPublishAt(hub, later, req.viewer);
-    const { fields } = fittingFields(values);
-    await schedulePost(hub, { form, fields, tab: tabOf(values), files, at }, req);
+    await schedulePost(hub, { form, ...fittingFields(values), files, at }, req);
     return saying('/write', 'post-scheduled');
   });
 }
@@ -127,11 +128,11 @@ export async function submitDraft(hub: Hub, req: MemberRequest): Promise<Reply> 
   if (path !== '/write' && req.params['id']) changeablePost(hub, pathId(req.params), req.viewer);
   const sent = await readJson(req, JSON_LIMIT);
   const texts = Object.entries(sent).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
-  const { fields, cut } = fittingFields(withLineFeeds(Object.fromEntries(texts)));
-  if (cut.length > 0) throw new HttpError(422, cutSentences(cut, 'kept').join(' '));
-  const { revision } = keepDraft(hub, req.viewer, path, { fields, tab: tabOf(sent) });
+  const typed = fittingFields(Object.fromEntries(texts));
+  if (typed.cut.length > 0) throw new HttpError(422, cutSentences(typed.cut, 'kept').join(' '));
+  const { revision } = keepDraft(hub, req.viewer, path, typed);
   if (sent['preview'] !== '1') return json({ revision });
-  const preview = await shownContent(hub, req, fields, await previewContent(hub, sent, req));
+  const preview = await shownContent(hub, req, typed.fields, await previewContent(hub, sent, req));
   return json({ revision, preview: preview.markup });
 }
 
@@ -152,7 +153,7 @@ async function takeBack(hub: Hub, req: MemberRequest): Promise<Draft> {
 }
 
 export function submitDiscardDraft(hub: Hub, req: MemberRequest): Reply {
-  discardDraft(hub, req.viewer.id, pathId(req.params));
+  drafts(hub).discard(req.viewer.id, pathId(req.params));
   return seeOther(saying('/write', 'draft-discarded'));
 }
 
@@ -167,9 +168,8 @@ export function submitDeleteAttachment(hub: Hub, req: MemberRequest): Reply {
 
 /**
  * Stores the form's post by `act`, which returns the next page; or shows a preview, or only saves the draft, as the
- * pressed button says. Keeps a refused post as
- * a draft; without a session, as a pending draft for the same account. Drops a text that arrived incompletely, because
- * the text would replace an older draft.
+ * pressed button says. Keeps a refused post as a draft; without a session, as a pending draft for the same account.
+ * Drops a text that arrived incompletely, because the text would replace an older draft.
  */
 async function submitForm(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page,
@@ -181,7 +181,7 @@ async function submitForm(
   let kept: Draft | undefined;
   const keep = async (files: ReceivedFile[] = []): Promise<void> => {
     await keepFiles(hub, files);
-    kept = keepDraft(hub, req.viewer, path, { ...typedFields(typed), files });
+    kept = keepDraft(hub, req.viewer, path, { ...fittingFields(firstValues(typed)), files });
   };
   try {
     return await receiveUpload(hub, req, async ({ files }) => {
@@ -193,9 +193,10 @@ async function submitForm(
       }
       if (preview !== undefined) {
         await keep(files).catch(logging(hub));
-        return await previewReply(hub, req, again, typedFields(typed), await previewPost(hub, values, req));
+        const { title, contentHtml } = await previewPost(hub, values, req);
+        const content = await shownContent(hub, req, values, contentHtml);
+        return page(again({ ...formOf(hub, req, path, fittingFields(values)), preview: { title, content } }));
       }
-      requireNewest(drafts(hub).find(accountId, path), tabOf(values));
       return seeOther(await act(values, files).catch(async (error: unknown) => {
         await keep(files).catch(logging(hub));
         throw error;
@@ -212,7 +213,7 @@ async function submitForm(
     const isWhole = typed.has('content');
     const hasFiles = kept !== undefined;
     if (isWhole && !kept) await keep().catch(logging(hub));
-    const form = { ...formOf(hub, req, path, typedFields(typed)), problem, isWhole, hasFiles };
+    const form = { ...formOf(hub, req, path, fittingFields(firstValues(typed)), problem), problem, isWhole, hasFiles };
     return page(again(form), problem.status, problem.headers);
   }
 }
@@ -227,20 +228,6 @@ function filesJson(hub: Hub, draft: Draft | undefined): object {
   const files = draft ? draftFiles(hub).ofDraft(draft.id) : [];
   return { revision: draft?.revision, files: files.map(({ id, filename, mediaType, bytes }) =>
     ({ id, filename, mediaType, size: byteSize(bytes) })) };
-}
-
-function typedFields(fields: Map<string, string[]>): Typed & { tab: Tab } {
-  const sent = firstValues(fields);
-  return { ...fittingFields(withLineFeeds(sent)), tab: tabOf(sent) };
-}
-
-/** Shows the form with a preview of its post. */
-async function previewReply(
-  hub: Hub, req: MemberRequest, again: (form: PostForm) => Page, typed: Typed,
-  { title, contentHtml }: { title: string; contentHtml: string },
-): Promise<Reply> {
-  const content = await shownContent(hub, req, typed.fields, contentHtml);
-  return page(again({ ...formOf(hub, req, formPath(req), typed), preview: { title, content } }));
 }
 
 /** The content of a preview as the post's page will show the content. */
@@ -265,7 +252,7 @@ export async function submitSignedOut(hub: Hub, req: HubRequest): Promise<Reply>
 /** Keeps a late form's text as a pending draft; answers with the sign-in form, which leads back to the draft. */
 function keepUntilSignIn(hub: Hub, req: HubRequest, accountId: number, typed: Map<string, string[]>): Reply {
   const form = formPath(req);
-  const { fields, cut, tab } = typedFields(typed);
+  const { fields, cut, tab } = fittingFields(firstValues(typed));
   const secret = hub.db.write('keep late form', () => accounts(hub).find(accountId)?.disabledAt === null
     ? drafts(hub).savePending(accountId, form, fields, tab) : undefined);
   if (secret === undefined) throw new HttpError(401, 'Sign in first.');
@@ -274,15 +261,25 @@ function keepUntilSignIn(hub: Hub, req: HubRequest, accountId: number, typed: Ma
   return signInAgain(hub, req.headers, 401, { next: `${form}?kept=${secret}`, note: note.join(' ') });
 }
 
-/** Returns the data that the form for a post shows, with the stored draft's state and files. */
-function formOf(hub: Hub, req: MemberRequest, path: string, { fields, cut, tab }: Typed & { tab?: Tab }): PostForm {
+/**
+ * Returns the data that the form for a post shows, with the stored draft's state and files. A form that was refused
+ * because it knew an old draft or post knows the new draft or post once its author has been told.
+ */
+function formOf(
+  hub: Hub, req: MemberRequest, path: string, { fields, cut, tab }: Typed, problem?: HttpError,
+): PostForm {
   const { id, via } = req.viewer;
   const draft = drafts(hub).find(id, path);
+  const version = path.startsWith('/posts/') ? posts(hub).versionOf(pathId(req.params)) : undefined;
+  const { members: told = {} } = problem ?? {};
   return {
     path, viewerId: id, values: fields, cut, isWhole: true, hasFiles: true, isOpened: false,
+    revision: ('revision' in told ? undefined : tab.revision) ?? revisionOf(hub, id, path),
+    version: ('version' in told ? undefined : fields['version']) ?? version,
+    isChanged: fields['version'] !== undefined && fields['version'] !== version,
     proof: via === 'session' ? proofFor(hub, id, path) : '',
     fileBytes: hub.config.uploadMaxBytes, bytesLeft: bytesLeft(hub, id), times: timesOf(hub, req.viewer),
-    tab: tab?.name ?? newKey(), draft, files: draft ? draftFiles(hub).ofDraft(draft.id) : [],
+    tab: tab.name, draft, files: draft ? draftFiles(hub).ofDraft(draft.id) : [],
   };
 }
 

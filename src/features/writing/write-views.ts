@@ -12,16 +12,18 @@ import { visibilityChoice, type AddForm } from '../manage-sources/add-views.ts';
 import type { WholePost } from '../posts/post-store.ts';
 import { INFECTED } from '../posts/post-views.ts';
 import type { Source } from '../sources/source-store.ts';
-import type { Draft, DraftFields, ListedDraft } from './draft-store.ts';
-import { changedElsewhere, draftList, draftNote, draftSigns, draftState } from './draft-views.ts';
+import type { Draft, ListedDraft } from './draft-store.ts';
+import { changedElsewhere, draftList, draftNote, draftSigns, draftState, otherText, postOf } from './draft-views.ts';
+import { cutSentences, type CutField } from './form-fields.ts';
 import { POST_MAX } from './write-post.ts';
 
 /**
  * The fields of a form for a post, and the error in these fields. `path`: the path of the form's page. `cut`: the
  * fields that were too long. `isWhole`: whether the whole text has arrived; `hasFiles`: whether the draft has the files
  * that were sent. `proof`: the signed account id with which the form can be sent without a session. `tab`: the random
- * name of the browser tab. `isOpened`: whether the form shows an opened draft, not a sent form. `files`: the files of
- * the draft. `drafts`: the account's other drafts.
+ * name of the browser tab. `revision`, `version`: the state of the form and of the stored post that the tab knows.
+ * `isChanged`: whether the stored post has changed since. `isOpened`: whether the form shows an opened draft, and not a
+ * sent form. `files`: the files of the draft. `drafts`: the account's other drafts.
  */
 export type PostForm = {
   path: string;
@@ -34,6 +36,9 @@ export type PostForm = {
   bytesLeft: number;
   proof: string;
   tab: string;
+  revision: number;
+  version: string | undefined;
+  isChanged: boolean;
   draft: Draft | undefined;
   files: DraftFile[];
   drafts?: ListedDraft[];
@@ -42,42 +47,6 @@ export type PostForm = {
   problem?: HttpError;
   preview?: { title: string; content: Html };
 };
-
-/** Maximum characters of each field of a post in a draft and in the form. */
-const MAX_FIELD = { ...POST_MAX, sourceId: 20, contentType: 20, publishAt: 30 };
-
-/** A field of `length` characters that was cut to `kept` characters, because the field may have at most `max`. */
-type CutField = { name: keyof typeof MAX_FIELD; length: number; max: number; kept: number };
-
-/** The fields of a sent form or a draft, and the fields that were cut. */
-export type Typed = { fields: DraftFields; cut: CutField[] };
-
-/** Cuts the fields of a form to the lengths that a post may have. A draft from version 1.0.0 may have two megabytes. */
-export function fittingFields(sent: DraftFields): Typed {
-  const { sourceId, title = '', content = '', contentType = '', url = '', publishAt } = sent;
-  const optional = { ...(sourceId !== undefined && { sourceId }), ...(publishAt && { publishAt }) };
-  const typed = { ...optional, title, content, contentType, url };
-  const cut: CutField[] = [];
-  const fields = Object.fromEntries(Object.entries(typed).map(([field, text]) => {
-    const name = field as CutField['name'];
-    const max = MAX_FIELD[name];
-    const kept = truncate(text, max);
-    if (kept.length < text.length) cut.push({ name, length: text.length, max, kept: kept.length });
-    return [name, kept];
-  }));
-  return { fields, cut };
-}
-
-/** Returns the first UTF-16 units of a text, without half a character at the end. */
-function truncate(text: string, max: number): string {
-  return text.length <= max ? text : text.slice(0, max).replace(/[\ud800-\udbff]$/, '');
-}
-
-/** Replaces CRLF by LF: browsers send line ends as CRLF, but count CRLF as one character of `maxlength`. */
-export function withLineFeeds(fields: DraftFields): DraftFields {
-  const { content } = fields;
-  return content === undefined ? fields : { ...fields, content: content.replaceAll('\r\n', '\n') };
-}
 
 /** The form for a new post in one of the given sources. */
 export function writePage(places: Source[], form: PostForm): Page {
@@ -108,10 +77,10 @@ ${formStart(form)}
 ${files.map(({ id }) => html`<form method="post" id="remove-${id}" action="/attachments/${id}/delete"></form>`)}` };
 }
 
-function formStart({ path, proof, tab, draft }: PostForm): Html {
+function formStart({ path, proof, tab, revision, version }: PostForm): Html {
   return html`<form method="post" action="${path}?draft=${proof}" enctype="multipart/form-data" id="post" class="write"
   data-draft="${path}/draft"><input type="hidden" name="tab" value="${tab}"><input type="hidden" name="revision"
-  value="${draft?.revision ?? 0}">`;
+  value="${revision}">${version && html`<input type="hidden" name="version" value="${version}">`}`;
 }
 
 /** The form that creates a member's first native source. `written`: the post that the member began to write. */
@@ -145,19 +114,6 @@ function aboveForm(form: PostForm): Html {
 const FILES_AGAIN = 'Please choose the files again.';
 const PRESS_BACK = 'To get the text back, press Back in your browser: the previous form still has the text.';
 
-const LABELS: Record<CutField['name'], string> = {
-  sourceId: 'place', title: 'title', content: 'text', contentType: 'format', url: 'link',
-  publishAt: 'time',
-};
-
-/** The sentences that say for each cut field how much too long the field was, and how much of its text is left. */
-export function cutSentences(cut: CutField[], left: 'kept' | 'shown'): string[] {
-  const count = (characters: number): string => characters.toLocaleString('en');
-  return cut.map(({ name, length, max, kept }) =>
-    `The ${LABELS[name]} has ${count(length)} characters, ${count(length - max)} more than it may have. ` +
-    `The first ${count(kept)} characters are ${left}, the last ${count(length - kept)} are not.`);
-}
-
 function cutNote({ cut, problem, isOpened }: PostForm): Html | false {
   const rest = isOpened ? html`The whole draft is in the <a href="/api/account/export">export of your data</a> until
     you send, preview or discard this form.`
@@ -167,12 +123,15 @@ function cutNote({ cut, problem, isOpened }: PostForm): Html | false {
     html`<p>${sentence}</p>`)}<p>${rest}</p></div>`;
 }
 
-function problemNote({ problem, cut, isWhole, hasFiles }: PostForm): Html | false {
+function problemNote({ path, problem, cut, isWhole, hasFiles }: PostForm): Html | false {
   const again = hasFiles ? '' : FILES_AGAIN;
   const kept = cut.length === 0 ? 'Your text is not lost: it is still in this form. ' : '';
   const note = isWhole ? kept + again
     : `The text did not arrive and is not kept, since the form was too long. ${PRESS_BACK}`;
-  return problem !== undefined && html`${formProblem(problem)}
+  const { members = {} } = problem ?? {};
+  const other = 'version' in members ? postOf(path) : 'revision' in members && path;
+  return problem !== undefined && html`${formProblem(problem)}${other && html`
+<p>${otherText(other)}, or press the button again to keep the text of this form.</p>`}
 <p class="hint">${note}</p>`;
 }
 
@@ -245,19 +204,21 @@ function removableFile({ id, filename, bytes, scan }: Attachment): Html {
   return html`
 <li data-name="${filename}">${icon('file')}<span class="name">${filename}</span><span
   class="size">${byteSize(bytes ?? 0)}</span>${scan === 'infected' && INFECTED}<button class="plain" form="remove-${id}"
-  aria-label="Remove ${filename}">Remove</button>${ALT_FIELD}</li>`;
+  aria-label="Remove ${filename}">Remove</button>${altField(filename)}</li>`;
 }
 
 /** The field for a picture's alternative text, which only the script shows. */
-const ALT_FIELD = html`<label class="alt" hidden>What the picture shows
-  <input data-alt maxlength="200" dir="auto" placeholder="For people who cannot see the picture"></label>`;
+function altField(filename = ''): Html {
+  return html`<label class="alt" hidden>What the picture shows <input data-alt maxlength="200" dir="auto"
+  aria-label="What the picture shows: ${filename}" placeholder="For people who cannot see the picture"></label>`;
+}
 
 /** A file of the draft, or the template for a file that the script uploads. */
 function draftFile(file?: DraftFile): Html {
   return html`
 <li data-name="${file?.filename}">${icon('file')}<span class="name">${file?.filename}</span><span
   class="size">${file && byteSize(file.bytes)}</span>${file?.scan === 'infected' && INFECTED}${
-  !file && html`<progress max="1" value="0">0 %</progress>`}${ALT_FIELD}<button
+  !file && html`<progress max="1" value="0">0 %</progress>`}${altField(file?.filename)}<button
   class="plain" name="remove" value="${file?.id}" aria-label="Remove ${file?.filename}">Remove</button><p
   class="fault" role="alert" hidden></p></li>`;
 }

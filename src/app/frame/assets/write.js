@@ -21,7 +21,10 @@ function showSign(name) {
 /** Notes the answer of the hub to a draft with these fields. */
 function noteSaved(status, fields, made) {
   const isSaved = status === 200;
-  if (status === 409) $('[data-keep]').value = made.revision;
+  if (status === 409) {
+    $('[data-sign=changed] p').textContent = made.detail;
+    $('[data-keep]').value = made.revision;
+  }
   if (isSaved) {
     revision.value = made.revision;
     saved = JSON.stringify({ ...JSON.parse(fields), revision: revision.value });
@@ -162,9 +165,13 @@ function addFile(file) {
   queue = queue.then(() => uploadFile(file, item));
 }
 
+/** Names an item in its labels, which end with the item's name. */
 function nameItem(item, name) {
+  const length = nameOf(item).length;
+  for (const part of $$('[aria-label]', item)) {
+    part.ariaLabel = part.ariaLabel.slice(0, part.ariaLabel.length - length) + name;
+  }
   item.dataset.name = $('.name', item).textContent = name;
-  $('[name=remove]', item).ariaLabel = `${$('[name=remove]', item).textContent} ${name}`;
 }
 
 let queue = Promise.resolve();
