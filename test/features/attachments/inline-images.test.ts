@@ -95,6 +95,7 @@ test('until its size is known, the one that its publisher states for an image ke
   assert.equal(shown('width="640" height="480"'), 'width="640" height="480"');
   assert.equal(shown('width=" 640px " height=480'), 'width="640" height="480"');
   assert.equal(shown('width="640" height="480"', { width: 3, height: 2 }), 'width="3" height="2"');
+  assert.equal(shown('width="20" height="30"', { width: 300, height: 600 }), 'width="20" height="40"', 'no wider than stated');
   assert.equal(shown('style="width: 32px; HEIGHT:24px"'), 'width="32" height="24"');
   assert.equal(shown('width="32" style="height:24px;border:0"'), 'width="32" height="24"');
   for (const odd of ['', 'width="640"', 'style="max-width:32px;line-height:24px"', 'style="width:50%;height:24px"',
