@@ -1,10 +1,10 @@
 // The script of the pages on which members write posts; hub.js comes first and defines $, $$ and ask. It uses:
 // form#post[data-draft] with [name=tab], [name=revision], [name=title], [name=content], [name=contentType],
-// [name=url], [name=attachments]; .files with ul, template, li[data-name], .name, .size, progress, .alt, [data-alt], [name=remove],
-// .fault; [name=preview], .preview with h3, .prose; .bar .primary; [data-sign], [data-saved-at], [data-keep].
+// [name=url], [name=publishAt], [name=attachments]; .files with ul, template, li[data-name], .name, .size, progress, .alt,
+// [data-alt], [name=remove], .fault; [name=preview], .preview with h3, .prose; .bar .primary; [data-sign], [data-saved-at], [data-keep].
 
 const post = $('#post');
-const { title, content, revision, contentType, url } = post.elements;
+const { title, content, revision, contentType, url, publishAt } = post.elements;
 const typed = () => Object.fromEntries([...new FormData(post)].filter(([, value]) => typeof value === 'string'));
 
 // Saves the draft two seconds after the last key.
@@ -75,6 +75,7 @@ function togglePreview() {
 }
 
 post.addEventListener('input', saveLater);
+publishAt?.addEventListener('input', () => ($('.bar .primary').textContent = publishAt.value ? 'Schedule' : 'Publish'));
 post.addEventListener('submit', (event) => {
   if (event.submitter?.name === 'preview') {
     event.preventDefault();
