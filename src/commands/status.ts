@@ -117,7 +117,7 @@ async function listChanged(hub: Hub, missing: Set<string>, context: CommandConte
 /** Whether a file's content differs from its hash or cannot be read; a file that the worker has removed is fine. */
 async function isChanged(hub: Hub, sha256: string): Promise<boolean> {
   const found = await hashFile(uploadFiles(hub).pathOf(sha256)).catch(() => undefined);
-  return found?.sha256 !== sha256 && uploads(hub).scanOf(sha256) !== undefined;
+  return found?.sha256 !== sha256 && uploads(hub).find(sha256) !== undefined;
 }
 
 function about(subject: string, files: string[], what: string, whatToDo: string): Finding {

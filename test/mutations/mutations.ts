@@ -287,7 +287,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'DEADLINE = 0.9',
     to: 'DEADLINE = 1.1',
     test: 'test/platform/jobs/worker-trouble.test.ts',
-    name: 'a handler is told to stop, and then given up, before its lease ends',
+    name: 'a handler is told to stop, and then given up, before its lease ends, also an extended lease',
   },
   {
     promise: 'remote files of one owner leave places for those of others',
@@ -2135,9 +2135,9 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a large feed stops at the quota within its document',
-    file: 'src/features/feeds/stop-at-quota.ts',
-    from: 'if (isSourceFull(hub, sourceId)) throw',
-    to: 'if (false) throw',
+    file: 'src/features/sources/content-quota.ts',
+    from: 'if (isSourceFull(hub, sourceId)) throw new NotNowError',
+    to: 'if (false) throw new NotNowError',
     test: 'test/features/sources/content-quota.test.ts',
     name: 'a large feed stops within its document, at most one step beyond the quota',
   },
@@ -2272,7 +2272,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'whom a source is handed over to is told to nobody before they accept',
-    file: 'src/features/manage-sources/offer-routes.ts',
+    file: 'src/features/manage-sources/offer-pages.ts',
     from: 'toFollower ? null',
     to: 'id < 0 ? null',
     test: 'test/features/manage-sources/many-sources.test.ts',
@@ -3862,8 +3862,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'adding a feed tells nothing of somebody else’s private source',
     file: 'src/features/sources/source-store.ts',
-    from: "${SELECT_SOURCES} AND f.url = ? AND s.visibility = 'public'",
-    to: "${SELECT_SOURCES} AND f.url = ? AND s.visibility <> ''",
+    from: "AND f.url = ? AND s.visibility = 'public'",
+    to: "AND f.url = ? AND s.visibility <> ''",
     test: 'test/features/feeds/sync-source.test.ts',
     name: 'one owner has a feed once, and whoever else adds it follows that, or has one where it is private',
   },

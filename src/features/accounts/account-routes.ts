@@ -6,9 +6,9 @@ import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/rout
 import type { Hub } from '../hub/hub.ts';
 import { accountJson } from './account-store.ts';
 import { endedSession, sessionCookie, signIn, signOut, type SignedIn } from './authenticate.ts';
-import { changeAccount, endSessions, makeToken, ownAccount, revokeToken } from './change-account.ts';
+import { changeAccount, endSessions, makeToken, ownAccount } from './change-account.ts';
 import { apiTokens, sessions, TOKENS_MAX, type ApiToken, type Session } from './credential-store.ts';
-import { invite, joinHub, joinUrl, withdrawInvitation } from './join-hub.ts';
+import { invite, joinHub, joinUrl } from './join-hub.ts';
 
 export async function createAccount(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readJson(req);
@@ -52,19 +52,9 @@ export async function createToken(hub: Hub, req: MemberRequest): Promise<Reply> 
   return json({ ...tokenJson(made), token: made.token }, 201);
 }
 
-export function deleteToken(hub: Hub, req: MemberRequest): Reply {
-  revokeToken(hub, pathId(req.params), req);
-  return noContent();
-}
-
 export async function createInvitation(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { id, role, token, expiresAt } = await invite(hub, await readJson(req), req);
   return json({ id, url: joinUrl(hub.config, token), role, expiresAt: isoTime(expiresAt) }, 201);
-}
-
-export function deleteInvitation(hub: Hub, req: MemberRequest): Reply {
-  withdrawInvitation(hub, pathId(req.params), req);
-  return noContent();
 }
 
 /** An API token as the API describes it to its owner, without the secret text of the token. */

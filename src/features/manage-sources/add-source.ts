@@ -9,6 +9,7 @@ import { ownTurn } from '../../platform/turns.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { discoverFeed } from '../feeds/discover-feed.ts';
 import { basicAuthorization, keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
+import { withoutFeedScheme } from '../feeds/feed-values.ts';
 import type { FetchedFeed } from '../feeds/fetch-feed.ts';
 import type { FeedLink } from '../feeds/page-links.ts';
 import { openFeed, type OpenedFeed } from '../feeds/sync-source.ts';
@@ -187,10 +188,10 @@ function readKind(values: Record<string, unknown>): SourceKind {
   return kind ?? 'feed';
 }
 
-/** Reads the typed address of a feed or web page. With `feed://`, programs mean http. */
+/** Reads the typed address of a feed or web page. */
 export function readAddress(input: Input): string {
   const typed = input.text('url', { max: ADDRESS_MAX });
-  const url = feedAddress(typed.replace(/^feed:\/\/(?!https?:)/i, 'http://'));
+  const url = feedAddress(withoutFeedScheme(typed));
   if (typed && !url) input.refuse('url', 'must be the http or https address of a feed or web page.');
   return url ?? '';
 }

@@ -16,7 +16,7 @@ import { manySources, mayManage } from '../sources/source-store.ts';
 import { contentRoom } from '../sources/content-quota.ts';
 import { sourceRuns } from '../sources/run-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
-import { changeSource } from './change-source.ts';
+import { pauseSource, resumeSource } from './change-source.ts';
 import { deleteSource, removalsOf } from './delete-source.ts';
 import { managedSources, ORDERS, SHOWN, type Managed, type Wanted } from './many-sources.ts';
 import { confirmDeleteSeveral, manySourcesPage, sourcesPath, type SentChoice } from './many-sources-views.ts';
@@ -79,9 +79,9 @@ type BulkAct = { said: SaidCode; run: Act; usesReserve?: boolean };
 
 /** The acts that the form offers for several sources, each with the message that the page shows afterwards. */
 const ACTS: Record<string, BulkAct> = {
-  pause: { said: 'sources-paused', run: (hub, id, req) => changeSource(hub, id, { paused: true }, req) },
-  resume: { said: 'sources-resumed', run: (hub, id, req) => changeSource(hub, id, { paused: false }, req) },
-  delete: { said: 'sources-deleted', usesReserve: true, run: (hub, id, req) => deleteSource(hub, id, req) },
+  pause: { said: 'sources-paused', run: pauseSource },
+  resume: { said: 'sources-resumed', run: resumeSource },
+  delete: { said: 'sources-deleted', usesReserve: true, run: deleteSource },
   follow: { said: 'sources-followed', run: (hub, id, req) => followSource(hub, req.viewer, id) },
   unfollow: {
     said: 'sources-unfollowed', usesReserve: true, run: (hub, id, req) => unfollowSource(hub, req.viewer, id),

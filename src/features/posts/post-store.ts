@@ -202,7 +202,8 @@ export const posts = store((hub) => {
     },
     /** Whether the post exists, even if the viewer may not see it. */
     exists: (id: number): boolean => reading.id.get(id) !== undefined,
-    accessOf: (id: number): PostAccess | undefined => reading.access.get(id),
+    accessOf: db.prepare<[id: number], PostAccess>('access to post',
+      `SELECT ${ACCESS} FROM posts p ${joinSource('p.source_id')} WHERE p.id = ?`).get,
     /** Public posts and the viewer's own posts; with `sourceId`, all posts of the source (the caller checks access). */
     newest,
     /** Returns the sum of the bytes of all files of a source's posts. */
@@ -265,8 +266,6 @@ function prepareReading(db: Db) {
       `SELECT id, ${WHOLE} FROM posts WHERE id IN (SELECT value FROM json_each(?))`),
     beginning: db.prepare<[number, number], { contentHtml: string }>('beginning of post',
       'SELECT substr(content_html, 1, ?) AS contentHtml FROM posts WHERE id = ?'),
-    access: db.prepare<[number], PostAccess>('access to post',
-      `SELECT ${ACCESS} FROM posts p ${joinSource('p.source_id')} WHERE p.id = ?`),
     public: db.prepare<[number, number, number], Post>('public posts',
       `${SELECT_POSTS} WHERE p.is_public = 1 AND ${IN_ITS_LIST} AND ${AFTER} ${NEWEST_FIRST}`),
     private: db.prepare<[number, number, number, number], Post>('own private posts',

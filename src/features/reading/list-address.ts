@@ -27,7 +27,9 @@ function viewAt(path: string, params: Record<string, string>, show: string | nul
   if (first === 'all') return { kind: 'all' };
   if (first === 'starred' || first === 'muted') return { kind: first };
   const each = show === 'each' && { each: true as const };
-  if (first === 'folders') return { kind: show === 'all' ? 'all' : 'unread', folder: params['name'] ?? '', ...each };
+  if (first === 'folders') {
+    return { kind: show === 'all' ? 'all' : 'unread', folder: folderInPath(params['name'] ?? ''), ...each };
+  }
   if (first === 'sources') {
     return { kind: show === 'unread' ? 'unread' : 'all', sourceId: pathId(params, params['source'] ? 'source' : 'id') };
   }
@@ -103,8 +105,18 @@ export function sectionOf({ kind, folder, sourceId, q }: View): string {
   return sourceId === undefined ? kind : `source:${sourceId}`;
 }
 
+/** Returns the path of a folder's list. Browsers take the segments `.` and `..` out of a path, so these get a `~`. */
+export function folderPath(name: string): string {
+  return `/folders/${encodeURIComponent(name.replace(/^~*\.\.?$/, '~$&'))}`;
+}
+
+/** The name of the folder that `folderPath` has written as this segment of a path. */
+function folderInPath(segment: string): string {
+  return segment.replace(/^~(?=~*\.\.?$)/, '');
+}
+
 function pathOf({ kind, folder, sourceId }: View): string {
-  if (folder !== undefined) return `/folders/${encodeURIComponent(folder)}`;
+  if (folder !== undefined) return folderPath(folder);
   if (sourceId !== undefined) return `/sources/${sourceId}`;
   return kind === 'unread' ? '' : `/${kind}`;
 }

@@ -1,4 +1,4 @@
-import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
+import { decodeEntities, escapeHtml, unescapeHtml } from '../../platform/markup/entities.ts';
 import { inSteps, isPauseDue, pausingWork, type Reading } from '../../platform/markup/in-steps.ts';
 import { renderingMarkdown } from '../../platform/markup/markdown.ts';
 import { LINK_TAIL } from '../../platform/markup/remote-media.ts';
@@ -51,7 +51,7 @@ export async function paragraphsToText(contentHtml: string): Promise<string | un
   const unlinked = contentHtml.replace(/<a href="[^"<>]*"[^<>]*>([^<>]*)<\/a>/g, '$1');
   if (/<(?!\/?p>|br>)/.test(unlinked)) return undefined;
   const blocks = unlinked.split('</p>\n<p>').join('\n\n').replace(/^<p>|<\/p>$/g, '').replaceAll('<br>', '\n');
-  const text = decodeEntities(blocks);
+  const text = unescapeHtml(blocks);
   await nextRound(); // lets other requests run
   const again = charged(textToParagraphs)(text);
   await nextRound();

@@ -14,6 +14,8 @@ export type Statement<Params extends unknown[], Row> = {
   get(...params: Params): Row | undefined;
   all(...params: Params): Row[];
   run(...params: Params): RunResult;
+  /** Runs the statement, and returns the number of changed rows. */
+  change(...params: Params): number;
 };
 
 /**
@@ -114,6 +116,7 @@ function wrap(file: Database.Database, onSlow: SlowQuery): Db {
           const { changes, lastInsertRowid } = measure(name, onSlow, () => statement.run(...params));
           return { changes, lastInsertRowid: Number(lastInsertRowid) };
         },
+        change: (...params) => measure(name, onSlow, () => statement.run(...params)).changes,
       };
     },
     write: <Result>(name: string, work: () => Result) =>
