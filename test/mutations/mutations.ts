@@ -662,7 +662,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'an infected picture stands in no text',
     file: 'src/features/attachments/own-files.ts',
-    from: " || attachment.scan === 'infected'",
+    from: "file.scan === 'infected' ? null : ",
     to: '',
     test: 'test/features/writing/own-files.test.ts',
     name: 'a picture in a text stays when its post is edited, and is no picture once its file is gone or infected',
@@ -2725,8 +2725,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'punctuation of windows-1252 within UTF-8 is not lost',
     file: 'src/platform/markup/decode-text.ts',
-    from: 'return repairControls(decode(bytes, contentType));',
-    to: 'return decode(bytes, contentType);',
+    from: 'repairControls(decodePiece(',
+    to: '(decodePiece(',
     test: 'test/platform/markup/decode-text.test.ts',
     name: 'control characters that stand for punctuation of windows-1252 are read as such in every encoding',
   },

@@ -36,17 +36,16 @@ export function contentWithImages(
   sign = (path: string): string => path,
 ): string {
   if (attachments.length === 0 && !contentHtml.includes(OWN_FILES)) return contentHtml;
-  const byUrl = new Map(attachments.map((attachment) => [storedAddress(attachment), attachment]));
-  const pathTo = (attachment: Attachment | undefined): string | null =>
-    attachment === undefined || attachment.scan === 'infected' ? null : attachmentPath(hub, attachment);
-  const shown = showImages(contentHtml, (url) => {
-    const attachment = byUrl.get(url);
-    const isOther = attachment?.kind === 'native' && !attachment.mediaType?.startsWith('image/');
-    const path = isOther ? null : pathTo(attachment);
-    return path === null ? undefined : { address: origin + sign(path), size: attachment && sizeOf(attachment) };
-  });
-  return withOwnLinks(shown, (address) => {
-    const path = pathTo(byUrl.get(address));
+  const addressOf = (file: Attachment): string | undefined => {
+    const path = file.scan === 'infected' ? null : attachmentPath(hub, file);
     return path === null ? undefined : origin + sign(path);
+  };
+  // Each file gets its address once: a text may show one picture thousands of times, and signing takes microseconds.
+  const files = new Map(attachments.map((file) => [storedAddress(file), { file, address: addressOf(file) }]));
+  const shown = showImages(contentHtml, (url) => {
+    const { file, address } = files.get(url) ?? {};
+    const isOther = file?.kind === 'native' && !file.mediaType?.startsWith('image/');
+    return file === undefined || address === undefined || isOther ? undefined : { address, size: sizeOf(file) };
   });
+  return withOwnLinks(shown, (url) => files.get(url)?.address);
 }

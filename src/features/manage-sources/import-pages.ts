@@ -6,7 +6,8 @@ import { MULTIPART_SHAPE, readMultipart } from '../../platform/http/read-multipa
 import { HttpError, notFound, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { plural } from '../../platform/in-words.ts';
-import { decodeText } from '../../platform/markup/decode-text.ts';
+import { decodingText } from '../../platform/markup/decode-text.ts';
+import { inSteps } from '../../platform/markup/in-steps.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { isMultipart } from '../attachments/receive-upload.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -71,7 +72,7 @@ async function readImportForm(req: MemberRequest): Promise<ImportForm> {
       req.memory.take(chunk.length);
       gathered.push(chunk);
     }
-    uploaded = decodeText(Buffer.concat(gathered), null);
+    uploaded = await inSteps(decodingText(Buffer.concat(gathered), null));
   });
   const pasted = uploaded ? '' : fields.get('opml')?.[0] ?? '';
   return { opml: uploaded || pasted, isPasted: pasted.trim() !== '', visibility: fields.get('visibility')?.[0] };

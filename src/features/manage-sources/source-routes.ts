@@ -3,7 +3,8 @@ import { readBody, readJson } from '../../platform/http/body.ts';
 import { nextLink, pathId, readLimit, readPage } from '../../platform/http/input.ts';
 import { HttpError, json, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
-import { decodeText } from '../../platform/markup/decode-text.ts';
+import { decodingText } from '../../platform/markup/decode-text.ts';
+import { inSteps } from '../../platform/markup/in-steps.ts';
 import { iconUrl } from '../attachments/icon-views.ts';
 import { follows } from '../follows/follow-store.ts';
 import { sourceFullTexts } from '../full-text/source-full-text-store.ts';
@@ -82,7 +83,7 @@ export async function importOpmlJson(hub: Hub, req: MemberRequest): Promise<Repl
   if (!OPML_TYPES.test(contentType)) {
     throw new HttpError(415, 'The body must be an OPML document, as text/x-opml or application/xml.');
   }
-  const document = decodeText(await readBody(req, OPML_LIMIT), contentType);
+  const document = await inSteps(decodingText(await readBody(req, OPML_LIMIT), contentType));
   return json(await importOpml(hub, document, visibility, req));
 }
 

@@ -2,7 +2,8 @@ import { readBody } from '../../platform/http/body.ts';
 import { parseId } from '../../platform/http/input.ts';
 import { HttpError, json, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { decodeText } from '../../platform/markup/decode-text.ts';
+import { decodingText } from '../../platform/markup/decode-text.ts';
+import { inSteps } from '../../platform/markup/in-steps.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { createAddressSigner } from '../accounts/signed-address-store.ts';
@@ -135,7 +136,8 @@ export function exportSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
 
 /** POST subscription/import: adds the feeds of the OPML document in the body, new feeds as private sources. */
 export async function importSubscriptions(hub: Hub, request: MemberRequest): Promise<Reply> {
-  const document = decodeText(await readBody(request, OPML_LIMIT), request.headers['content-type'] ?? '');
+  const body = await readBody(request, OPML_LIMIT);
+  const document = await inSteps(decodingText(body, request.headers['content-type'] ?? ''));
   await importOpml(hub, document, 'private', request);
   return plain();
 }
