@@ -126,9 +126,14 @@ export async function submitDraft(hub: Hub, req: MemberRequest): Promise<Reply> 
   return json({ revision, preview: preview.markup });
 }
 
-/** Takes a post back into a draft, and opens the draft. */
+/** Takes a post back into a draft, and opens the draft, also if the button was pressed twice. */
 export async function submitWithdraw(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return seeOther(saying((await takeBack(hub, req)).form, 'post-withdrawn'));
+  const form = await takeBack(hub, req).then((draft) => draft.form, (error: unknown) => {
+    const taken = drafts(hub).formOfWithdrawn(req.viewer.id, pathId(req.params));
+    if (taken === undefined) throw error;
+    return taken;
+  });
+  return seeOther(saying(form, 'post-withdrawn'));
 }
 
 /** API: takes a post back into a draft. */
