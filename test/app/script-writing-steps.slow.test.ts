@@ -62,6 +62,17 @@ test('a post with two pictures is written, published and mended by keyboard, in 
   await step(chord(CTRL, ENTER, CTRL));
   await at('/posts/1?said=post-saved');
 
+  await browser.press('e');
+  await is('the text has the focus', `document.activeElement.name === 'content'`);
+  await browser.press(ENTER, ENTER, ...'9. Nine', ENTER, ...'Ten', ENTER, ENTER, ...'Here');
+  await chord(SHIFT, '\ue011', SHIFT);
+  await browser.run(`
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text/plain', 'https://owls.example/');
+    document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));`);
+  const text = await browser.run<string>(`return document.querySelector('[name=content]').value`);
+  assert.ok(text.endsWith('9. Nine\n10. Ten\n[Here](https://owls.example/)'), text);
+
   assert.ok(taken <= ON_GITHUB.length, `${taken} steps here, ${ON_GITHUB.length} on GitHub`);
   const [post] = await itemsAt<ShownPost>(ada, '/api/posts');
   assert.match(post?.contentHtml ?? '', /Five owls\.<\/p>[^]*alt="Five owls"[^]*alt="The moon"[^]*And a bat\./);

@@ -95,6 +95,7 @@ $('[data-keep]').addEventListener('click', ({ target }) => {
 
 const files = $('.files', post);
 const nameOf = (item) => item.dataset.name;
+const isMarkdown = () => contentType.value === 'text/markdown';
 const isImage = (name) => /\.(png|jpe?g|jfif|gif|webp|avif)$/i.test(name);
 
 /** A file's name as an address in Markdown. */
@@ -160,7 +161,7 @@ function addFile(file) {
   const item = $('template', files).content.cloneNode(true).firstElementChild;
   $('ul', files).append(item);
   nameItem(item, name);
-  if (contentType.value === 'text/markdown') {
+  if (isMarkdown()) {
     insertText(isImage(name) ? `${placeOf(name, '')}\n` : placeOf(name, name));
   }
   queue = queue.then(() => uploadFile(file, item));
@@ -227,8 +228,13 @@ files.addEventListener('click', (event) => {
 });
 addEventListener('dragover', (event) => event.dataTransfer.types.includes('Files') && event.preventDefault());
 addEventListener('drop', (event) => takeFiles(event, event.dataTransfer));
-content.addEventListener('paste', (event) =>
-  event.clipboardData.types.includes('text/plain') || takeFiles(event, event.clipboardData));
+content.addEventListener('paste', (event) => {
+  const pasted = event.clipboardData.getData('text/plain');
+  if (!pasted) return takeFiles(event, event.clipboardData);
+  if (!isMarkdown() || !/^https?:\/\/\S+$/.test(pasted) || content.selectionStart === content.selectionEnd) return;
+  event.preventDefault();
+  surround('[', `](${pasted})`); // an address that is pasted over text becomes the address of a link
+});
 
 function takeFiles(event, { files: taken }) {
   if (!taken.length) return;
@@ -248,6 +254,18 @@ function surround(before, after, chosen = '') {
   content.setSelectionRange(start, start + (chosen ? chosen.length : to - from));
 }
 
+/** The Enter key begins the next item of a list, or ends the list if the item is empty. */
+function continueList(event) {
+  const { selectionStart: at, value } = content;
+  const start = value.lastIndexOf('\n', at - 1) + 1;
+  const [, mark, number, sign, text] = /^( *(?:[-*+]|(\d+)([.)])) +)(.*)$/.exec(value.slice(start, at)) ?? [];
+  if (mark === undefined || !isMarkdown() || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  if (text) return insertText(`\n${number ? mark.replace(number + sign, Number(number) + 1 + sign) : mark}`);
+  content.setSelectionRange(start, at);
+  document.execCommand('delete');
+}
+
 const WRITING = {
   Enter: () => follow('.bar .primary'), P: togglePreview, s: saveDraft, b: () => surround('**', '**'),
   i: () => surround('*', '*'), k: () => surround('[', `](${url.placeholder})`, url.placeholder),
@@ -255,6 +273,7 @@ const WRITING = {
 
 addEventListener('keydown', (event) => {
   const { ctrlKey, metaKey, altKey, key, shiftKey, target } = event;
+  if (key === 'Enter' && target === content && !ctrlKey && !metaKey && !altKey) return continueList(event);
   const act = (ctrlKey || metaKey) && !altKey && WRITING[key.length > 1 ? key : letterOf(event)];
   if (!act || shiftKey !== (act === togglePreview) || /[bik]/i.test(key) && target !== content) return;
   event.preventDefault();
