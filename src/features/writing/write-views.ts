@@ -107,7 +107,7 @@ export function firstPlacePage({ values = {}, problem }: AddForm, written: PostF
 function barOf(name: string, button: string, form: PostForm): Html {
   return html`<h1>${name}</h1><span class="space"></span>${draftSigns(form)}
 <button class="plain" form="post" name="preview" value="1">Preview</button>
-<button class="primary" form="post">${button}</button>`;
+<button class="primary" form="post" data-now="Publish" data-later="Schedule">${button}</button>`;
 }
 
 function aboveForm(form: PostForm): Html {

@@ -1,7 +1,8 @@
 // The script of the pages on which members write posts; hub.js comes first and defines $, $$ and ask. It uses:
-// form#post[data-draft] with [name=tab], [name=revision], [name=title], [name=content], [name=contentType],
-// [name=url], [name=publishAt], [name=attachments]; .files with ul, template, li[data-name], .name, .size, progress, .alt,
-// [data-alt], [name=remove], .fault; [name=preview], .preview with h3, .prose; .bar .primary; [data-sign], [data-saved-at], [data-keep].
+// form#post[data-draft] with [name=tab], [name=revision], [name=title], [name=content], [name=contentType], [name=url],
+// [name=publishAt], [name=attachments]; .files with ul, template, li[data-name], .name, .size, progress, .alt,
+// [data-alt], [name=remove], .fault; [name=preview], .preview with h3, .prose; .bar .primary[data-now][data-later];
+// [data-sign], [data-saved-at], [data-keep].
 
 const post = $('#post');
 const { title, content, revision, contentType, url, publishAt } = post.elements;
@@ -11,7 +12,7 @@ const typed = () => Object.fromEntries([...new FormData(post)].filter(([, value]
 
 let [saved, saving, pausing] = [JSON.stringify(typed()), false];
 
-/** Shows only the sign with this name, of all signs about the draft. */
+/** Shows only the sign with this name. */
 function showSign(name) {
   for (const sign of $$('[data-sign]')) sign.hidden = sign.dataset.sign !== name;
   const time = new Date().toLocaleTimeString([], { timeStyle: 'short' });
@@ -75,7 +76,10 @@ function togglePreview() {
 }
 
 post.addEventListener('input', saveLater);
-publishAt?.addEventListener('input', () => ($('.bar .primary').textContent = publishAt.value ? 'Schedule' : 'Publish'));
+publishAt?.addEventListener('input', () => {
+  const button = $('.bar .primary');
+  button.textContent = button.dataset[publishAt.value ? 'later' : 'now'];
+});
 post.addEventListener('submit', (event) => {
   if (event.submitter?.name === 'preview') {
     event.preventDefault();
@@ -161,18 +165,14 @@ function addFile(file) {
   const item = $('template', files).content.cloneNode(true).firstElementChild;
   $('ul', files).append(item);
   nameItem(item, name);
-  if (isMarkdown()) {
-    insertText(isImage(name) ? `${placeOf(name, '')}\n` : placeOf(name, name));
-  }
+  if (isMarkdown()) insertText(isImage(name) ? `${placeOf(name, '')}\n` : placeOf(name, name));
   queue = queue.then(() => uploadFile(file, item));
 }
 
-/** Names an item in its labels, which end with the item's name. */
+/** Gives a name to an item and to its labels, which end with the name. */
 function nameItem(item, name) {
-  const length = nameOf(item).length;
-  for (const part of $$('[aria-label]', item)) {
-    part.ariaLabel = part.ariaLabel.slice(0, part.ariaLabel.length - length) + name;
-  }
+  const end = -nameOf(item).length || undefined;
+  for (const part of $$('[aria-label]', item)) part.ariaLabel = part.ariaLabel.slice(0, end) + name;
   item.dataset.name = $('.name', item).textContent = name;
 }
 
@@ -231,9 +231,9 @@ addEventListener('drop', (event) => takeFiles(event, event.dataTransfer));
 content.addEventListener('paste', (event) => {
   const pasted = event.clipboardData.getData('text/plain');
   if (!pasted) return takeFiles(event, event.clipboardData);
-  if (!isMarkdown() || !/^https?:\/\/\S+$/.test(pasted) || content.selectionStart === content.selectionEnd) return;
+  if (content.selectionStart === content.selectionEnd || !isMarkdown() || !/^https?:\/\/\S+$/.test(pasted)) return;
   event.preventDefault();
-  surround('[', `](${pasted})`); // an address that is pasted over text becomes the address of a link
+  surround('[', `](${pasted})`);
 });
 
 function takeFiles(event, { files: taken }) {
@@ -254,14 +254,14 @@ function surround(before, after, chosen = '') {
   content.setSelectionRange(start, start + (chosen ? chosen.length : to - from));
 }
 
-/** The Enter key begins the next item of a list, or ends the list if the item is empty. */
+/** Begins the next item of a list; ends the list after an empty item. */
 function continueList(event) {
   const { selectionStart: at, value } = content;
   const start = value.lastIndexOf('\n', at - 1) + 1;
-  const [, mark, number, sign, text] = /^( *(?:[-*+]|(\d+)([.)])) +)(.*)$/.exec(value.slice(start, at)) ?? [];
-  if (mark === undefined || !isMarkdown() || event.shiftKey || event.isComposing) return;
+  const [, mark, text] = /^( *(?:[-*+]|\d+[.)]) +)(.*)$/.exec(value.slice(start, at)) ?? [];
+  if (!mark || !isMarkdown() || event.shiftKey || event.isComposing) return;
   event.preventDefault();
-  if (text) return insertText(`\n${number ? mark.replace(number + sign, Number(number) + 1 + sign) : mark}`);
+  if (text) return insertText(`\n${mark.replace(/\d+/, (number) => Number(number) + 1)}`);
   content.setSelectionRange(start, at);
   document.execCommand('delete');
 }
@@ -273,8 +273,8 @@ const WRITING = {
 
 addEventListener('keydown', (event) => {
   const { ctrlKey, metaKey, altKey, key, shiftKey, target } = event;
-  if (key === 'Enter' && target === content && !ctrlKey && !metaKey && !altKey) return continueList(event);
-  const act = (ctrlKey || metaKey) && !altKey && WRITING[key.length > 1 ? key : letterOf(event)];
+  if (!ctrlKey && !metaKey) return key === 'Enter' && target === content && continueList(event);
+  const act = !altKey && WRITING[key.length > 1 ? key : letterOf(event)];
   if (!act || shiftKey !== (act === togglePreview) || /[bik]/i.test(key) && target !== content) return;
   event.preventDefault();
   act();
