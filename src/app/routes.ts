@@ -7,6 +7,7 @@ import { withdrawInvitation } from '../features/accounts/join-hub.ts';
 import * as governing from '../features/admin/account-list.ts';
 import * as look from '../features/admin/hub-look-pages.ts';
 import * as jobs from '../features/admin/job-list.ts';
+import { nextSteps } from '../features/admin/next-steps.ts';
 import * as overview from '../features/admin/overview-pages.ts';
 import * as alerts from '../features/alerts/alert-list.ts';
 import * as icons from '../features/attachments/icon-routes.ts';
@@ -52,12 +53,13 @@ import {
 import { showHealth, showMetrics } from '../features/health/health-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import { pathId } from '../platform/http/input.ts';
-import { noContent, notFound, seeOther, type Reply } from '../platform/http/reply.ts';
+import { json, noContent, notFound, seeOther, type Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
+import { API } from './api-operations.ts';
+import { SCHEMAS } from './api-schemas.ts';
 import { ADMIN_LISTS } from './frame/admin-lists.ts';
 import { assets, showManifest } from './frame/assets.ts';
-import * as home from './home-pages.ts';
-import { describeApi, type Info } from './openapi.ts';
+import { openApi, type Info } from './openapi.ts';
 
 type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequest;
 type Options = Omit<NonNullable<Parameters<typeof route>[4]>, 'signedOut'> & { signedOut?: Handler<'public'> };
@@ -258,7 +260,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     'DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back',
     byId(deletion.deletePost),
   ),
-  at('GET /', 'public', 'Page: unread posts; public posts for visitors', home.showHome, {
+  at('GET /', 'public', 'Page: unread posts; public posts for visitors', showHome, {
     cached: ['q', 'cursor', 'limit', 'said'],
   }),
   at('GET /manifest.webmanifest', 'public', 'Web app manifest, for home screens', showManifest, { cached: [] }),
@@ -398,7 +400,7 @@ export function hubRoutes(hub: Hub): Route[] {
 /** Adds the route that describes all routes under /api as OpenAPI 3.1. */
 export function withOpenApi(routes: Route[], info: Info): Route[] {
   let reply: Reply | undefined;
-  const describe = (): Reply => (reply ??= describeApi(all, info));
+  const describe = (): Reply => (reply ??= json(openApi(all, { operations: API, schemas: SCHEMAS }, info)));
   const own = route('GET /api/openapi.json', 'public', 'This API as OpenAPI 3.1', describe, { cached: [] });
   const all = [...routes, own];
   return all;
@@ -418,6 +420,14 @@ function at<A extends Access>(
 function forApps(pattern: Parameters<typeof route>[0], summary: string, handler: AppHandler, options: Options = {}) {
   return (hub: Hub): Route => route(pattern, 'member', summary, (request) => answerApp(hub, request, handler),
     { ...options, ...appAccess(hub, handler) });
+}
+
+/** Answers `/`: members get their reading list with the getting-started list above it, visitors get the public page. */
+function showHome(hub: Hub, req: HubRequest): Reply | Promise<Reply> {
+  const { viewer, query } = req;
+  if (!viewer) return publicPages.showPublic(hub, req);
+  const isFirstPage = !query.has('q') && !query.has('cursor');
+  return listPages.showList(hub, { ...req, viewer }, isFirstPage && nextSteps(hub, viewer, '/'));
 }
 
 function unknownCall(): never {
