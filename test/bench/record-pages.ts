@@ -72,6 +72,7 @@ function recording(db: Db, calls: RecordedCall[]): Db {
       get: (...params) => (note('get', params), statement.get(...params)),
       all: (...params) => (note('all', params), statement.all(...params)),
       run: (...params) => (note('run', params), statement.run(...params)),
+      change: (...params) => (note('run', params), statement.change(...params)),
     };
   }
   return { ...db, prepare, get inTransaction() { return db.inTransaction; } };

@@ -133,9 +133,9 @@ async function lastNight({ dataDir, config, now }: Hub): Promise<void> {
   const [name, at] = [backupName(now() - 9 * HOUR), now() - 9 * HOUR + 41_000];
   for (const folder of ['run', `backups/${name}`]) mkdirSync(join(dataDir, folder), { recursive: true });
   const run = { name, at, bytes: 432_000_000, seconds: 41, problem: null };
-  await noteRun(dataDir, 'backup', { ...run, ok: true, verdict: 'verified' }, process.pid);
+  await noteRun(dataDir, 'backup', { ...run, ok: true, verdict: 'verified' });
   const problem = '/mnt/boathouse does not exist: is the disk mounted?';
-  await noteOffsite(config, 'dir', { ...run, ok: false, problem, unsent: name }, process.pid);
+  await noteOffsite(config, 'dir', { ...run, ok: false, problem, unsent: name });
 }
 
 function itemOf(

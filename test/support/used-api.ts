@@ -205,11 +205,11 @@ export async function useAdministration({ hub, ada, call }: Used): Promise<void>
   mkdirSync(join(hub.dataDir, 'backups', name), { recursive: true });
   await noteRun(hub.dataDir, 'backup', {
     name, at: hub.now(), ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null,
-  }, 1);
+  });
   writeFileSync(join(hub.dataDir, 'run/recovery-kit.json'), '{"at":1}');
   await noteOffsite(hub.handle.config, 'dir',
-    { name, at: hub.now(), ok: true, bytes: 1, seconds: 1, problem: null, unsent: null }, 1);
-  await noteDrill(hub.handle.config, 'dir', { outcome: 'proven', name, at: hub.now(), seconds: 1, problem: null }, 1);
+    { name, at: hub.now(), ok: true, bytes: 1, seconds: 1, problem: null, unsent: null });
+  await noteDrill(hub.handle.config, 'dir', { outcome: 'proven', name, at: hub.now(), seconds: 1, problem: null });
   await call(hub.anybody, 'GET /api/health');
   noteError(hub.handle, new Error('something odd'));
   raise(hub, 'space-low', 'A few bytes');

@@ -1,6 +1,6 @@
 import { createLanes } from '../../platform/limit-concurrency.ts';
 import { RANKS } from '../../platform/jobs/job-queue.ts';
-import { decodeText } from '../../platform/markup/decode-text.ts';
+import { decodingText } from '../../platform/markup/decode-text.ts';
 import { inSteps } from '../../platform/markup/in-steps.ts';
 import { readingText } from '../../platform/markup/plain-text.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
@@ -87,7 +87,7 @@ async function findFullText(
 
 /** Finds the article of a fetched page, and sanitises the article as the content of a post. */
 async function readPage(post: WholePost, { url, headers, body }: OutboundResponse): Promise<FoundText> {
-  const html = decodeText(body, headers['content-type'] ?? null);
+  const html = await inSteps(decodingText(body, headers['content-type'] ?? null));
   const teaser = await inSteps(readingText(post.contentHtml));
   const found = await inSteps(extractArticle(html, { url, title: post.title, teaser }));
   if ('refused' in found) throw new PageRefused(found.refused);

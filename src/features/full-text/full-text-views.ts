@@ -1,6 +1,7 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { plural } from '../../platform/in-words.ts';
 import { plainText } from '../../platform/markup/plain-text.ts';
+import { withoutImages } from '../../platform/markup/remote-media.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import type { Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
@@ -63,7 +64,7 @@ function sideBySide(hub: Hub, postId: number): Html | false {
   if (!post || text === undefined) return false;
   const column = (name: string, markup: string): Html => html`
 <div><h3>${name}</h3><p dir="auto" ${languageOf(post)}>${
-  excerpt(plainText(markup.slice(0, PREVIEW_MARKUP)), PREVIEW)}</p></div>`;
+  excerpt(plainText(withoutImages(markup.slice(0, PREVIEW_MARKUP))), PREVIEW)}</p></div>`;
   return html`<p>For example: <a href="/posts/${postId}?text=full" dir="auto">${post.title}</a></p>
 <div class="two-texts">${column('As in the feed', post.contentHtml)}${column('Full text', text)}</div>`;
 }

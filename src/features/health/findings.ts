@@ -8,7 +8,7 @@ import { COPIES, type Copies, type Destination } from '../backups/offsite-status
 import { recoveryKitPrintedAt } from '../backups/backup-status.ts';
 import { lastSignOfLife } from '../backups/sign-of-life.ts';
 import { readStorageSizes } from '../backups/storage-space.ts';
-import { seenCertificate } from '../history/certificate-store.ts';
+import { seenCertificate } from '../history/history-store.ts';
 import { recentAnswerTime } from '../history/read-history.ts';
 import { heartbeats, oldestDueSeconds, type Hub } from '../hub/hub.ts';
 import { SOURCE_STATES } from '../sources/source-store.ts';

@@ -10,7 +10,7 @@ import { timeOfBackup } from '../backups/backup-name.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
 import { type DrillStatus, readDrills } from '../backups/drill-status.ts';
 import { type InterimStatus, readInterim } from '../backups/interim-status.ts';
-import { DESTINATIONS, readOffsite, type OffsiteStatus } from '../backups/offsite-status.ts';
+import { DESTINATIONS, readOffsite, type Destination, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { readStorageSizes, type StorageSizes } from '../backups/storage-space.ts';
 import { PICTURE_RESULTS } from '../feeds/fetch-pictures.ts';
 import {
@@ -159,25 +159,24 @@ function gauge(name: string, help: string, value: (reading: ServiceReading) => n
 }
 
 /** A gauge metric with a value for each off-site destination; the value is 0 if the destination is not configured. */
-function offsite(name: string, help: string, value: (status: OffsiteStatus) => number): Metric<ServiceReading> {
+function perDestination<Status extends { name: Destination }>(
+  name: string, help: string, statuses: (reading: ServiceReading) => Status[], value: (status: Status) => number,
+): Metric<ServiceReading> {
   return {
     type: 'gauge', name, help, labels: { destination: DESTINATIONS },
-    value({ offsite }, destination) {
-      const status = offsite.find(({ name }) => name === destination);
+    value(reading, destination) {
+      const status = statuses(reading).find(({ name }) => name === destination);
       return status ? value(status) : 0;
     },
   };
 }
 
-/** A gauge with a value for each off-site destination; 0 if it is not configured. */
+function offsite(name: string, help: string, value: (status: OffsiteStatus) => number): Metric<ServiceReading> {
+  return perDestination(name, help, ({ offsite }) => offsite, value);
+}
+
 function drill(name: string, help: string, value: (status: DrillStatus) => number): Metric<ServiceReading> {
-  return {
-    type: 'gauge', name, help, labels: { destination: DESTINATIONS },
-    value({ drills }, destination) {
-      const status = drills.find(({ name }) => name === destination);
-      return status ? value(status) : 0;
-    },
-  };
+  return perDestination(name, help, ({ drills }) => drills, value);
 }
 
 function lastRunFailed({ backups, offsite }: ServiceReading, run: string | undefined): number {

@@ -17,6 +17,9 @@ export const LIMITS = {
   'sign-in-name': [
     429, 'At most 100 wrong passwords at once for one account from unknown addresses, then one every 10 seconds.',
   ],
+  'sign-in-app': [
+    429, 'At most 10 wrong app passwords at once from an address, then one a minute; 100 at once for one account.',
+  ],
   'passwords': [503, 'Maximum number of passwords that the hub is checking, or that wait to be checked.'],
   'join': [429, 'At most 20 uses at once of invitation or password links from one address, then one a minute.'],
   'late-forms': [429, 'At most 10 forms at once that an account sends after its session has ended, then one a minute.'],

@@ -1,5 +1,5 @@
 import { readFields, readForm } from '../../platform/http/body.ts';
-import { createInput, parseId } from '../../platform/http/input.ts';
+import { createInput, parseId, readInput } from '../../platform/http/input.ts';
 import { HttpError, invalid, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
@@ -16,7 +16,7 @@ import { manySources, mayManage } from '../sources/source-store.ts';
 import { contentRoom } from '../sources/content-quota.ts';
 import { sourceRuns } from '../sources/run-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
-import { changeSource } from './change-source.ts';
+import { pauseSource, resumeSource } from './change-source.ts';
 import { deleteSource, removalsOf } from './delete-source.ts';
 import { managedSources, ORDERS, SHOWN, type Managed, type Wanted } from './many-sources.ts';
 import { confirmDeleteSeveral, manySourcesPage, sourcesPath, type SentChoice } from './many-sources-views.ts';
@@ -79,9 +79,9 @@ type BulkAct = { said: SaidCode; run: Act; usesReserve?: boolean };
 
 /** The acts that the form offers for several sources, each with the message that the page shows afterwards. */
 const ACTS: Record<string, BulkAct> = {
-  pause: { said: 'sources-paused', run: (hub, id, req) => changeSource(hub, id, { paused: true }, req) },
-  resume: { said: 'sources-resumed', run: (hub, id, req) => changeSource(hub, id, { paused: false }, req) },
-  delete: { said: 'sources-deleted', usesReserve: true, run: (hub, id, req) => deleteSource(hub, id, req) },
+  pause: { said: 'sources-paused', run: pauseSource },
+  resume: { said: 'sources-resumed', run: resumeSource },
+  delete: { said: 'sources-deleted', usesReserve: true, run: deleteSource },
   follow: { said: 'sources-followed', run: (hub, id, req) => followSource(hub, req.viewer, id) },
   unfollow: {
     said: 'sources-unfollowed', usesReserve: true, run: (hub, id, req) => unfollowSource(hub, req.viewer, id),
@@ -172,19 +172,11 @@ function wantedAt(address: string): Wanted {
   return readWanted(new URLSearchParams(address.split('?', 2)[1]));
 }
 
-/** Returns the act that the folder form names; 'rename' by default. */
-function readFolderAct(values: Record<string, string>): 'rename' | 'delete' {
-  const input = createInput(values);
-  const act = input.optionalChoice('act', ['rename', 'delete']);
-  input.done();
-  return act ?? 'rename';
-}
-
 /** Form: renames or deletes a folder; the sources of a deleted folder stay in the reading list. */
 export async function submitFolder(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const { folder = '', name = '' } = values;
-  const act = readFolderAct(values);
+  const act = readInput(values, (input) => input.optionalChoice('act', ['rename', 'delete']));
   if (!follows(hub).hasFolder(req.viewer.id, folder)) throw new HttpError(404, 'There is no such folder.');
   const read = act === 'delete' ? null : readName('name', name);
   const to = read === '' ? invalid([{ pointer: '/name', detail: 'A folder needs a name.' }]) : read;

@@ -199,6 +199,7 @@ function statementsOfHealth({ db, path }: MigratedDatabase): string[] {
         get: (...params: Params) => recorded(() => statement.get(...params)),
         all: (...params: Params) => recorded(() => statement.all(...params)),
         run: (...params: Params) => recorded(() => statement.run(...params)),
+        change: (...params: Params) => recorded(() => statement.change(...params)),
       };
     },
   };
