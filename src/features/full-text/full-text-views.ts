@@ -17,7 +17,7 @@ import { sourceFullTexts, type ResultCount } from './source-full-text-store.ts';
 export function textSwitch({ post, which, wanted, fullText }: ShownText<{ id: number }>, from: string): Html {
   const shown = html`<span class="tag">${which === 'full' ? 'Full text' : 'As in the feed'}</span>`;
   const why = wanted === 'full' && which === 'feed' ? fullText.explanation : undefined;
-  const status = why && html`<span role="status" tabindex="-1">${why}</span>`;
+  const status = why && html`<span role="status" tabindex="-1">No full text. ${why}</span>`;
   if (wanted === 'full' && fullText.state === 'waiting') {
     return html`<div class="text-switch" data-waiting>${shown}<span role="status"
   tabindex="-1">The hub is fetching the full text.</span></div>`;
