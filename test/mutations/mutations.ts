@@ -4636,7 +4636,7 @@ export const MUTATIONS: Mutation[] = [
     from: '    if (withText.size > 0) recordReading(hub, () => fullTexts(hub).noteUse([...withText.keys()], DAY));\n',
     to: '',
     test: 'test/features/full-text/full-text.test.ts',
-    name: 'a full text that an app fetches counts as read, and a second fetch on the same day writes nothing',
+    name: 'a full text that an app or a program fetches counts as read, and a second fetch on the same day writes nothing',
   },
   {
     promise: 'no hour has more than 60 fetches by the button',
