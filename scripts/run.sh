@@ -48,7 +48,7 @@ esac
 
 case $task in
   start)
-    # The MALLOC_SETTINGS that supervise.ts gives to web and worker also save the supervisor 6 of 40 MiB.
+    # The MALLOC_SETTINGS that supervise.ts gives to web and worker also save the supervisor 8 of 40 MiB.
     export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX-2}" MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_-131072}"
     exec "$node" src/bin/start.ts "$@"
     ;;

@@ -3589,7 +3589,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a long text is sanitised in steps, between which others are answered',
     file: 'src/platform/markup/in-steps.ts',
-    from: 'for (; read(STEP); isLong = true) await setImmediate();',
+    from: 'for (; read(STEP); isLong = true) await nextRound();',
     to: 'while (read(STEP)) isLong = true;',
     test: 'test/features/posts/long-posts.test.ts',
     name: 'a long post is read in steps, between which everybody else has a turn',
@@ -4104,8 +4104,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'nobody publishes the feeds of an import by forgetting to choose',
     file: 'src/features/manage-sources/import-pages.ts',
-    from: "if (!chosen) input.required('visibility', chosen);",
-    to: '',
+    from: "input.required('visibility', input.optionalChoice('visibility', VISIBILITIES))) ?? 'private'",
+    to: "input.optionalChoice('visibility', VISIBILITIES)) ?? 'private'",
     test: 'test/features/manage-sources/imports.test.ts',
     name: 'an import asks who may read; a file is taken as well as pasted text',
   },
@@ -4323,7 +4323,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'below the reserve of the disk reading marks nothing',
-    file: 'src/features/reading/post-in-list-pages.ts',
+    file: 'src/features/hub/disk-reserve.ts',
     from: '  if (!mayRecord(hub)) return;\n',
     to: '',
     test: 'test/features/hub/disk-reserve.test.ts',
@@ -4609,8 +4609,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a full text of an older version of a post is not stored',
     file: 'src/features/full-text/full-text-store.ts',
-    from: "WHERE post_id = @postId AND version = @version AND state = 'waiting'`),\n    touch",
-    to: 'WHERE post_id = @postId AND @version > 0`),\n    touch',
+    from: "WHERE post_id = @postId AND version = @version AND state = 'waiting'`),\n    notUsedSince",
+    to: 'WHERE post_id = @postId AND @version > 0`),\n    notUsedSince',
     test: 'test/features/full-text/full-text.test.ts',
     name: 'a full text that was fetched for an older version of a post is not stored',
   },
@@ -4625,10 +4625,26 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'the full texts that nobody reads go first',
     file: 'src/features/reading/post-in-list-pages.ts',
-    from: '    if (isFullText) fullTexts(hub).noteUse(postId);\n',
+    from: '    if (isFullText) fullTexts(hub).noteUse([postId], HOUR);\n',
     to: '',
     test: 'test/features/full-text/full-text.test.ts',
     name: 'the longest unread full texts go first, and 0 turns full texts off and removes them',
+  },
+  {
+    promise: 'a full text that an app fetches is read',
+    file: 'src/features/reader-api/items-json.ts',
+    from: '    if (withText.size > 0) recordReading(hub, () => fullTexts(hub).noteUse([...withText.keys()], DAY));\n',
+    to: '',
+    test: 'test/features/full-text/full-text.test.ts',
+    name: 'a full text that an app fetches counts as read, and a second fetch on the same day writes nothing',
+  },
+  {
+    promise: 'no hour has more than 60 fetches by the button',
+    file: 'src/features/full-text/ask-for-full-text.ts',
+    from: "burst: 1, everyMs: HOUR };",
+    to: "burst: 1, everyMs: HOUR / 60 };",
+    test: 'test/features/full-text/full-text.test.ts',
+    name: 'a member may have at most 60 pages fetched in any hour by the button; texts that are there cost nothing',
   },
   {
     promise: 'the words of removed full texts leave the files of the database',

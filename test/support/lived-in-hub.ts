@@ -121,7 +121,7 @@ export async function livedInHub(t: TestContext): Promise<LivedInHub> {
 function makeUpFullTexts({ handle }: Hub): void {
   const how = { state: 'refused', reason: 'paywall', detail: null, failures: 0, dueAt: null } as const;
   for (const postId of [2, 4]) fullTexts(handle).ask(postId);
-  fullTexts(handle).keep({ postId: 2, version: 1 }, { isCut: 1, contentHtml: '<p>The whole story of the harbour.</p>'.repeat(20) });
+  fullTexts(handle).keep({ postId: 2, version: 1 }, { isCut: 1, bytes: 1_000, contentHtml: '<p>The whole story of the harbour.</p>'.repeat(20) });
   fullTexts(handle).settle({ postId: 4, version: 1 }, how);
   const sourceId = posts(handle).accessOf(4)?.sourceId ?? NaN;
   for (let uses = 0; uses < 5; uses++) sourceFullTexts(handle).addUse(sourceId);

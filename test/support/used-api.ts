@@ -172,7 +172,7 @@ export async function usePosts({ ada, bob, hub, call }: Used, notes: number) {
   await call(hub.anybody, 'GET /api/posts/{id}', { id: withFile.id });
   await call(bob, 'POST /api/posts/{id}/full-text', { id: withFile.id });
   const versionOf = (postId: number) => ({ postId, version: fullTexts(hub.handle).find(postId)?.version ?? 0 });
-  fullTexts(hub.handle).keep(versionOf(withFile.id), { isCut: 0, contentHtml: '<p>Hoot, hoot</p>' });
+  fullTexts(hub.handle).keep(versionOf(withFile.id), { isCut: 0, bytes: 1_000, contentHtml: '<p>Hoot, hoot</p>' });
   for (const name of ['POST /api/posts/{id}/full-text', 'GET /api/posts/{id}']) await call(bob, name, { id: withFile.id });
   await call(bob, 'POST /api/posts/{id}/full-text', { id: post.id });
   const how = { state: 'refused', reason: 'paywall', detail: null, failures: 0, dueAt: null } as const;

@@ -1,6 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readJson } from '../../platform/http/body.ts';
-import { createInput, nextLink, pathId, readLimit, readPage } from '../../platform/http/input.ts';
+import { nextLink, pathId, readInput, readLimit, readPage } from '../../platform/http/input.ts';
 import { HttpError, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -12,9 +12,7 @@ import { invite, joinHub, joinUrl } from './join-hub.ts';
 
 export async function createAccount(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readJson(req);
-  const input = createInput(values);
-  const invitation = input.text('invitation', { max: 300 });
-  input.done();
+  const invitation = readInput(values, (input) => input.text('invitation', { max: 300 }));
   const token = invitation.slice(invitation.lastIndexOf('/') + 1); // people paste the whole invitation link
   return signedIn(hub, await joinHub(hub, token, values, req.address), 201);
 }

@@ -102,7 +102,7 @@ function readingSection(preferences: Preferences, { values, problem }: Refused):
       ${faultOf(problem, 'timeZone')}</label>
     ${tick('marksOpened', 'Opening a post marks it as read')}
     ${tick('marksScrolled', 'Scrolling past a post in a list marks it as read')}
-    ${tick('joinsDoubles', 'Posts of several sources that link to the same page are one row')}
+    ${tick('joinsDoubles', 'Posts of several sources that link to the same page are one row of a list')}
     ${tick('keys', 'Keyboard shortcuts (press ? to see the list of keys)')}
     ${tick('nextSteps', 'Show the getting-started list until it is complete')}
     <button>Save</button>

@@ -17,19 +17,13 @@ export function storedAddress({ remoteUrl, filename }: Pick<Attachment, 'remoteU
   return remoteUrl ?? new URL(encodeURIComponent(filename), OWN_FILES).href;
 }
 
-/** Links to a post's own files lead to the files; links with another relative address become text. */
-function withOwnLinks(markup: string, pathOf: (address: string) => string | undefined): string {
-  if (!markup.includes(OWN_FILES)) return markup;
-  return markup.replace(OWN_LINK, (_link, address: string) => {
-    const path = pathOf(address);
-    return path === undefined ? '<a>' : `<a href="${escapeHtml(path)}">`;
-  });
-}
-
 /** A post's sanitised content, its files, and its address at its publisher. */
 export type PostContent = { contentHtml: string; attachments: Attachment[]; url: string | null };
 
-/** A post's content in which images have addresses on the hub: `origin`, then the image's path as `sign` returns it. */
+/**
+ * A post's content in which images have addresses on the hub: `origin`, then the image's path as `sign` returns it.
+ * Links to the post's own files lead to the files; links with another relative address become text.
+ */
 export function contentWithImages(
   hub: LinkHub, { contentHtml, attachments }: Omit<PostContent, 'url'>, origin: string,
   sizeOf: (attachment: Attachment) => ImageSize | null | undefined = () => undefined,
@@ -47,5 +41,8 @@ export function contentWithImages(
     const isOther = file?.kind === 'native' && !file.mediaType?.startsWith('image/');
     return file === undefined || address === undefined || isOther ? undefined : { address, size: sizeOf(file) };
   });
-  return withOwnLinks(shown, (url) => files.get(url)?.address);
+  return shown.replace(OWN_LINK, (_link, url: string) => {
+    const { address } = files.get(url) ?? {};
+    return address === undefined ? '<a>' : `<a href="${escapeHtml(address)}">`;
+  });
 }

@@ -1,4 +1,4 @@
-import { INVISIBLE, LONG, parentOf, raise, SILENT, type MeasuredPage } from './measure-page.ts';
+import { parentOf, raise, sumProse, sumSubtrees, type MeasuredPage } from './measure-page.ts';
 
 /** The rules of an attempt; an attempt that finds too little text is followed by an attempt with weaker rules. */
 export type Rules = { dropsClutter: boolean; cleans: boolean };
@@ -9,20 +9,16 @@ export type ChosenPart = { roots: number[]; dropped: Uint8Array };
 /** For each subtree that was not dropped: characters, the share of links in them, and characters of long paragraphs. */
 type Texts = { sizes: Int32Array; density: Float64Array; prose: Int32Array };
 
-const BASE_POINTS = new Map<string, number>([
-  ...named(10, 'article main'), ...named(5, 'div section'), ...named(3, 'pre td blockquote'),
-  ...named(-3, 'address ol ul dl dd dt li form details'), ...named(-5, 'h1 h2 h3 h4 h5 h6 th'),
-]);
 const NEVER = new Set(
-  'script style template select nav dialog button canvas link meta base footer aside object applet'.split(' '),
+  'script style template select nav dialog button canvas link meta base footer aside address object applet'.split(' '),
 );
 /** Blocks within which an element is part of a sentence. */
 const PARAGRAPHS = new Set(['p', 'li', 'dd', 'td', 'blockquote', 'figcaption']);
 
-/** The least characters of a paragraph, the characters for another point, and the most of these points. */
-const [MIN_PARAGRAPH, POINT, MAX_POINTS] = [25, 100, 3];
-/** Shares of the page's prose: clutter that holds MOST of the prose, and comments with NEARLY_ALL, stay. */
-const [MOST, NEARLY_ALL] = [0.6, 0.97];
+/** The least characters of a paragraph, the characters for another point, and the points of `article` and `main`. */
+const [MIN_PARAGRAPH, POINT, MARKED] = [25, 100, 10];
+/** Clutter that holds more than this share of the page's prose stays. */
+const MOST = 0.6;
 /** The shares of a paragraph's points for the blocks around the paragraph, innermost first. */
 const SHARES = [1, 1 / 2, 1 / 6, 1 / 9, 1 / 12];
 /**
@@ -56,16 +52,16 @@ export function isApart({ tree, blocks }: MeasuredPage, node: number): boolean {
 
 /** Drops invisible elements, and comments and clutter unless they hold most of the page's prose. */
 function dropClutter(page: MeasuredPage, { dropsClutter, cleans }: Rules): Uint8Array {
-  const { tree, count, hints, hiding, prose } = page;
+  const { tree, count, hints, isHidden, prose } = page;
   const dropped = new Uint8Array(count);
   const all = prose[0] ?? 0;
   for (let node = 1; node < count; node += 1) {
     const [hint, held] = [hints[node], prose[node] ?? 0];
     const isClutter = (dropsClutter && hint?.isClutter === true && isApart(page, node))
-      || hiding[node] === SILENT || (NEVER.has(tree.names[node] ?? '') && hint?.isNotes !== true);
-    const isComments = hint?.isComments === true && held < all * NEARLY_ALL;
+      || (NEVER.has(tree.names[node] ?? '') && hint?.isNotes !== true);
+    const isComments = hint?.isComments === true && held < all;
     const isDropped = dropped[parentOf(page, node)] === 1 || (isClutter && held <= all * MOST)
-      || (cleans && (isComments || hiding[node] === INVISIBLE));
+      || (cleans && (isComments || isHidden[node] === 1));
     dropped[node] = Number(isDropped);
   }
   return dropped;
@@ -89,8 +85,8 @@ function scoreBlocks(page: MeasuredPage, dropped: Uint8Array): Float64Array {
     if (size < MIN_PARAGRAPH || dropped[node] === 1) continue;
     let block = isOuter[node] === 1 || count > 1 ? node : blockAround(page, node);
     for (const share of SHARES) {
-      if (Number.isNaN(points[block])) points[block] = basePoints(page, block);
-      raise(points, block, share * (2 * count + Math.min(size / POINT, MAX_POINTS * count)));
+      if (Number.isNaN(points[block])) points[block] = /^(?:article|main)$/.test(tree.names[block] ?? '') ? MARKED : 0;
+      raise(points, block, share * (2 * count + size / POINT));
       if (block === 0) break;
       block = blockAround(page, block);
     }
@@ -98,25 +94,15 @@ function scoreBlocks(page: MeasuredPage, dropped: Uint8Array): Float64Array {
   return points;
 }
 
-function basePoints({ tree, hints }: MeasuredPage, block: number): number {
-  return (BASE_POINTS.get(tree.names[block] ?? '') ?? 0) + (hints[block]?.weight ?? 0);
-}
-
 function blockAround(page: MeasuredPage, node: number): number {
   return page.blocks[parentOf(page, node)] ?? 0;
 }
 
 function sumTexts(page: MeasuredPage, dropped: Uint8Array): Texts {
-  const [sizes, links, prose] = [page.sizes.slice(), page.linkedSizes.slice(), new Int32Array(page.count)];
-  const density = new Float64Array(page.count);
-  for (let node = page.count - 1; node >= 0; node -= 1) {
-    if (dropped[node] === 1) continue;
-    density[node] = (links[node] ?? 0) / Math.max(1, sizes[node] ?? 0);
-    if ((page.own[node] ?? 0) >= LONG) raise(prose, node, page.own[node] ?? 0);
-    if (node === 0) break;
-    for (const sum of [sizes, links, prose]) raise(sum, parentOf(page, node), sum[node] ?? 0);
-  }
-  return { sizes, density, prose };
+  const sizes = sumSubtrees(page, page.sizes, dropped);
+  const links = sumSubtrees(page, page.linkedSizes, dropped);
+  const density = Float64Array.from(links, (size, node) => size / Math.max(1, sizes[node] ?? 0));
+  return { sizes, density, prose: sumProse(page, dropped) };
 }
 
 /** Goes up to a block around that has hardly more text, or more prose and hardly any links. */
@@ -135,25 +121,18 @@ function widen(page: MeasuredPage, { sizes, density, prose }: Texts, best: numbe
 
 /** The chosen block, and blocks beside the chosen block that have points enough or are paragraphs. */
 function withBlocksBeside(
-  page: MeasuredPage, { points, dropped, density, prose }: Texts & { points: Float64Array; dropped: Uint8Array },
-  root: number,
+  page: MeasuredPage, { points, dropped, prose }: Texts & { points: Float64Array; dropped: Uint8Array }, root: number,
 ): number[] {
   if (root === 0) return [0];
   const { tree, isOuter } = page;
   const enough = Math.max(MIN_POINTS, (points[root] ?? 0) * BESIDE);
   const parent = parentOf(page, root);
-  const classes = tree.attributes[root]?.get('class') ?? '';
   const roots: number[] = [];
   for (let node = parent + 1; node < (tree.ends[parent] ?? 0); node = tree.ends[node] ?? Infinity) {
-    const isLong = (prose[node] ?? 0) > LONG_PARAGRAPH && (density[node] ?? 0) < 0.25;
-    const isParagraph = isLong && isOuter[node] === 0 && (tree.names[node] === 'p' || tree.names[node] === 'div');
-    const isAlike = classes !== '' && tree.attributes[node]?.get('class') === classes;
-    const hasPoints = (points[node] ?? 0) >= (isAlike ? 0 : enough);
+    const isLong = isOuter[node] === 0 && (prose[node] ?? 0) > LONG_PARAGRAPH;
+    const isParagraph = isLong && (tree.names[node] === 'p' || tree.names[node] === 'div');
+    const hasPoints = (points[node] ?? 0) >= enough;
     if (node === root || (dropped[node] === 0 && (isParagraph || hasPoints))) roots.push(node);
   }
   return roots;
-}
-
-function named(points: number, names: string): [string, number][] {
-  return names.split(' ').map((name) => [name, points]);
 }

@@ -48,7 +48,7 @@ export const LIMITS = {
   'searches-max': [422, 'An account may have at most 20 saved searches.'],
   'sync-now': [429, 'An account may start at most 10 synchronisations at once by hand, then one a minute.'],
   'full-texts': [
-    429, 'An account may make the hub fetch the full texts of at most 60 posts at once, then of one post a minute.',
+    429, 'An account may make the hub fetch the full texts of at most 60 posts in any hour.',
   ],
   'webhook-rate': [429, 'A webhook may send at most 10,000 events at once, then 100 a second.'],
   'uploads-at-once': [429, 'An account may send at most 6 forms with files at the same time.'],

@@ -149,8 +149,10 @@ type WantedSource = {
 
 /** Reads the fields of a new source from JSON or a form; throws 422 with all errors in the fields. */
 function readNewSource(values: Record<string, unknown>): WantedSource {
-  const kind = readKind(values);
   const input = createInput(values);
+  const kind = input.optionalChoice('kind', SOURCE_KINDS) ?? 'feed';
+  if (!input.has('kind')) input.refuse('kind', 'is required.');
+  input.done(); // the kind decides which other fields are required
   const url = kind === 'feed' ? readAddress(input) : null;
   const rule = { max: TITLE_MAX };
   const title = kind === 'feed' ? input.optionalText('title', rule) : input.text('title', rule);
@@ -178,14 +180,6 @@ export function readVisibility(input: Input, hadPassword: boolean): Visibility |
   const isOpen = hadPassword && visibility === 'public';
   if (isOpen) input.refuse('visibility', 'must be private: the feed requires, or once required, a password.');
   return hadPassword ? 'private' : visibility;
-}
-
-function readKind(values: Record<string, unknown>): SourceKind {
-  const input = createInput(values);
-  const kind = input.optionalChoice('kind', SOURCE_KINDS);
-  if (values['kind'] === undefined) input.refuse('kind', 'is required.');
-  input.done();
-  return kind ?? 'feed';
 }
 
 /** Reads the typed address of a feed or web page. */

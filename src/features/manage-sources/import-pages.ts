@@ -1,7 +1,7 @@
 import { readForm } from '../../platform/http/body.ts';
 import { faultOf, faulty, orAgain } from '../../platform/http/form-faults.ts';
 import { contentText, html, type Html } from '../../platform/http/html.ts';
-import { createInput, pathId } from '../../platform/http/input.ts';
+import { pathId, readInput } from '../../platform/http/input.ts';
 import { MULTIPART_SHAPE, readMultipart } from '../../platform/http/read-multipart.ts';
 import { HttpError, notFound, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
@@ -52,11 +52,8 @@ export async function submitOpml(hub: Hub, req: MemberRequest): Promise<Reply> {
 }
 
 function readVisibility({ visibility }: Partial<ImportForm>): Visibility {
-  const input = createInput({ visibility });
-  const chosen = input.optionalChoice('visibility', VISIBILITIES);
-  if (!chosen) input.required('visibility', chosen);
-  input.done();
-  return chosen ?? 'private';
+  return readInput({ visibility }, (input) =>
+    input.required('visibility', input.optionalChoice('visibility', VISIBILITIES))) ?? 'private';
 }
 
 /** Reads the OPML document from the uploaded file or, without a file, from the field for pasted text. */

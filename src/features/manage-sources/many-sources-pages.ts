@@ -1,5 +1,5 @@
 import { readFields, readForm } from '../../platform/http/body.ts';
-import { createInput, parseId } from '../../platform/http/input.ts';
+import { createInput, parseId, readInput } from '../../platform/http/input.ts';
 import { HttpError, invalid, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
@@ -172,19 +172,11 @@ function wantedAt(address: string): Wanted {
   return readWanted(new URLSearchParams(address.split('?', 2)[1]));
 }
 
-/** Returns the act that the folder form names; 'rename' by default. */
-function readFolderAct(values: Record<string, string>): 'rename' | 'delete' {
-  const input = createInput(values);
-  const act = input.optionalChoice('act', ['rename', 'delete']);
-  input.done();
-  return act ?? 'rename';
-}
-
 /** Form: renames or deletes a folder; the sources of a deleted folder stay in the reading list. */
 export async function submitFolder(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const { folder = '', name = '' } = values;
-  const act = readFolderAct(values);
+  const act = readInput(values, (input) => input.optionalChoice('act', ['rename', 'delete']));
   if (!follows(hub).hasFolder(req.viewer.id, folder)) throw new HttpError(404, 'There is no such folder.');
   const read = act === 'delete' ? null : readName('name', name);
   const to = read === '' ? invalid([{ pointer: '/name', detail: 'A folder needs a name.' }]) : read;

@@ -131,13 +131,15 @@ function phraseOf({ at, name, value }: Part, faults: Fault[]): Phrase {
   return { field, text: words, mayGoOn };
 }
 
+const AFTER_IS = 'A search may have “unread”, “starred” or “muted” after “is:”. A rule cannot use “is:”.';
+
 /** Narrows the expression to a time or a reading state. */
 function addFilter(parsed: Expression, { at, name, value, isExcluded }: Part): void {
   const { faults, states } = parsed;
   if (name === 'is') {
     const state = STATES.find((one) => one === value.toLowerCase());
     if (isExcluded) serious(faults, at, '“is:” cannot have a minus sign.');
-    else if (state === undefined) serious(faults, at, 'Write “unread”, “starred” or “muted” after “is:”.');
+    else if (state === undefined) serious(faults, at, AFTER_IS);
     else states.set(state, at);
     return;
   }

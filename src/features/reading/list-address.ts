@@ -58,7 +58,8 @@ export function showsOf({ kind, folder, sourceId }: View): Choice['show'][] {
 
 /** Returns the view of a list with the member's choice for the list. */
 export function withChoice(list: View, { order, show }: Choice): View {
-  const kind = list.kind === 'starred' ? 'starred' : show === 'all' ? 'all' : 'unread';
+  const isKept = list.kind === 'starred' || list.kind === 'muted';
+  const kind = isKept ? list.kind : show === 'all' ? 'all' : 'unread';
   return { ...list, kind, ...(order === 'oldest' && { order }), ...(show === 'each' && { each: true }) };
 }
 
@@ -69,7 +70,7 @@ export function choiceOf({ kind, order, each }: View): Choice {
 
 /** Returns the list that a key of `sectionOf` names, as it is without a choice; undefined for any other text. */
 export function listOfSection(section: string): View | undefined {
-  const [, kind, name = ''] = /^(unread|all|starred|folder:|source:)(.*)$/s.exec(section) ?? [];
+  const [, kind, name = ''] = /^(unread|all|starred|muted|folder:|source:)(.*)$/s.exec(section) ?? [];
   if (kind === 'folder:') return name === '' ? undefined : { kind: 'unread', folder: name };
   const sourceId = parseId(name);
   if (kind === 'source:') return sourceId === undefined ? undefined : { kind: 'all', sourceId };

@@ -58,7 +58,7 @@ beginning of a longer word, if it has three letters or more.</li>
 <li><kbd>"low water"</kbd> finds the words side by side.</li>
 <li><kbd>low -ferry</kbd> leaves out posts with “ferry”.</li>
 <li><kbd>harb* map</kbd> finds words that begin with “harb”: harbour, harbours.</li>
-<li>Capitals and accents make no difference: <kbd>strasse</kbd> finds Straße. An emoji is a word.</li></ul>
+<li>Capitals and accents make no difference: <kbd>strasse</kbd> finds Straße. An emoji counts as a word.</li></ul>
 <p><a href="${HELP_PATH}">Search by title, author, source, folder and time</a></p>
 </details>`;
 }

@@ -50,10 +50,10 @@ function likelyWord(words: string[]): string[] {
   return (names.length > 0 ? names : words).toSorted((a, b) => b.length - a.length).slice(0, 1);
 }
 
-/** The address within the hub of the page whose link was followed; empty if the browser does not send the address. */
-function pageBefore({ headers: { referer = '' } }: MemberRequest): string {
-  const { pathname = '', search = '' } = URL.parse(referer) ?? {};
-  return pathname + search;
+/** The path and query of the page of the hub whose link was followed; empty if the browser names no page of the hub. */
+function pageBefore({ headers: { referer = '', host } }: MemberRequest): string {
+  const page = URL.parse(referer);
+  return page !== null && page.host === host ? page.pathname + page.search : '';
 }
 
 /** GET /settings/rules/:id */

@@ -49,8 +49,8 @@ href="${HELP_PATH}">How to write rules</a></p>
 ${all.length === 0 ? html`<p class="empty">You have no rules yet.</p>` : html`<ul class="items">${
   all.map((rule) => ruleItem(rule, sources, times))}</ul>`}
 <details ${refused && html`open`}><summary>Import rules and saved searches</summary>
-<form method="post" action="/settings/rules/import" class="stack"><label>The document of “Download your data”, or
-  its parts “rules” and “searches” <textarea name="document" rows="6" required ${
+<form method="post" action="/settings/rules/import" class="stack"><label>Text of the file from “Download your data”, or
+  only its parts “rules” and “searches” <textarea name="document" rows="6" required ${
     faulty(refused?.problem, 'document')}>${refused?.document}</textarea>${
     faultOf(refused?.problem, 'document')}</label>
 <div class="actions"><button class="secondary">Import</button></div></form></details>`;

@@ -1,6 +1,6 @@
 import { hashSecret, newSecret, signText } from '../../platform/secrets.ts';
 import { DAY } from '../../platform/clock.ts';
-import { pathId } from '../../platform/http/input.ts';
+import { parseId, pathId } from '../../platform/http/input.ts';
 import { invalid, notFound } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { addFilesToDraft } from '../attachments/attach-files.ts';
@@ -30,6 +30,11 @@ export function formPath({ path, params }: HubRequest): string {
   if (key === undefined) return '/write';
   if (!KEY.test(key)) throw notFound('draft');
   return `/write/${key}`;
+}
+
+/** Returns the id of the post that the form with this path changes; undefined for a form for a new post. */
+export function postIdOf(form: string): number | undefined {
+  return parseId(/^\/posts\/(\d+)\/edit$/.exec(form)?.[1] ?? '');
 }
 
 /** Reads the tab's name and the revision that the tab knows from the fields of a form. */
@@ -63,8 +68,8 @@ export function keepDraft(
  * the draft has already if the form was sent again.
  */
 function newFiles(hub: Hub, { id: draftId, form }: Draft, isSentAgain: boolean, files: NewUpload[]): NewUpload[] {
-  const postId = /^\/posts\/(\d+)\/edit$/.exec(form)?.[1];
-  const ofPost = postId === undefined ? [] : attachments(hub).ofPosts([Number(postId)]);
+  const postId = postIdOf(form);
+  const ofPost = postId === undefined ? [] : attachments(hub).ofPosts([postId]);
   const ofDraft = draftFiles(hub).ofDraft(draftId);
   const taken = new Set([...ofDraft, ...ofPost].map(({ filename }) => filename));
   const isThere = (file: NewUpload): boolean =>

@@ -124,7 +124,7 @@ function publish(hub: Hub, draft: Draft, store: () => void): void {
 
 function giveUp(hub: Hub, draft: Draft, { message }: HttpError): void {
   drafts(hub).schedule(draft.id, null);
-  tellAuthor(hub, draft, `Your post “${nameOf(draft)}” was not published: ${message}`);
+  tellAuthor(hub, draft, 'Your post', `was not published: ${message}`);
 }
 
 /** The author of a scheduled post, as who the worker publishes the post. Throws 403 if the account may not write. */
@@ -138,15 +138,12 @@ function authorOf(hub: Hub, accountId: number): Pick<By, 'viewer'> {
 /** Ends all schedules of a restored database, so that no copy of a hub publishes, and tells the authors. */
 export function unscheduleAll(hub: StoreHub): void {
   for (const draft of drafts(hub).unscheduleAll()) {
-    const reason = 'because the hub was restored from a backup';
-    tellAuthor(hub, draft, `Your scheduled post “${nameOf(draft)}” is a draft again, ${reason}`);
+    tellAuthor(hub, draft, 'Your scheduled post', 'is a draft again, because the hub was restored from a backup');
   }
 }
 
-function tellAuthor(hub: StoreHub, { accountId, form }: { accountId: number; form: string }, title: string): void {
+/** Notifies the author of a draft: `what` stands before the title of the draft, and `outcome` after it. */
+function tellAuthor(hub: StoreHub, { accountId, form, fields }: Draft, what: string, outcome: string): void {
+  const title = `${what} “${fields['title'] ?? ''}” ${outcome}`;
   notifications(hub).add({ accountId, kind: 'post.unscheduled', title, path: form });
-}
-
-function nameOf({ fields }: Pick<Draft, 'fields'>): string {
-  return fields['title'] ?? '';
 }

@@ -173,9 +173,8 @@ export async function previewText(hub: Hub, req: MemberRequest): Promise<Reply> 
 export async function previewPost(
   hub: Hub, values: PostValues, by: By,
 ): Promise<{ title: string; contentHtml: string }> {
-  const input = createInput(values);
-  const { title } = readWritten(input, { title: '', text: null, url: null, publishedAt: hub.clock() }, hub.clock());
-  input.done();
+  const before = { title: '', text: null, url: null, publishedAt: hub.clock() };
+  const { title } = readChangedPost(values, before, hub.clock());
   return { title, contentHtml: await previewContent(hub, values, by) };
 }
 

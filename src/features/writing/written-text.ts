@@ -1,5 +1,5 @@
 import { decodeEntities, escapeHtml, unescapeHtml } from '../../platform/markup/entities.ts';
-import { inSteps, isPauseDue, pausingWork, type Reading } from '../../platform/markup/in-steps.ts';
+import { inSteps, isPauseDue, readingInParts, type Reading } from '../../platform/markup/in-steps.ts';
 import { renderingMarkdown } from '../../platform/markup/markdown.ts';
 import { LINK_TAIL } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
@@ -10,9 +10,9 @@ import type { PostText } from '../posts/post-text-store.ts';
 /** Turns a text that a member has written into sanitised HTML. */
 export async function sanitizedText({ content, contentType }: PostText): Promise<string> {
   if (contentType === 'text/html') return inSteps(sanitizing(content));
-  if (contentType === 'text/plain') return inSteps(sanitizing(await inSteps(pausingWork(textToParagraphs(content)))));
-  const markup = await inSteps(renderingMarkdown(content));
-  return inSteps(sanitizing(await inSteps(pausingWork(linkAddresses(markup)))));
+  const parts = contentType === 'text/plain' ? textToParagraphs(content)
+    : linkAddresses(await inSteps(renderingMarkdown(content)));
+  return inSteps(sanitizing(await inSteps(readingInParts(parts))));
 }
 
 /** Sanitises HTML. Relative addresses are names of the post's own files: a post written on this hub has no base URL. */
@@ -66,7 +66,7 @@ export async function paragraphsToText(contentHtml: string): Promise<string | un
   const blocks = unlinked.split('</p>\n<p>').join('\n\n').replace(/^<p>|<\/p>$/g, '').replaceAll('<br>', '\n');
   const text = unescapeHtml(blocks);
   await nextRound(); // lets other requests run
-  const again = await inSteps(pausingWork(textToParagraphs(text)));
+  const again = await inSteps(readingInParts(textToParagraphs(text)));
   return await inSteps(sanitizing(again)) === contentHtml ? text : undefined;
 }
 

@@ -1,5 +1,4 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { refuseInTransaction } from '../db/open-database.ts';
 import { WINDOWS_1252 } from './entities.ts';
 import { atOnce, readingInParts, type Reading } from './in-steps.ts';
 
@@ -40,7 +39,6 @@ export function repairControls(text: string): string {
 }
 
 function* decode(bytes: Buffer, contentType: string | null): Generator<void, string> {
-  refuseInTransaction('decoding a document');
   if (isAscii(bytes) && !bytes.includes(ESCAPE) && !bytes.includes(0)) return bytes.toString('latin1');
   const wide = wideEncoding(bytes);
   if (wide !== null) return yield* decodeAs(bytes, wide);
@@ -117,29 +115,20 @@ function isMostlyUtf8(text: string): boolean {
 function* decodeAs(bytes: Buffer, encoding: string): Generator<void, string> {
   const decodePiece = decoderOf(encoding);
   const pieces: string[] = [];
-  for (let at = 0; at < bytes.length;) {
-    const cut = at + PIECE_BYTES;
-    const end = encoding === 'utf-8' ? characterStart(bytes, cut) : cut;
-    pieces.push(repairControls(decodePiece(bytes.subarray(at, end), end < bytes.length)));
-    at = end;
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    pieces.push(repairControls(decodePiece(bytes.subarray(at, at + PIECE_BYTES))));
     if (bytes.length > PIECE_BYTES) yield;
   }
-  return withoutMark(pieces.join(''));
+  const text = pieces.join('') + decodePiece();
+  return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
-/** A function that decodes the pieces of a document in turn; `stream`: whether another piece follows. */
-function decoderOf(encoding: string): (piece: Buffer, stream: boolean) => string {
-  if (encoding === 'utf-8') return (piece) => piece.toString('utf8');
-  if (encoding === 'utf-32le' || encoding === 'utf-32be') return (piece) => decodeUtf32(piece, encoding);
+/** Returns a function that decodes the pieces of a document in turn, and without a piece ends the document. */
+function decoderOf(encoding: string): (piece?: Buffer) => string {
+  if (encoding === 'utf-32le' || encoding === 'utf-32be') return (piece) => (piece ? decodeUtf32(piece, encoding) : '');
   const decoder = new TextDecoder(encoding, { ignoreBOM: true });
-  // Two calls end the text, because in one call Node 24.7 leaves 0x80 to 0x9F of windows-1252 as control characters.
-  return (piece, stream) => decoder.decode(piece, { stream: true }) + (stream ? '' : decoder.decode());
-}
-
-/** The start of the UTF-8 character at a cut. A character has at most three bytes behind its first byte. */
-function characterStart(bytes: Buffer, cut: number): number {
-  for (let at = cut; at > cut - 4; at -= 1) if (((bytes[at] ?? 0) & 0xc0) !== 0x80) return at;
-  return cut; // within continuation bytes that belong to no character
+  // A piece never ends the document, because Node 24.7 then leaves 0x80 to 0x9F of windows-1252 as control characters.
+  return (piece) => (piece ? decoder.decode(piece, { stream: true }) : decoder.decode());
 }
 
 /** Decodes UTF-32, which TextDecoder lacks. Surrogates, numbers beyond Unicode and cut characters become U+FFFD. */
@@ -155,8 +144,4 @@ function decodeUtf32(bytes: Buffer, encoding: Utf32): string {
   }
   if (bytes.length % 4 !== 0) write(REPLACEMENT_CODE);
   return units.toString('utf16le', 0, end);
-}
-
-function withoutMark(text: string): string {
-  return text.startsWith('\ufeff') ? text.slice(1) : text;
 }

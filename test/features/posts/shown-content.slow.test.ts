@@ -34,6 +34,7 @@ test('a browser lays out formulas and paragraphs, long formulas scroll by themse
   const gaps = await browser.run<number[]>(`const all = [...document.querySelectorAll('.prose div p')]
     .map((each) => each.getBoundingClientRect()); return all.slice(1).map(({ top }, n) => top - all[n].bottom);`);
   assert.deepEqual(gaps.map((gap) => gap > 10), [true, true], 'paragraphs within other elements stand apart too');
+  assert.equal(await browser.run("return getComputedStyle(document.querySelector('.prose img')).display"), 'inline');
   const isTitleShown = `return getComputedStyle(document.querySelector('.picture-title')).display !== 'none';`;
   assert.equal(await browser.run("return matchMedia('(hover: none)').matches"), true, 'headless');
   assert.equal(await browser.run(isTitleShown), true);

@@ -41,7 +41,7 @@ test('a list keeps the chosen order on its pages, from post to post, on the way 
   assert.deepEqual(idsIn(first), upFrom(1, 30));
   assert.match(first.text, />Newer posts</);
   assert.doesNotMatch(first.text, /class="fresh"/, 'new posts come on a later page');
-  assert.match(first.text, /iconic on" aria-label="View: oldest first"/);
+  assert.match(first.text, /iconic on" aria-label="View: oldest first"[^]*?<span class="choice-words">oldest first</);
   assert.match((await page(bob, '/')).text, /iconic" aria-label="View"/, 'the usual order and posts are not mentioned');
 
   const second = await page(bob, linkIn(first, NEXT));

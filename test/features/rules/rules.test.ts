@@ -153,6 +153,7 @@ test('the preview tells what a rule would have caught of the newest 500 posts, a
   assert.match((await ben.get('/settings/rules/new?post=1&word=owls')).text, /value="title:owls"/);
   const referer = `${hub.address}/folders/Birds?show=all`;
   const fromList = (await ben.get('/settings/rules/new?post=1', { referer })).text;
+  assert.doesNotMatch((await ben.get('/settings/rules/new?post=1', { referer: 'https://other.test/all' })).text, /name="from"/);
   assert.equal(fromList.match(/name="from" value="\/folders\/Birds\?show=all"/g)?.length, 2);
   const fault = await ben.form('/settings/rules', { match: 'owl is:x', act: 'mute', place: '', preview: '1' });
   assert.equal(fault.status, 422);

@@ -62,10 +62,11 @@ test('a form that is sent twice, at once or one after the other, publishes one p
   assertUsageIsRight(hub);
 });
 
-test('a post that was taken back, and a post for later, are published once although their forms are sent twice', async (t) => {
+test('a post that is taken back twice at once has one draft; a post taken back and a post for later are published once', async (t) => {
   const { hub, ada, open, titles } = await hubWithForms(t);
   await addPost(ada, 1);
-  const form = (await ada.form('/posts/1/withdraw')).headers.get('location') ?? '';
+  const [form = '', ...same] = (await Promise.all([1, 2].map(() => ada.form('/posts/1/withdraw')))).map(({ headers }) => headers.get('location') ?? '');
+  assert.deepEqual(same, [form]);
   const send = await open(form);
   const both = await Promise.all([send(), send()]);
   assert.deepEqual(both.map(({ headers }) => headers.get('location')), Array(2).fill('/posts/1?said=post-published'));
@@ -142,6 +143,22 @@ test('of two tabs that change a post, neither overwrites the draft or the post o
   assert.match(late.text, /This draft was changed in another tab\.[^]*href="\/posts\/1\/edit" target="_blank"[^]*value="Mine"/);
   assert.match((await ada.page('/posts/1/edit')).text, /value="Draft"/);
   assert.equal((await again(late, { title: 'Mine' })).status, 303);
+});
+
+test('the button that removes a file of a post keeps the text of the form as a draft, but not over another draft', async (t) => {
+  const { hub, ada, open } = await hubWithForms(t);
+  await (await open('/write'))({}, [OWLS, { filename: 'paper.txt', data: 'Paper' }]);
+  const { hidden } = formOn((await ada.page('/posts/1/edit')).text);
+  const remove = (id: number) => submitForm(hub, ada, `/attachments/${id}/delete`, { ...TYPED, ...hidden, title: 'Typed', remove: String(id) }, []);
+  assert.match((await ada.page('/posts/1/edit')).text, /name="remove" value="1" formaction="\/attachments\/1\/delete" formnovalidate/);
+  assert.equal((await remove(1)).headers.get('location'), '/posts/1/edit?said=deleted');
+  assert.match((await ada.page('/posts/1/edit')).text, /value="Typed"[^]*paper\.txt/);
+  await ada.post('/posts/1/edit/draft', { ...TYPED, title: 'Elsewhere', tab: 'tab-of-the-draft', revision: '1' });
+  const late = await remove(2);
+  assert.equal(late.status, 409);
+  assert.match(late.text, /This draft was changed in another tab\.[^]*value="Typed"/);
+  assert.match((await ada.page('/posts/1/edit')).text, /value="Elsewhere"/);
+  assert.deepEqual((await ada.get('/api/posts/1')).json<ShownPost>().attachments, []);
 });
 
 test('of several places, the place to which a member wrote last is chosen in a new form', async (t) => {
