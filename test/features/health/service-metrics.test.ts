@@ -198,6 +198,7 @@ function statementsOfHealth({ db, path }: MigratedDatabase): string[] {
       return {
         get: (...params: Params) => recorded(() => statement.get(...params)),
         all: (...params: Params) => recorded(() => statement.all(...params)),
+        first: (limit: number, passes: (row: Row) => boolean, ...params: Params) => recorded(() => statement.first(limit, passes, ...params)),
         run: (...params: Params) => recorded(() => statement.run(...params)),
         change: (...params: Params) => recorded(() => statement.change(...params)),
       };
