@@ -91,7 +91,7 @@ const AT_PUBLISHER = { username: orNull(text), password: orNull(PASSWORD) };
 const TRANSFERRED = { ...done('Source'), 202: json(object({ offer: named('SentOffer') })) };
 const NEW_POST = { sourceId: id, title: POST.title };
 
-/** Every operation of the API by its route. */
+/** The operations of the API by their routes. A PUT or DELETE route without a row answers 204, without a body. */
 export const API: Readonly<Record<string, ApiOperation>> = {
   'POST /api/accounts': {
     body: json(object({ invitation: text, ...LOGIN }, { displayName: { ...text, maxLength: DISPLAY_NAME_MAX } })),
@@ -118,13 +118,11 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     scope: { ...choice(TOKEN_SCOPES), default: 'write' },
     expiresAt: time, days: { ...integer, minimum: 1, maximum: TOKEN_DAYS_MAX },
   }),
-  'DELETE /api/tokens/:id': { answers: NOTHING },
 
   'GET /api/invitations': adminList('Invitation'),
   'POST /api/invitations': confirmed(created('NewInvitation'), {}, {
     role, hours: { ...integer, minimum: 1, maximum: INVITATION_HOURS.max, default: INVITATION_HOURS.standard },
   }),
-  'DELETE /api/invitations/:id': { answers: NOTHING },
 
   'GET /api/notifications': list('Notification', { unread: choice(['0', '1']), only: choice(['urgent', 'news']) }),
   'POST /api/notifications/read': {
@@ -154,7 +152,6 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     answers: done('Source'),
     refusals: [409, 429, 503],
   },
-  'DELETE /api/sources/:id': { answers: NOTHING },
   'POST /api/sources/:id/sync': { answers: { 202: json(named('Source')) }, refusals: [409, 429] },
   'POST /api/sources/:id/transfer': {
     body: json(object({ username: text })), answers: TRANSFERRED, refusals: [409, 429, 503],
@@ -165,8 +162,6 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'POST /api/offers/:id/decline': { answers: NOTHING, refusals: [410] },
   'DELETE /api/offers/:id': { answers: NOTHING, refusals: [410] },
   'POST /api/sources/:id/webhook/rotate': { answers: done('WebhookAccess'), refusals: [409] },
-  'PUT /api/sources/:id/icon': { answers: NOTHING },
-  'DELETE /api/sources/:id/icon': { answers: NOTHING },
   'PUT /api/sources/:id/follow': {
     body: json(object({}, {
       title: orNull({ ...text, maxLength: TITLE_MAX, description: 'Only you see this name of the source' }),
@@ -175,7 +170,6 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     })),
     answers: NOTHING,
   },
-  'DELETE /api/sources/:id/follow': { answers: NOTHING },
   'GET /api/reading': { answers: done('Reading') },
   'POST /api/reading/mark-read': {
     body: json(object({}, {
@@ -210,23 +204,17 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     body: json(object({}, { content: text, contentType: FORMAT })), answers: done('Preview'),
   },
   'PATCH /api/posts/:id': { body: json(object({}, POST)), answers: done('Post'), refusals: [409] },
-  'DELETE /api/posts/:id': { answers: NOTHING },
   'POST /api/posts/:id/withdraw': { answers: created('Draft'), refusals: [409] },
   'POST /api/posts/:id/attachments': {
     body: as('multipart/form-data', object(FILES)),
     answers: { 201: json(object({ items: array(named('Attachment')) })) }, refusals: UPLOAD,
   },
   'DELETE /api/attachments/:id': { answers: NOTHING, refusals: [409] },
-  'PUT /api/posts/:id/star': { answers: NOTHING },
-  'DELETE /api/posts/:id/star': { answers: NOTHING },
-  'PUT /api/posts/:id/read': { answers: NOTHING },
-  'DELETE /api/posts/:id/read': { answers: NOTHING },
   'GET /api/searches': { answers: { 200: json(listOf('SavedSearch')) } },
   'POST /api/searches': {
     body: json(object({ q: EXPRESSION }, { name: { ...text, description: 'By default the expression' } })),
     answers: created('SavedSearch'),
   },
-  'DELETE /api/searches/:id': { answers: NOTHING },
   'GET /api/rules': { answers: { 200: json(listOf('Rule')) } },
   'POST /api/rules': { body: json(object({ match: EXPRESSION, act: choice(ACTS) }, PLACE)), answers: created('Rule') },
   'POST /api/rules/preview': { body: json(object({ match: EXPRESSION }, PLACE)), answers: done('RulePreview') },
@@ -237,12 +225,10 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'PATCH /api/rules/:id': {
     body: json(object({}, { match: EXPRESSION, act: choice(ACTS), ...PLACE })), answers: done('Rule'),
   },
-  'DELETE /api/rules/:id': { answers: NOTHING },
   'POST /api/posts/:id/full-text': {
     answers: { 200: json(named('FullText')), 202: json(named('FullText')) }, refusals: [409, 429],
   },
   'GET /api/history': list('HistoryEntry'),
-  'DELETE /api/history': { answers: NOTHING },
 
   'POST /api/webhooks/:id': {
     body: json(named('WebhookEvent')), answers: { 202: json(object({ accepted: flag })) },

@@ -1,10 +1,9 @@
 import { SESSION_COOKIE } from '../features/accounts/authenticate.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { cookieName } from '../platform/http/headers.ts';
-import { json, statusTitle, type Reply } from '../platform/http/reply.ts';
+import { statusTitle } from '../platform/http/reply.ts';
 import type { Route } from '../platform/http/router.ts';
-import { API, type ApiOperation } from './api-operations.ts';
-import { SCHEMAS } from './api-schemas.ts';
+import type { ApiOperation } from './api-operations.ts';
 
 /** The settings that the API description depends on. */
 export type Info = Pick<Config, 'version' | 'baseUrl' | 'metricsToken'>;
@@ -14,16 +13,12 @@ type Contents = { operations: Readonly<Record<string, ApiOperation>>; schemas: o
 
 type Requirement = Record<string, string[]>;
 
-/** The reply with the API description. */
-export function describeApi(routes: Route[], info: Info): Reply {
-  return json(openApi(routes, { operations: API, schemas: SCHEMAS }, info));
-}
-
 /** An OpenAPI 3.1 document of the routes under /api. */
 export function openApi(routes: Route[], { operations, schemas }: Contents, info: Info) {
   const { version, baseUrl } = info;
   const byPath = Map.groupBy(routes.filter(({ path }) => path.startsWith('/api/')), ({ path }) => template(path));
-  const described = (one: Route) => describeOperation(one, operations[`${one.method} ${one.path}`], info);
+  const operationOf = (one: Route) => operations[`${one.method} ${one.path}`] ?? unlisted(one);
+  const described = (one: Route) => describeOperation(one, operationOf(one), info);
   return {
     openapi: '3.1.1',
     info: { title: 'Content Hub', version },
@@ -43,7 +38,11 @@ function template(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 
-function describeOperation(of: Route, operation: ApiOperation = { answers: {} }, info: Info) {
+function unlisted({ method }: Route): ApiOperation {
+  return { answers: method === 'PUT' || method === 'DELETE' ? { 204: null } : {} };
+}
+
+function describeOperation(of: Route, operation: ApiOperation, info: Info) {
   const { method, path, access, summary } = of;
   const { query = {}, body } = operation;
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) =>

@@ -1,20 +1,25 @@
 import * as accountPages from '../features/accounts/account-pages.ts';
 import * as accounts from '../features/accounts/account-routes.ts';
 import * as apps from '../features/accounts/app-pages.ts';
+import { revokeToken } from '../features/accounts/change-account.ts';
 import * as inviting from '../features/accounts/invitation-list.ts';
+import { withdrawInvitation } from '../features/accounts/join-hub.ts';
 import * as governing from '../features/admin/account-list.ts';
 import * as look from '../features/admin/hub-look-pages.ts';
 import * as jobs from '../features/admin/job-list.ts';
+import { nextSteps } from '../features/admin/next-steps.ts';
 import * as overview from '../features/admin/overview-pages.ts';
 import * as alerts from '../features/alerts/alert-list.ts';
 import * as icons from '../features/attachments/icon-routes.ts';
 import * as fullText from '../features/full-text/full-text-routes.ts';
 import * as leavingPages from '../features/leaving/leaving-pages.ts';
 import * as adding from '../features/manage-sources/add-pages.ts';
+import { acceptOffer, declineOffer, withdrawOffer } from '../features/manage-sources/answer-offer.ts';
+import { pauseSource, resumeSource } from '../features/manage-sources/change-source.ts';
+import { deleteSource } from '../features/manage-sources/delete-source.ts';
 import * as importing from '../features/manage-sources/import-pages.ts';
 import * as manySources from '../features/manage-sources/many-sources-pages.ts';
-import * as offerPages from '../features/manage-sources/offer-pages.ts';
-import * as offers from '../features/manage-sources/offer-routes.ts';
+import * as offers from '../features/manage-sources/offer-pages.ts';
 import * as sourcePages from '../features/manage-sources/source-pages.ts';
 import * as sources from '../features/manage-sources/source-routes.ts';
 import * as notifications from '../features/notifications/notification-list.ts';
@@ -36,25 +41,25 @@ import * as rulePages from '../features/rules/rule-pages.ts';
 import * as rules from '../features/rules/rule-routes.ts';
 import * as readerEdits from '../features/reader-api/edit-tags.ts';
 import * as readerItems from '../features/reader-api/item-lists.ts';
-import * as readerSignIn from '../features/reader-api/sign-in.ts';
 import * as webhookPages from '../features/webhooks/webhook-pages.ts';
 import * as webhooks from '../features/webhooks/webhook-routes.ts';
 import * as writePages from '../features/writing/write-pages.ts';
 import * as writing from '../features/writing/write-post.ts';
 import * as scheduling from '../features/writing/scheduled-posts.ts';
-import * as readerLists from '../features/reader-api/subscription-lists.ts';
 import * as readerSubscriptions from '../features/reader-api/subscriptions.ts';
 import {
-  answerApp, appAccess, appHeaderAccess, plain, refuseApp, type AppHandler,
+  answerApp, appAccess, appHeaderAccess, clientLogin, plain, refuseApp, showToken, showUser, type AppHandler,
 } from '../features/reader-api/reader-request.ts';
 import { showHealth, showMetrics } from '../features/health/health-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
-import { notFound, seeOther, type Reply } from '../platform/http/reply.ts';
+import { pathId } from '../platform/http/input.ts';
+import { json, noContent, notFound, seeOther, type Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
+import { API } from './api-operations.ts';
+import { SCHEMAS } from './api-schemas.ts';
 import { ADMIN_LISTS } from './frame/admin-lists.ts';
 import { assets, showManifest } from './frame/assets.ts';
-import * as home from './home-pages.ts';
-import { describeApi, type Info } from './openapi.ts';
+import { openApi, type Info } from './openapi.ts';
 
 type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequest;
 type Options = Omit<NonNullable<Parameters<typeof route>[4]>, 'signedOut'> & { signedOut?: Handler<'public'> };
@@ -96,7 +101,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ),
   at('GET /api/tokens', 'member', 'Your API tokens, without their values', accounts.listTokens),
   at('POST /api/tokens', 'member', 'Create an API token; its value is shown only once', accounts.createToken),
-  at('DELETE /api/tokens/:id', 'member', 'Revoke an API token', accounts.deleteToken),
+  at('DELETE /api/tokens/:id', 'member', 'Revoke an API token', byId(revokeToken)),
   at('GET /settings', 'member', 'Page: account settings', accountPages.showSettings),
   at('POST /settings/name', 'member', 'Form: change the display name', accountPages.submitName),
   at('POST /settings/preferences', 'member', 'Form: change preferences', accountPages.submitPreferences),
@@ -111,14 +116,14 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /settings/tokens', 'member', 'Form: create an API token', accountPages.submitToken),
   at(
     'POST /settings/tokens/:id/revoke', 'member', 'Form: revoke an API token',
-    thenSee(accounts.deleteToken, '/settings?said=token-revoked#tokens'), REPAIRS,
+    thenSee(byId(revokeToken), '/settings?said=token-revoked#tokens'), REPAIRS,
   ),
 
   at('GET /settings/apps', 'member', 'Page: app passwords, and how to connect apps', apps.showApps),
   at('POST /settings/apps', 'member', 'Form: create an app password', apps.submitApp),
   at(
     'POST /settings/apps/:id/end', 'member', 'Form: end an app password',
-    thenSee(accounts.deleteToken, '/settings/apps?said=app-password-ended'), REPAIRS,
+    thenSee(byId(revokeToken), '/settings/apps?said=app-password-ended'), REPAIRS,
   ),
   at('GET /settings/apps/check', 'member', 'Page: whether the Authorization header arrives', apps.showHeaderCheck),
 
@@ -129,11 +134,11 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /goodbye', 'public', 'Page: the account is deleted', leavingPages.showGoodbye),
 
   at('POST /api/invitations', 'admin', 'Create an invitation link', accounts.createInvitation),
-  at('DELETE /api/invitations/:id', 'admin', 'Withdraw an invitation', accounts.deleteInvitation),
+  at('DELETE /api/invitations/:id', 'admin', 'Withdraw an invitation', byId(withdrawInvitation)),
   at('POST /admin/invitations', 'admin', 'Form: create an invitation', inviting.submitInvitation),
   at(
     'POST /admin/invitations/:id/withdraw', 'admin', 'Form: withdraw an invitation',
-    thenSee(accounts.deleteInvitation, '/admin/invitations?said=invitation-withdrawn'),
+    thenSee(byId(withdrawInvitation), '/admin/invitations?said=invitation-withdrawn'),
   ),
 
   at(
@@ -153,7 +158,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /api/sources/import', 'member', 'Add the feeds of an OPML document', sources.importOpmlJson),
   at('GET /api/sources/:id', 'public', 'One source; its owner also sees its state', sources.showSourceJson),
   at('PATCH /api/sources/:id', 'member', 'Change or pause a source', sources.changeSourceJson),
-  at('DELETE /api/sources/:id', 'member', 'Delete a source with its posts', sources.deleteSourceJson),
+  at('DELETE /api/sources/:id', 'member', 'Delete a source with its posts', byId(deleteSource)),
   at('POST /api/sources/:id/sync', 'member', 'Synchronise a source now', sources.syncSourceJson),
   at(
     'POST /api/sources/:id/transfer', 'member',
@@ -161,15 +166,18 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ),
   at('POST /api/sources/:id/hand-over', 'member', 'Transfer a source to its first follower', sources.handOverJson),
   at('GET /api/offers', 'member', 'Open offers of sources that you have received and sent', offers.listOffers),
-  at('POST /api/offers/:id/accept', 'member', 'Accept a source that is offered to you', offers.acceptOfferJson),
-  at('POST /api/offers/:id/decline', 'member', 'Decline a source that is offered to you', offers.declineOfferJson),
-  at('DELETE /api/offers/:id', 'member', 'Withdraw the offer of a source', offers.withdrawOfferJson),
-  at('GET /offers', 'member', 'Page: offers of sources', offerPages.showOffers),
-  at('POST /offers/:id/accept', 'member', 'Form: accept an offered source', offerPages.submitAccept),
-  at('POST /offers/:id/decline', 'member', 'Form: decline an offered source', offerPages.submitDecline, REPAIRS),
-  at('POST /offers/:id/withdraw', 'member', 'Form: withdraw an offer', offerPages.submitWithdraw, REPAIRS),
-  at('PUT /api/sources/:id/icon', 'member', 'Look for the icon of a feed again', icons.findIconAgain),
-  at('DELETE /api/sources/:id/icon', 'member', 'Remove the icon of a source for good', icons.deleteIcon),
+  at('POST /api/offers/:id/accept', 'member', 'Accept a source that is offered to you', byId(acceptOffer)),
+  at('POST /api/offers/:id/decline', 'member', 'Decline a source that is offered to you', byId(declineOffer)),
+  at('DELETE /api/offers/:id', 'member', 'Withdraw the offer of a source', byId(withdrawOffer)),
+  at('GET /offers', 'member', 'Page: offers of sources', offers.showOffers),
+  at('POST /offers/:id/accept', 'member', 'Form: accept an offered source', offers.submitAccept),
+  at(
+    'POST /offers/:id/decline', 'member', 'Form: decline an offered source',
+    thenSee(byId(declineOffer), '/offers?said=offer-declined'), REPAIRS,
+  ),
+  at('POST /offers/:id/withdraw', 'member', 'Form: withdraw an offer', offers.submitWithdraw, REPAIRS),
+  at('PUT /api/sources/:id/icon', 'member', 'Look for the icon of a feed again', byId(icons.findIconAgain)),
+  at('DELETE /api/sources/:id/icon', 'member', 'Remove the icon of a source for good', byId(icons.deleteIcon)),
   at('GET /icons/:key', 'public', 'File: the icon of a source', icons.showIcon),
   at('GET /sources', 'public', 'Page: find sources, and change several at once', manySources.showSources),
   at('POST /sources', 'member', 'Form: add a source', adding.submitSource),
@@ -183,14 +191,32 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /sources/:id', 'public', 'Page: one source with its posts', sourcePages.showSource),
   at('GET /sources/:id/settings', 'member', 'Page: settings of a source', sourcePages.showSettings),
   at('POST /sources/:id', 'member', 'Form: change a source', sourcePages.submitSourceChange),
-  at('POST /sources/:id/pause', 'member', 'Form: pause a source', sourcePages.pauseSource),
-  at('POST /sources/:id/resume', 'member', 'Form: resume a source', sourcePages.resumeSource),
-  at('POST /sources/:id/sync', 'member', 'Form: synchronise a source now', sourcePages.submitSync),
+  at(
+    'POST /sources/:id/pause', 'member', 'Form: pause a source',
+    thenSee(byId(pauseSource), '/sources/:id?said=source-paused'),
+  ),
+  at(
+    'POST /sources/:id/resume', 'member', 'Form: resume a source',
+    thenSee(byId(resumeSource), '/sources/:id?said=source-resumed'),
+  ),
+  at(
+    'POST /sources/:id/sync', 'member', 'Form: synchronise a source now',
+    thenSee(sources.syncSourceJson, '/sources/:id?said=source-syncing'),
+  ),
   at('POST /sources/:id/full-text', 'member', 'Form: choose full texts of a source', sourcePages.submitFullText),
-  at('POST /sources/:id/icon/find', 'member', 'Form: find the icon of a source', sourcePages.submitFindIcon),
-  at('POST /sources/:id/icon/clear', 'member', 'Form: remove a source’s icon', sourcePages.submitClearIcon, REPAIRS),
+  at(
+    'POST /sources/:id/icon/find', 'member', 'Form: find the icon of a source',
+    thenSee(byId(icons.findIconAgain), '/sources/:id/settings?said=icon-wanted'),
+  ),
+  at(
+    'POST /sources/:id/icon/clear', 'member', 'Form: remove a source’s icon',
+    thenSee(byId(icons.deleteIcon), '/sources/:id/settings?said=icon-cleared'), REPAIRS,
+  ),
   at('GET /sources/:id/delete', 'member', 'Page: confirm deleting a source', sourcePages.showDeleteSource),
-  at('POST /sources/:id/delete', 'member', 'Form: delete a source', sourcePages.submitDelete, REPAIRS),
+  at(
+    'POST /sources/:id/delete', 'member', 'Form: delete a source',
+    thenSee(byId(deleteSource), '/sources?said=source-deleted'), REPAIRS,
+  ),
   at('POST /sources/:id/hand-over', 'member', 'Form: transfer a source to a follower', sourcePages.submitHandOver),
   at('GET /sources/:id/transfer', 'member', 'Page: transfer a source', sourcePages.showTransfer),
   at('POST /sources/:id/transfer', 'member', 'Form: transfer a source', sourcePages.submitTransfer),
@@ -203,7 +229,10 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ),
   at('DELETE /api/sources/:id/follow', 'member', 'Take a source out of your reading list', reading.unfollow),
   at('POST /sources/:id/follow', 'member', 'Form: put a source into the reading list', sourcePages.submitFollow),
-  at('POST /sources/:id/unfollow', 'member', 'Form: unfollow a source', sourcePages.submitUnfollow, REPAIRS),
+  at(
+    'POST /sources/:id/unfollow', 'member', 'Form: unfollow a source',
+    thenSee(reading.unfollow, '/sources?said=source-unfollowed'), REPAIRS,
+  ),
   at('GET /api/reading', 'member', 'How many posts are unread and starred, by folder and source', reading.showReading),
   at(
     'POST /api/reading/mark-read', 'member',
@@ -229,8 +258,9 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', writing.changePost),
   at(
     'DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back',
-    deletion.deletePost),
-  at('GET /', 'public', 'Page: unread posts; public posts for visitors', home.showHome, {
+    byId(deletion.deletePost),
+  ),
+  at('GET /', 'public', 'Page: unread posts; public posts for visitors', showHome, {
     cached: ['q', 'cursor', 'limit', 'said'],
   }),
   at('GET /manifest.webmanifest', 'public', 'Web app manifest, for home screens', showManifest, { cached: [] }),
@@ -306,14 +336,14 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   // Routes of the Google Reader API. `canonicalReaderPath` maps other spellings of a path to the path of a route.
   at('GET /reader', 'public', 'Reader API: test whether the hub has the Google Reader API', () => plain()),
   at(
-    'POST /accounts/ClientLogin', 'public', 'Reader API: sign in with an app password', readerSignIn.clientLogin,
+    'POST /accounts/ClientLogin', 'public', 'Reader API: sign in with an app password', clientLogin,
     { ...REPAIRS, authenticate: () => NOBODY, refusal: refuseApp },
   ),
-  forApps('GET /reader/api/0/token', 'Reader API: the token for POST requests', readerSignIn.showToken),
-  forApps('GET /reader/api/0/user-info', 'Reader API: id and name of the account', readerSignIn.showUser),
-  forApps('GET /reader/api/0/tag/list', 'Reader API: folders', readerLists.listTags),
-  forApps('GET /reader/api/0/subscription/list', 'Reader API: followed sources', readerLists.listSubscriptions),
-  forApps('GET /reader/api/0/unread-count', 'Reader API: unread counts', readerLists.showUnreadCounts),
+  forApps('GET /reader/api/0/token', 'Reader API: the token for POST requests', showToken),
+  forApps('GET /reader/api/0/user-info', 'Reader API: id and name of the account', showUser),
+  forApps('GET /reader/api/0/tag/list', 'Reader API: folders', readerSubscriptions.listTags),
+  forApps('GET /reader/api/0/subscription/list', 'Reader API: followed sources', readerSubscriptions.listSubscriptions),
+  forApps('GET /reader/api/0/unread-count', 'Reader API: unread counts', readerSubscriptions.showUnreadCounts),
   forApps('GET /reader/api/0/stream/items/ids', 'Reader API: post ids of a stream', readerItems.listItemIds),
   forApps('POST /reader/api/0/stream/items/ids', 'Reader API: post ids of a stream', readerItems.listItemIds, REPAIRS),
   forApps('GET /reader/api/0/stream/items/contents', 'Reader API: posts by their ids', readerItems.showItems),
@@ -370,7 +400,7 @@ export function hubRoutes(hub: Hub): Route[] {
 /** Adds the route that describes all routes under /api as OpenAPI 3.1. */
 export function withOpenApi(routes: Route[], info: Info): Route[] {
   let reply: Reply | undefined;
-  const describe = (): Reply => (reply ??= describeApi(all, info));
+  const describe = (): Reply => (reply ??= json(openApi(all, { operations: API, schemas: SCHEMAS }, info)));
   const own = route('GET /api/openapi.json', 'public', 'This API as OpenAPI 3.1', describe, { cached: [] });
   const all = [...routes, own];
   return all;
@@ -392,6 +422,14 @@ function forApps(pattern: Parameters<typeof route>[0], summary: string, handler:
     { ...options, ...appAccess(hub, handler) });
 }
 
+/** Answers `/`: members get their reading list with the getting-started list above it, visitors get the public page. */
+function showHome(hub: Hub, req: HubRequest): Reply | Promise<Reply> {
+  const { viewer, query } = req;
+  if (!viewer) return publicPages.showPublic(hub, req);
+  const isFirstPage = !query.has('q') && !query.has('cursor');
+  return listPages.showList(hub, { ...req, viewer }, isFirstPage && nextSteps(hub, viewer, '/'));
+}
+
 function unknownCall(): never {
   throw notFound('call of the Google Reader API');
 }
@@ -402,6 +440,14 @@ function listRoutes({ name, title, api, summary, answerApi, showPage }: (typeof 
     at(`GET ${api}`, 'admin', summary, answerApi),
     at(`GET /admin/${name}`, 'admin', `Page: ${title.toLowerCase()}`, showPage),
   ];
+}
+
+/** An API handler that runs `act` on the thing with the id in the request's path, and answers without content. */
+function byId(act: (hub: Hub, id: number, request: MemberRequest) => unknown): Handler<'member'> {
+  return async (hub, req) => {
+    await act(hub, pathId(req.params), req);
+    return noContent();
+  };
 }
 
 /** A form handler that runs `act` and redirects to `path`, with the request's `:id`. */

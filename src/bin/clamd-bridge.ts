@@ -5,9 +5,10 @@
  */
 import type { AddressInfo } from 'node:net';
 import { loadBridgeConfigOrExit } from '../app/clamd-bridge/bridge-settings.ts';
-import { closeBridge, createBridgeServer } from '../app/clamd-bridge/bridge-server.ts';
+import { createBridgeServer } from '../app/clamd-bridge/bridge-server.ts';
 import { onStopSignals } from '../app/processes/stop-signals.ts';
 import { SECOND } from '../platform/clock.ts';
+import { closeServer } from '../platform/http/connections.ts';
 import { createLog, errorFields } from '../platform/log.ts';
 import { createClamdClient } from '../platform/net/clamd-client.ts';
 
@@ -40,7 +41,7 @@ onStopSignals(() => void stop(), () => process.exit(1));
 
 async function stop(): Promise<void> {
   log.info('stopping');
-  await closeBridge(server, GRACE);
+  await closeServer(server, GRACE);
   log.info('stopped');
   process.exit(0);
 }

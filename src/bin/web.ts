@@ -12,7 +12,7 @@ import { noteError } from '../features/errors/error-store.ts';
 import { stopDeliveringAlerts } from '../features/health/watch-conditions.ts';
 import { noteDeliveries } from '../features/webhooks/note-deliveries.ts';
 import { SECOND } from '../platform/clock.ts';
-import { closeServer } from '../platform/http/server.ts';
+import { closeServer } from '../platform/http/connections.ts';
 import { createScheduler } from '../platform/jobs/scheduler.ts';
 
 const GRACE = 8 * SECOND;

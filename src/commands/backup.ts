@@ -76,7 +76,6 @@ function optionsOf(config: Config) {
     dataDir, backupDir, databasePath, version, diskReserveBytes, retentionDays,
     migrations: readMigrations(config.migrationsDir),
     clock: Date.now,
-    pid: process.pid,
   };
 }
 

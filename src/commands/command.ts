@@ -1,9 +1,11 @@
+import { readFileSync } from 'node:fs';
 import type { ParseArgsConfig } from 'node:util';
 import type { Hub } from '../features/hub/hub.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { hasPassed, SECOND } from '../platform/clock.ts';
 import type { Migration } from '../platform/db/migration-files.ts';
 import { byteSize, duration } from '../platform/in-words.ts';
+import { excerpt } from '../platform/markup/tidy-text.ts';
 
 /** A command's environment and output streams: results go to `out`, everything else to `err`. */
 export type Terminal = {
@@ -39,6 +41,13 @@ export type CommandContext = Terminal & {
 
 /** Thrown for invalid arguments: hubctl prints the usage and exits with 2. */
 export class UsageError extends Error {}
+
+const LONGEST_PROBLEM = 500; // characters
+
+/** The problem that a script passes on standard input, because other accounts of the machine can read command lines. */
+export function readProblem(): string {
+  return excerpt(readFileSync(0, 'utf8').trim(), LONGEST_PROBLEM);
+}
 
 /** Milliseconds between two drawings of the progress bar on a terminal, and between two lines of progress elsewhere. */
 const DRAWN_MS = 200;

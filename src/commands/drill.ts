@@ -1,13 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { requireSpace, reserveIn, spaceNeeded } from '../features/backups/backup-folder.ts';
 import { BackupError } from '../features/backups/backup-name.ts';
 import { DRILL_OUTCOMES, lastBackupBytes, readDrills } from '../features/backups/drill-status.ts';
 import { noteDrill } from '../features/backups/note-run.ts';
 import { DESTINATIONS } from '../features/backups/offsite-status.ts';
-import { excerpt } from '../platform/markup/tidy-text.ts';
-import { type Command, type CommandContext, type ExitCode, UsageError, type Values } from './command.ts';
-
-const LONGEST_REASON = 500; // characters
+import { type Command, type CommandContext, type ExitCode, readProblem, UsageError, type Values } from './command.ts';
 
 /**
  * Steps of scripts/drill.sh, which fetches and restores off-site backups as a test. `due` prints the off-site
@@ -48,9 +44,9 @@ async function note(
   if (known === undefined || outcome === undefined) {
     throw new UsageError('expected dir|rclone|restic and proven|compared|failed');
   }
-  const problem = outcome === 'failed' ? excerpt(readFileSync(0, 'utf8').trim(), LONGEST_REASON) : null;
+  const problem = outcome === 'failed' ? readProblem() : null;
   await noteDrill(config, known, {
     outcome, name: name === undefined ? null : String(name), at: Date.now(), seconds: Number(seconds ?? 0), problem,
-  }, process.pid);
+  });
   return 0;
 }

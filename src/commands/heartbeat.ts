@@ -7,7 +7,7 @@ export const heartbeatCommand: Command = {
   operands: 0,
 
   async run(_args, _values, { config, out, err }): Promise<ExitCode> {
-    const result = await giveSignOfLife(config.heartbeatUrl, config, { clock: Date.now, pid: process.pid });
+    const result = await giveSignOfLife(config.heartbeatUrl, config, { clock: Date.now });
     if (result?.problem) {
       err(`the sign of life did not arrive: ${result.problem}\n`);
       return 1;

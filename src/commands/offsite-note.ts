@@ -1,13 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { noteOffsite } from '../features/backups/note-run.ts';
 import { type OffsiteRun, readKept } from '../features/backups/backup-status.ts';
 import { type Destination, DESTINATIONS } from '../features/backups/offsite-status.ts';
 import type { Config } from '../features/hub/read-config.ts';
-import { excerpt } from '../platform/markup/tidy-text.ts';
-import { type Command, type ExitCode, UsageError, type Values } from './command.ts';
+import { type Command, type ExitCode, readProblem, UsageError, type Values } from './command.ts';
 import { readingOf } from './restic-hub.ts';
-
-const LONGEST_PROBLEM = 500; // characters
 
 /** Records the result of sending backups to an off-site destination, with a problem read from standard input. */
 export const offsiteNoteCommand: Command = {
@@ -28,8 +24,8 @@ export const offsiteNoteCommand: Command = {
       seconds: Number(seconds ?? 0), unsent: text(unsent),
       owed: killed ? lastUnsent(config, known) : text(owed),
       ...(known === 'restic' && whatWasRead(config)),
-      problem: ok ? null : excerpt(readFileSync(0, 'utf8').trim(), LONGEST_PROBLEM),
-    }, process.pid, interim === true);
+      problem: ok ? null : readProblem(),
+    }, interim === true);
     return 0;
   },
 };

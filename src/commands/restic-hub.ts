@@ -174,5 +174,5 @@ async function change(
   const now = Date.now();
   const reading = readingOf(config, now);
   work(reading, now);
-  await noteReading(config.dataDir, destinationKey(config, 'restic') ?? '', reading, process.pid);
+  await noteReading(config.dataDir, destinationKey(config, 'restic') ?? '', reading);
 }

@@ -5,6 +5,7 @@ import { sinceInWords } from '../features/health/condition.ts';
 import { findings, problemsOf, type Finding, type Level, finding, unknownYet } from '../features/health/findings.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import { isoTime } from '../platform/clock.ts';
+import { inBatches } from '../platform/db/batched-writes.ts';
 import { utcTime } from '../platform/in-words.ts';
 import { singleLine } from '../platform/markup/tidy-text.ts';
 import { type Command, type CommandContext, showProgress } from './command.ts';
@@ -104,11 +105,10 @@ async function listChanged(hub: Hub, missing: Set<string>, context: CommandConte
   const { uploadBytes } = sumUploads(hub);
   let done = 0;
   onStep('contents of uploads');
-  for (let rows = named('', 100); rows.length > 0; rows = named(rows.at(-1)?.sha256 ?? '', 100)) {
-    for (const { sha256, bytes } of rows) {
-      if (!missing.has(sha256) && await isChanged(hub, sha256)) changed.push(sha256);
-      onProgress(done += bytes, uploadBytes);
-    }
+  const all = inBatches<{ sha256: string; bytes: number }>((last) => named(last?.sha256 ?? '', 100));
+  for (const { sha256, bytes } of all) {
+    if (!missing.has(sha256) && await isChanged(hub, sha256)) changed.push(sha256);
+    onProgress(done += bytes, uploadBytes);
   }
   end();
   return changed;
@@ -117,7 +117,7 @@ async function listChanged(hub: Hub, missing: Set<string>, context: CommandConte
 /** Whether a file's content differs from its hash or cannot be read; a file that the worker has removed is fine. */
 async function isChanged(hub: Hub, sha256: string): Promise<boolean> {
   const found = await hashFile(uploadFiles(hub).pathOf(sha256)).catch(() => undefined);
-  return found?.sha256 !== sha256 && uploads(hub).scanOf(sha256) !== undefined;
+  return found?.sha256 !== sha256 && uploads(hub).find(sha256) !== undefined;
 }
 
 function about(subject: string, files: string[], what: string, whatToDo: string): Finding {

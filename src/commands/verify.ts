@@ -44,14 +44,14 @@ export const verifyCommand: Command = {
 export async function noteLocalRun(
   config: Config, kind: 'backup' | 'interim' | 'verification', run: RunResult | InterimRun,
 ): Promise<void> {
-  await noteRun(config.dataDir, kind, run, process.pid);
-  await noteVerdict(config, run, process.pid);
+  await noteRun(config.dataDir, kind, run);
+  await noteVerdict(config, run);
 }
 
 /** Stores the result of verifying a backup; only a nightly backup counts as the hub's last verification. */
 function noteVerification(config: Config, run: RunResult): Promise<void> {
   const isInterim = timeOfInterim(run.name ?? '') !== undefined;
-  return isInterim ? noteVerdict(config, run, process.pid) : noteLocalRun(config, 'verification', run);
+  return isInterim ? noteVerdict(config, run) : noteLocalRun(config, 'verification', run);
 }
 
 /** A verification in the form in which it is stored. */

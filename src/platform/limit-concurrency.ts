@@ -1,3 +1,26 @@
+/**
+ * Counts bytes, connections or requests of each client. `who`: the names that count as one client, such as its networks
+ * with the narrowest first; each further name may have twice as much as the name before. Forgets counts of 0.
+ */
+export function createTally() {
+  const counts = new Map<string, number>();
+  const countOf = (name: string): number => counts.get(name) ?? 0;
+  return {
+    countOf,
+    add(who: readonly string[], amount: number): void {
+      for (const name of who) {
+        const count = countOf(name) + amount;
+        if (count > 0) counts.set(name, count);
+        else counts.delete(name);
+      }
+    },
+    /** Whether a client has more than `limit`, or would have more after a further `amount`. */
+    isOver: (who: readonly string[], limit: number, amount = 0): boolean =>
+      who.some((name, n) => countOf(name) + amount > limit * 2 ** n),
+    clear: (): void => counts.clear(),
+  };
+}
+
 type Slots = <T>(work: () => Promise<T>, who?: string | number) => Promise<T>;
 
 /**

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Clock } from './clock.ts';
+import { isoTime, type Clock } from './clock.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFields = Record<string, string | number | boolean | null | undefined>;
@@ -28,7 +28,6 @@ export function withLogContext<T>(ids: LogContext, work: () => T): T {
 export function createLog(program: string, level: LogLevel, clock: Clock, write: (text: string) => void): Log {
   let waiting = '';
   let timer: NodeJS.Timeout | undefined;
-  let [last, time] = [NaN, '']; // the last time of a log line, in ms and as text
 
   function flush(): void {
     clearTimeout(timer);
@@ -40,10 +39,8 @@ export function createLog(program: string, level: LogLevel, clock: Clock, write:
 
   const logger = (at: LogLevel) => (event: string, fields: LogFields = {}): void => {
     if (RANK[at] < RANK[level]) return;
-    const now = clock();
-    if (now !== last) [last, time] = [now, new Date(now).toISOString()];
     const head = `"level":"${at}","program":"${program}","event":${JSON.stringify(event)}`;
-    waiting += `{"time":"${time}",${head}${members(context.getStore())}${members(fields)}}\n`;
+    waiting += `{"time":"${isoTime(clock())}",${head}${members(context.getStore())}${members(fields)}}\n`;
     if (RANK[at] >= RANK.warn || waiting.length > MOST_WAITING) flush();
     else timer ??= setTimeout(flush, 100).unref();
   };

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { CONNECTIONS } from '../../src/app/connections.ts';
+import { CONNECTIONS } from '../support/connections.ts';
 import { recordedNetwork } from '../support/recorded-network.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
 import { requireTool } from '../support/tools.ts';

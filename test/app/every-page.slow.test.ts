@@ -108,7 +108,7 @@ test('what went wrong fits a phone although it has no place where a line may end
   const words = `"><script>document.title = 'hurt'</script><img src=x>${'R'.repeat(500)}`;
   mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
   const failed = { name: null, at: hub.now(), ok: false, verdict: 'failed', bytes: null, seconds: 1, problem: words } as const;
-  await noteRun(hub.dataDir, 'backup', failed, process.pid);
+  await noteRun(hub.dataDir, 'backup', failed);
   syncState(hub.handle).recordFailure(id, words, { isFinal: true, timedOut: false });
   hub.db.write('run', () => noteRuns(hub.handle, id, [{ failed: 1, note: words, event: 'e'.repeat(128), bytes: 1e15 }]));
   beatOfWorker(hub.handle);

@@ -124,7 +124,7 @@ test('metrics are for everybody, or for who has the token of their own', () => {
 /** What only forms and pages read. */
 const OF_PAGES = [
   'by', 'count', 'days', 'density', 'draft', 'kept', 'keys', 'marksOpened', 'newest', 'next', 'order', 'place', 'post',
-  'preview', 'range', 'said', 'session', 'show', 'since', 'textSize', 'timeZone', 'undo',
+  'preview', 'range', 'said', 'session', 'show', 'since', 'textSize', 'timeZone', 'undo', 'version',
 ];
 
 /** Of an item of JSON Feed, whose own specification describes it. */

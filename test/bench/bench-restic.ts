@@ -85,7 +85,7 @@ async function layBackup(dataDir: string, at: number): Promise<string> {
   const facts = { createdAt: at, version: '0', schemaVersion, counts, absent: [] };
   writeFileSync(join(backup, 'SHA256SUMS'), formatManifest(facts, { database: sha256, archive: sha256 }));
   const run = { name, at, ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null } as const;
-  await noteRun(dataDir, 'backup', run, process.pid);
+  await noteRun(dataDir, 'backup', run);
   return backup;
 }
 

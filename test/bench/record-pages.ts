@@ -79,6 +79,7 @@ function recording(db: Db, calls: RecordedCall[]): Db {
         return found;
       },
       run: (...params) => (note('run', params), statement.run(...params)),
+      change: (...params) => (note('run', params), statement.change(...params)),
     };
   }
   return { ...db, prepare, get inTransaction() { return db.inTransaction; } };

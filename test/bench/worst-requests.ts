@@ -125,7 +125,9 @@ const SPECIAL: Record<string, Sent[]> = {
   'PATCH /api/posts/:id': [...posts(false), ...jsonBodies(SIZES.post)],
   'POST /write': posts(true),
   'POST /posts/:id/edit': posts(true),
-  'POST /api/sources/import': opmlDocuments(),
+  'POST /api/sources/import': [...opmlDocuments(), {
+    what: 'ISO-2022-JP', headers: { 'content-type': 'text/x-opml; charset=iso-2022-jp' }, body: Buffer.alloc(SIZES.opml, 0x1b),
+  }],
   'POST /sources/import': opmlDocuments().map(({ what, body }) =>
     ({ what, headers: FORM_TYPE, body: Buffer.from(`visibility=private&opml=${encodeURIComponent(String(body))}`) })),
 };

@@ -29,7 +29,7 @@ async function hubToExamine(t: TestContext) {
   const name = backupName(Date.now());
   mkdirSync(join(hub.dataDir, 'backups', name), { recursive: true });
   await noteRun(hub.dataDir, 'backup',
-    { name, at: Date.now(), ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null }, process.pid);
+    { name, at: Date.now(), ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null });
 
   const doctor = (...options: string[]) => hubctl(hub.dataDir, 'doctor', ...options);
 
@@ -86,7 +86,7 @@ test('a hub in which all is well: 0, and a line for each thing that was looked a
 test('what a program said of its failure is one line of words, which changes nothing on a terminal', async (t) => {
   const { hub, doctor } = await hubToExamine(t);
   await noteRun(hub.dataDir, 'backup', { name: null, at: Date.now(), ok: false, verdict: 'failed', bytes: null, seconds: 1,
-    problem: 'no room\x1b]0;title\x07\x1b[2J\nok   All is well.' }, process.pid);
+    problem: 'no room\x1b]0;title\x07\x1b[2J\nok   All is well.' });
   const { stdout } = await doctor();
   assert.match(stdout, /^ {5}The last backup failed: no room.* ok All is well\. Since /m);
   assert.doesNotMatch(stdout, /[\x07\x1b]/);

@@ -256,7 +256,7 @@ async function upgradedHub(t: TestContext) {
     const name = backupName(createdAt);
     for (const place of ['run', join('backups', name)]) mkdirSync(join(env.DATA_DIR, place), { recursive: true });
     const verdict = ok ? 'verified' : 'degraded';
-    await noteRun(env.DATA_DIR, 'backup', { name, at: Date.now(), ok, verdict, bytes: 1, seconds: 1, problem: null }, 1);
+    await noteRun(env.DATA_DIR, 'backup', { name, at: Date.now(), ok, verdict, bytes: 1, seconds: 1, problem: null });
   };
   return { run, number, hasIndex, noteBackup, dataDir: env.DATA_DIR };
 }

@@ -1,7 +1,7 @@
 // Protects what auditors are told: the tables of src/LEDGER.md come from their lists, and the lists name all there is.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CONNECTIONS } from '../../src/app/connections.ts';
+import { CONNECTIONS } from '../support/connections.ts';
 import { RIGHT_NAMES, uses } from '../support/file-marks.ts';
 import { LEDGER_TABLES, rowsInLedger } from '../support/ledger-texts.ts';
 import { SOURCES } from '../support/source-tree.ts';
@@ -16,7 +16,7 @@ test('every file that connects is named by the connection that it decides, and e
     .map(({ name }) => name.slice('src/'.length));
   const unnamed = connecting.filter((file) => !named.has(file));
   assert.deepEqual(unnamed, ['app/clamd-bridge/bridge-server.ts', 'platform/http/server.ts'],
-    'only these two files listen; name each file that connects in src/app/connections.ts');
+    'only these two files listen; name each file that connects in test/support/connections.ts');
   assert.deepEqual([...named].filter((file) => !SOURCES.some(({ name }) => name === `src/${file}`)), []);
 });
 

@@ -133,7 +133,7 @@ test('a lost upload does not end retention: it is named, older backups go, and t
   const [complete = '', damaged = ''] = madeBefore(50, 40);
   for (const [name, verdict] of [[complete, 'verified'], [damaged, 'failed']] as const) {
     const run: RunResult = { name, at: NOW, ok: verdict === 'verified', verdict, bytes: 1, seconds: 1, problem: null };
-    await noteVerdict({ dataDir: hub.dataDir, backupDir: join(hub.dataDir, 'backups') }, run, process.pid);
+    await noteVerdict({ dataDir: hub.dataDir, backupDir: join(hub.dataDir, 'backups') }, run);
   }
   const { verification, retention } = await backup(NOW + 60_000);
   assert.deepEqual([verification.verdict, retention], ['degraded', { removed: madeBefore(60, 40), problems: [] }]);

@@ -1,7 +1,7 @@
 // Protects what auditors are told of scripts: which programs these call, by which names, with which arguments.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CONNECTIONS } from '../../src/app/connections.ts';
+import { CONNECTIONS } from '../support/connections.ts';
 import { calledPrograms, SCRIPT_PROGRAMS } from '../support/script-programs.ts';
 import { commandsIn, SCRIPTS } from '../support/shell-commands.ts';
 

@@ -75,8 +75,8 @@ async function noteBackups({ dataDir, handle, now }: Awaited<ReturnType<typeof s
   mkdirSync(join(dataDir, 'run'), { recursive: true });
   mkdirSync(join(dataDir, 'backups', name), { recursive: true });
   const made = { name, at, ok: true, bytes: 5, seconds: 60, problem: null };
-  await noteRun(dataDir, 'backup', { ...made, verdict: 'verified' }, process.pid);
-  await noteOffsite(handle.config, 'restic', { ...made, unsent: null, checkedAt: at }, process.pid);
+  await noteRun(dataDir, 'backup', { ...made, verdict: 'verified' });
+  await noteOffsite(handle.config, 'restic', { ...made, unsent: null, checkedAt: at });
   const unplugged = { name: null, ok: false, bytes: null, problem: 'not mounted', unsent: name };
-  await noteOffsite(handle.config, 'dir', { ...made, ...unplugged }, process.pid);
+  await noteOffsite(handle.config, 'dir', { ...made, ...unplugged });
 }

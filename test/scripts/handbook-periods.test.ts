@@ -18,9 +18,8 @@ import { DELIVERED_KEPT, FAILED_KEPT, MAX_ATTEMPTS } from '../../src/features/al
 import { REMIND_EVERY, TELL_EVERY } from '../../src/features/alerts/raise-alerts.ts';
 import { KEPT_UNNAMED } from '../../src/features/attachments/upload-files.ts';
 import { previewRetention } from '../../src/features/retention/remove-old-rows.ts';
-import { RUNS_KEPT } from '../../src/features/history/backup-run-store.ts';
 import { DAYS } from '../../src/features/sources/run-store.ts';
-import { COARSE, FINE, KEPT as KEPT_FIGURES } from '../../src/features/history/history-store.ts';
+import { COARSE, FINE, KEPT as KEPT_FIGURES, RUNS_KEPT } from '../../src/features/history/history-store.ts';
 import { EVENTS_KEPT } from '../../src/features/webhooks/receive-event.ts';
 import { LONGEST_QUIET } from '../../src/features/webhooks/manage-webhooks.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/platform/clock.ts';

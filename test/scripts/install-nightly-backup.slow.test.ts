@@ -84,7 +84,7 @@ test('a drill that is killed or takes too long is recorded as failed, and the ni
   const far = { place: sha256('/mnt/far').slice(0, 16), unsent: null };
   const run = { name: '20260102-031500', at: Date.now(), ok: true, bytes: 1, seconds: 1, problem: null, ...far };
   mkdirSync(join(place.root, 'data/run'));
-  await noteRun(join(place.root, 'data'), 'offsite-dir', run, process.pid);
+  await noteRun(join(place.root, 'data'), 'offsite-dir', run);
   writeFiles(place.root, { 'scripts/drill.sh': '#!/bin/sh\necho "drilling $1"; kill -KILL $$\n' }, 0o755);
 
   const env = { PATH: '/usr/bin:/bin', BACKUP_OFFSITE_DIR: '/mnt/far', DRILL_EVERY_DAYS: '1' };

@@ -27,7 +27,7 @@ async function sendFrom(hub: ResticHub, { dataDir, env }: Place, from: string, a
   const path = join(dataDir, 'backups', name);
   copyFolder(from, path);
   const run = { name, at, ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null } as const;
-  await noteRun(dataDir, 'backup', run, process.pid);
+  await noteRun(dataDir, 'backup', run);
   const outcome = await hub.run('off-site.sh', ['send', path, 'restic'], { DATA_DIR: dataDir, ...KEEP_ONE, ...env });
   return { ...outcome, name };
 }
@@ -142,7 +142,7 @@ test('the first run after the upgrade from 1.0.0 removes no snapshot that was th
   const legacy = originOf(readHubSeed(hub) ?? '');
   const old = olderSnapshots(hub, legacy, now, [5, 4, 3, 2]);
   const others = olderSnapshots(hub, '0'.repeat(16), now, [6]);
-  await noteRun(hub.dataDir, 'offsite-restic', { name: null, at: now - DAY, ok: true, bytes: 1, seconds: 1, problem: null, place: 'x', unsent: null }, 1);
+  await noteRun(hub.dataDir, 'offsite-restic', { name: null, at: now - DAY, ok: true, bytes: 1, seconds: 1, problem: null, place: 'x', unsent: null });
   assert.match(await asked(hub, hub.dataDir) ?? '', /^warn: .*1\.0\.0.*hubctl offsite adopt/);
 
   const first = await sendFrom(hub, hub, backup, now);

@@ -95,7 +95,7 @@ async function loseNothing(t: TestContext, kills: number, repository?: string): 
     const name = backupName(began + (n + 1) * MINUTE);
     copyFolder(path(first), path(name));
     const run = { name, at: began, ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null } as const;
-    await noteRun(hub.dataDir, 'backup', run, process.pid);
+    await noteRun(hub.dataDir, 'backup', run);
     const outcome = await send(hub, name, PHASES[n % PHASES.length], Math.random() * LONGEST_DELAY);
     said += outcome.said;
     if (outcome.killed) killed++;

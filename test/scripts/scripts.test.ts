@@ -130,6 +130,7 @@ function recordingProject(t: TestContext, failing: string) {
   `;
   writeFiles(folder, {
     'test/a.test.ts': '', 'test/b/b.test.ts': '', 'test/b/c.slow.test.ts': '', 'test/bench/d.test.ts': '',
+    'test/e.test.ts': '', 'test/f.test.ts': '', 'test/g.test.ts': '', 'test/h.test.ts': 'process.memoryUsage()',
   });
   writeFiles(folder, { node: script }, 0o755);
   const calls = (): string[] => readFileSync(join(folder, 'node.log'), 'utf8').trim().split('\n');
@@ -142,10 +143,15 @@ const COMPILATION = '[test/support/compile-modules.ts]';
 const runTests = (more: number): string =>
   `[--test][--test-timeout=300000][--test-concurrency=${availableParallelism() + more}]`;
 
+/** A file whose tests look at their whole process, and modules that import four of the other files each. */
+const QUICK = '[test/h.test.ts][.runtime/test-groups/00.mjs][.runtime/test-groups/01.mjs]';
+const GROUPS = [['a', 'b/b', 'e', 'f'], ['g']].map((names) =>
+  names.map((name) => `import '../../test/${name}.test.ts';\n`).join(''));
+
 for (const [title, args, expected] of [
-  ['every test file', [], '[test/a.test.ts][test/b/b.test.ts]'],
+  ['every test file', [], QUICK],
   ['the named file alone', ['test/a.test.ts'], '[test/a.test.ts]'],
-  ['every file with an option', ['--test-only'], '[--test-only][test/a.test.ts][test/b/b.test.ts]'],
+  ['every file with an option', ['--test-only'], `[--test-only]${QUICK}`],
 ] as const) {
   test(`the tests run after the type check, ${title}`, async (t) => {
     const { folder, calls, env } = recordingProject(t, 'nothing');
@@ -154,6 +160,9 @@ for (const [title, args, expected] of [
 
     assert.equal(status, 0);
     assert.deepEqual(calls(), [TYPE_CHECK, COMPILATION, `${runTests(2)}${expected}`]);
+    if (args[0] === 'test/a.test.ts') return;
+    const groups = ['00', '01'].map((name) => readFileSync(join(folder, `.runtime/test-groups/${name}.mjs`), 'utf8'));
+    assert.deepEqual(groups, GROUPS);
   });
 }
 
@@ -161,7 +170,7 @@ test('test:all runs the quick tests, then the slow ones; test:slow those alone',
   const { folder, calls, env } = recordingProject(t, 'nothing');
   const run = (task: string) => runProgram('sh', [join(folder, 'scripts/run.sh'), task], { env });
   const testing = (): string[] => calls().filter((call) => ![TYPE_CHECK, COMPILATION].includes(call));
-  const [quick, slow] = [`${runTests(2)}[test/a.test.ts][test/b/b.test.ts]`, `${runTests(1)}[test/b/c.slow.test.ts]`];
+  const [quick, slow] = [`${runTests(2)}${QUICK}`, `${runTests(1)}[test/b/c.slow.test.ts]`];
 
   assert.equal((await run('test:all')).status, 0);
   assert.deepEqual(testing(), [quick, slow]);

@@ -6,7 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { closeServer } from '../../src/platform/http/server.ts';
+import { closeServer } from '../../src/platform/http/connections.ts';
 import { readHandbook } from '../support/handbook.ts';
 import { listen } from '../support/ports.ts';
 import { type Outcome, runProgram } from '../support/run-program.ts';

@@ -83,7 +83,7 @@ export function optionsFor(dataDir: string): BackupOptions {
   return {
     dataDir, backupDir: join(dataDir, 'backups'), databasePath: join(dataDir, 'hub.db'), migrations: MIGRATIONS, version: '1.2.3', retentionDays: null,
     diskReserveBytes: null, isUnattended: false,
-    clock: Date.now, pid: process.pid, signal: new AbortController().signal, onStep: () => {}, onProgress: () => {},
+    clock: Date.now, signal: new AbortController().signal, onStep: () => {}, onProgress: () => {},
   };
 }
 

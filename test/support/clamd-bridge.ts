@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
-import { closeBridge, createBridgeServer } from '../../src/app/clamd-bridge/bridge-server.ts';
+import { createBridgeServer } from '../../src/app/clamd-bridge/bridge-server.ts';
+import { closeServer } from '../../src/platform/http/connections.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { createClamdClient, type ClamdOptions } from '../../src/platform/net/clamd-client.ts';
 
@@ -22,7 +23,7 @@ export async function startBridge(t: TestContext, settings: BridgeSettings): Pro
   const server = createBridgeServer({ clamd: createClamdClient({ ...settings, maxBytes }), maxBytes, log });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  t.after(() => closeBridge(server, 0));
+  t.after(() => closeServer(server, 0));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return { url, server, log: () => (log.flush(), written), post: (body, headers) => postTo(url, body, headers) };
 }

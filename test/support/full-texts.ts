@@ -67,9 +67,19 @@ export async function fullTextOf(client: Client, postId: number): Promise<ShownF
   return (await client.get(`/api/posts/${postId}`)).json<{ fullText: ShownFullText }>().fullText;
 }
 
-/** How many full texts are stored, and how many posts have words in the index of full texts. */
-export function keptFullTexts({ db }: Stored): { texts: number; words: number } | undefined {
-  return db.prepare<[], { texts: number; words: number }>('kept full texts', `
+type KeptFullTexts = { texts: number; words: number; lastUse: number | null };
+
+/** How many full texts are stored, how many posts have words in the index of full texts, and when a text was read last. */
+export function keptFullTexts({ db }: Stored): KeptFullTexts | undefined {
+  return db.prepare<[], KeptFullTexts>('kept full texts', `
     SELECT (SELECT COUNT(*) FROM full_texts WHERE content_html IS NOT NULL) AS texts,
-           (SELECT COUNT(*) FROM full_texts_search_docsize) AS words`).get();
+           (SELECT COUNT(*) FROM full_texts_search_docsize) AS words,
+           (SELECT MAX(used_at) FROM full_texts WHERE content_html IS NOT NULL) AS lastUse`).get();
+}
+
+/** The bytes of all full texts, and the bytes of the database's pages that hold the words of full texts. */
+export function sizeOfFullTexts({ db }: Stored): { text: number; index: number } {
+  return db.prepare<[], { text: number; index: number }>('size of full texts', `
+    SELECT (SELECT SUM(octet_length(content_html)) FROM full_texts) AS text,
+           (SELECT SUM(pgsize) FROM dbstat WHERE name LIKE 'full\\_texts\\_search%' ESCAPE '\\') AS "index"`).get() ?? assert.fail();
 }

@@ -65,7 +65,7 @@ export function watchHubProcess(t: TestContext, child: ChildProcess): HubProcess
   }
 
   async function logged(event: string): Promise<LogLine> {
-    await waitUntil(`"${event}" is logged`, () => child.exitCode !== null || lines(event).length > 0, 30_000);
+    await waitUntil(`"${event}" is logged`, () => child.exitCode !== null || lines(event).length > 0, 120_000);
     const [line] = lines(event);
     if (!line) throw new Error(`ended with ${child.exitCode} before "${event}": ${output.stderr}`);
     return line;

@@ -21,7 +21,7 @@ import { createDisk } from '../../src/features/hub/disk-space.ts';
 import { openStores, type Hub as HubHandle, type StoreHub } from '../../src/features/hub/hub.ts';
 import { jobHandlers, workerQueue } from '../../src/features/hub/worker-jobs.ts';
 import { PROJECT_ROOT, readConfig } from '../../src/features/hub/read-config.ts';
-import { closeServer } from '../../src/platform/http/server.ts';
+import { closeServer } from '../../src/platform/http/connections.ts';
 import { createScheduler } from '../../src/platform/jobs/scheduler.ts';
 import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { createLog } from '../../src/platform/log.ts';

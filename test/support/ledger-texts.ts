@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CONNECTIONS } from '../../src/app/connections.ts';
 import { bridgeCommand, confinedCommand } from '../../src/app/processes/confined-command.ts';
 import { type TableName, TABLES } from '../../src/features/hub/tables.ts';
+import { CONNECTIONS } from './connections.ts';
 import { auditorsPath, loads, RIGHT_NAMES, uses } from './file-marks.ts';
 import { PROJECT_ROOT } from './run-program.ts';
 import { SCRIPT_PROGRAMS } from './script-programs.ts';

@@ -121,7 +121,7 @@ export async function livedInHub(t: TestContext): Promise<LivedInHub> {
 function makeUpFullTexts({ handle }: Hub): void {
   const how = { state: 'refused', reason: 'paywall', detail: null, failures: 0, dueAt: null } as const;
   for (const postId of [2, 4]) fullTexts(handle).ask(postId);
-  fullTexts(handle).keep({ postId: 2, version: 1 }, { isCut: 1, contentHtml: '<p>The whole story of the harbour.</p>'.repeat(20) });
+  fullTexts(handle).keep({ postId: 2, version: 1 }, { isCut: 1, bytes: 1_000, contentHtml: '<p>The whole story of the harbour.</p>'.repeat(20) });
   fullTexts(handle).settle({ postId: 4, version: 1 }, how);
   const sourceId = posts(handle).accessOf(4)?.sourceId ?? NaN;
   for (let uses = 0; uses < 5; uses++) sourceFullTexts(handle).addUse(sourceId);
@@ -133,9 +133,9 @@ async function lastNight({ dataDir, config, now }: Hub): Promise<void> {
   const [name, at] = [backupName(now() - 9 * HOUR), now() - 9 * HOUR + 41_000];
   for (const folder of ['run', `backups/${name}`]) mkdirSync(join(dataDir, folder), { recursive: true });
   const run = { name, at, bytes: 432_000_000, seconds: 41, problem: null };
-  await noteRun(dataDir, 'backup', { ...run, ok: true, verdict: 'verified' }, process.pid);
+  await noteRun(dataDir, 'backup', { ...run, ok: true, verdict: 'verified' });
   const problem = '/mnt/boathouse does not exist: is the disk mounted?';
-  await noteOffsite(config, 'dir', { ...run, ok: false, problem, unsent: name }, process.pid);
+  await noteOffsite(config, 'dir', { ...run, ok: false, problem, unsent: name });
 }
 
 function itemOf(

@@ -1,6 +1,5 @@
-import { backupRuns } from '../../src/features/history/backup-run-store.ts';
 import { ANSWERS, type Figures } from '../../src/features/history/figures.ts';
-import { FINE, history } from '../../src/features/history/history-store.ts';
+import { backupRuns, FINE, history } from '../../src/features/history/history-store.ts';
 import type { Hub } from '../../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE } from '../../src/platform/clock.ts';
 import { seeded } from './random.ts';

@@ -64,8 +64,8 @@ async function scanThroughBridge(): Promise<void> {
   const bridge = spawn(process.execPath, [join(PROJECT_ROOT, 'src/bin/launch.ts'), 'clamd-bridge'], { env, stdio: 'ignore' });
   UNTIL_EXIT.after(() => bridge.kill('SIGKILL'));
   const request = { method: 'POST', body: 'x', headers: { 'content-type': 'application/octet-stream' } };
-  const ask = (): Promise<boolean> => fetch('http://127.0.0.1:3311/scan', request).then(() => true, () => false);
-  await waitUntil('the bridge has answered', ask, 30_000);
+  const ask = (): Promise<string> => fetch('http://127.0.0.1:3311/scan', request).then((answer) => answer.text(), () => '');
+  await waitUntil('the bridge has reached clamd', async () => /closed the connection|broke off/.test(await ask()), 60_000);
   bridge.kill('SIGKILL');
 }
 

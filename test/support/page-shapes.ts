@@ -82,6 +82,7 @@ export const SHAPES: Shape[] = [
     + link('/f')),
   named('the first of two is missing', link('/gone') + link('/f')),
   named('the first of two is a page', link('/') + link('/f')),
+  named('the first five of six are missing', Array.from('12345f', (name) => link(`/${name}`)).join('')),
   named('no head and no html', `${'<meta name=a>'}${link('/f')}`),
   { name: 'all feeds are offered', finds: '/f', offers: ['/f', '/g', '/c'], site: { '/f': FEED,
     '/': page(link('/c', 'type="application/rss+xml" title="Comments"') + link('/f') + link('/g') + link('/f')) } },
@@ -117,7 +118,7 @@ export const SHAPES: Shape[] = [
   { name: 'a page of feeds behind an anchor', site: { '/': page('', '<a href="/rss">RSS</a>'),
     '/rss': page('', '<a href="/news/all.xml">All</a>'), '/news/all.xml': FEED }, finds: '/news/all.xml' },
   // usual paths
-  ...['/feed', '/rss.xml', '/atom.xml', '/index.xml', '/feed.json'].map((path) => usual(path)),
+  ...['/feed', '/rss.xml', '/atom.xml', '/rss', '/index.xml', '/feed.json'].map((path) => usual(path)),
   usual('/blog/feed', '/blog/'), usual('/blog/index.xml', '/blog'), usual('/rss.xml', '/2024/05/a-post/'),
   // bytes and answers
   ...['none', 'identity', 'utf-8', 'UTF-8', 'identity, None', 'binary'].map((coding): Shape => ({ name: `Content-Encoding: ${coding}`,

@@ -38,12 +38,6 @@ export function claimOne(queue: WorkerQueue): Job {
   return job;
 }
 
-/** As `completeMany`, however often a slow machine leaves the rest for the next transaction. */
-export function completeAll(queue: WorkerQueue, finished: Parameters<WorkerQueue['completeMany']>[0]): ReturnType<WorkerQueue['completeMany']> {
-  const results = queue.completeMany(finished);
-  return results.length < finished.length ? [...results, ...completeAll(queue, finished.slice(results.length))] : results;
-}
-
 export function state(queue: WorkerQueue, { id }: { id: number }): string | undefined {
   return queue.find(id)?.state;
 }

@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Seen } from './recording-world.ts';
@@ -43,12 +44,14 @@ export async function recordedNetwork(t: TestContext) {
   ip(`-n ${world} -6 route add fd77::/64 dev cable table local`);
   ip(`-n ${world} -6 route add local ::/0 dev lo table local`);
 
-  const recorder = spawn('ip', ['netns', 'exec', world, process.execPath, WORLD], { stdio: ['ignore', 'pipe', 'inherit'] });
-  let said = '';
-  recorder.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));
-  t.after(() => recorder.kill('SIGKILL'));
-  await waitUntil('the world listens', () => said.includes('ready\n'));
   const folder = temporaryFolder(t);
+  const record = join(folder, 'record'); // a file has each line at once; lines in a pipe would be seen later
+  const output = openSync(record, 'w');
+  const recorder = spawn('ip', ['netns', 'exec', world, process.execPath, WORLD], { stdio: ['ignore', output, 'inherit'] });
+  closeSync(output);
+  const said = (): string => readFileSync(record, 'utf8');
+  t.after(() => recorder.kill('SIGKILL'));
+  await waitUntil('the world listens', () => said().includes('ready\n'));
   writeFiles(folder, { 'resolv.conf': 'nameserver 10.77.0.1\noptions timeout:15 attempts:2\n' });
   const before = sentBy();
 
@@ -74,7 +77,7 @@ export async function recordedNetwork(t: TestContext) {
       return runProgram('ip', ['netns', 'exec', machine, 'unshare', '-m', 'sh', '-c', script, ...command], { env });
     },
     /** What came from the machine so far. */
-    seen: (): Seen[] => said.split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line)),
+    seen: (): Seen[] => said().split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line)),
     /** Packets that the machine has sent. */
     packets: (): number => sentBy() - before,
     /** Packets to ports at which nobody listens, which are not among `seen`. */

@@ -38,7 +38,7 @@ export function resticHub(t: TestContext, hub: BackupHub = backupHub(t)) {
     async verified(at = Date.now()): Promise<string> {
       const { name, verification } = await hub.backup({ clock: () => at });
       const { verdict, problem, seconds } = verification;
-      await noteRun(hub.dataDir, 'backup', { name, at, ok: verdict === 'verified', verdict, bytes: 1, seconds, problem }, process.pid);
+      await noteRun(hub.dataDir, 'backup', { name, at, ok: verdict === 'verified', verdict, bytes: 1, seconds, problem });
       return name;
     },
     send: (name: string, more?: Record<string, string>): Promise<Outcome> =>

@@ -172,7 +172,7 @@ export async function usePosts({ ada, bob, hub, call }: Used, notes: number) {
   await call(hub.anybody, 'GET /api/posts/{id}', { id: withFile.id });
   await call(bob, 'POST /api/posts/{id}/full-text', { id: withFile.id });
   const versionOf = (postId: number) => ({ postId, version: fullTexts(hub.handle).find(postId)?.version ?? 0 });
-  fullTexts(hub.handle).keep(versionOf(withFile.id), { isCut: 0, contentHtml: '<p>Hoot, hoot</p>' });
+  fullTexts(hub.handle).keep(versionOf(withFile.id), { isCut: 0, bytes: 1_000, contentHtml: '<p>Hoot, hoot</p>' });
   for (const name of ['POST /api/posts/{id}/full-text', 'GET /api/posts/{id}']) await call(bob, name, { id: withFile.id });
   await call(bob, 'POST /api/posts/{id}/full-text', { id: post.id });
   const how = { state: 'refused', reason: 'paywall', detail: null, failures: 0, dueAt: null } as const;
@@ -205,11 +205,11 @@ export async function useAdministration({ hub, ada, call }: Used): Promise<void>
   mkdirSync(join(hub.dataDir, 'backups', name), { recursive: true });
   await noteRun(hub.dataDir, 'backup', {
     name, at: hub.now(), ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null,
-  }, 1);
+  });
   writeFileSync(join(hub.dataDir, 'run/recovery-kit.json'), '{"at":1}');
   await noteOffsite(hub.handle.config, 'dir',
-    { name, at: hub.now(), ok: true, bytes: 1, seconds: 1, problem: null, unsent: null }, 1);
-  await noteDrill(hub.handle.config, 'dir', { outcome: 'proven', name, at: hub.now(), seconds: 1, problem: null }, 1);
+    { name, at: hub.now(), ok: true, bytes: 1, seconds: 1, problem: null, unsent: null });
+  await noteDrill(hub.handle.config, 'dir', { outcome: 'proven', name, at: hub.now(), seconds: 1, problem: null });
   await call(hub.anybody, 'GET /api/health');
   noteError(hub.handle, new Error('something odd'));
   raise(hub, 'space-low', 'A few bytes');

@@ -7,7 +7,7 @@ const LONGEST_PAUSE = 500; // ms
  * look took, so that a look that starts programs does not take the processor from what is waited for.
  */
 export async function waitUntil(
-  what: string, condition: () => boolean | Promise<boolean>, timeoutMs = 15_000,
+  what: string, condition: () => boolean | Promise<boolean>, timeoutMs = 30_000,
 ): Promise<void> {
   const until = performance.now() + timeoutMs;
   for (;;) {

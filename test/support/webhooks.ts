@@ -44,9 +44,10 @@ export function openWithWebhook(dataDir: string, secret: string): Db {
   return db;
 }
 
-/** Sends headers and body as they are, duplicates too. */
+/** Sends headers and body as they are, duplicates too. Calls `onSent` when the kernel has the whole request. */
 export function sendEvent(
   address: string, sourceId: number | string, { rawHeaders, body }: SignedEvent, type: string | null = 'application/json',
+  onSent = (): void => {},
 ): Promise<Sent> {
   const contentType = type === null ? [] : ['Content-Type', type];
   const headers = ['Host', new URL(address).host, ...contentType, 'Content-Length', String(body.length), ...rawHeaders];
@@ -57,7 +58,7 @@ export function sendEvent(
       resolve({ status: res.statusCode ?? 0, headers: res.headers, text });
     });
     req.on('error', reject);
-    req.end(body);
+    req.end(body, onSent);
   });
 }
 

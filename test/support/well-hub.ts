@@ -45,7 +45,7 @@ export async function wellHub(t: TestContext): Promise<{ hub: Hub; ada: Client }
   for (let nights = 6; nights >= 0; nights--) await backUp(hub, hub.now() - nights * DAY - 9 * HOUR);
   const drilledAt = hub.now() - 6 * DAY;
   const drill = { outcome: 'proven', name: backupName(drilledAt), at: drilledAt, seconds: 51, problem: null } as const;
-  await noteDrill(hub.config, 'dir', drill, process.pid);
+  await noteDrill(hub.config, 'dir', drill);
   writeFileSync(join(hub.dataDir, 'run/recovery-kit.json'), JSON.stringify({ at: hub.now() - 12 * DAY }));
   await hub.work();
   await hub.work();
@@ -58,9 +58,8 @@ async function backUp(hub: Hub, at: number): Promise<void> {
   const name = backupName(at);
   for (const folder of ['run', join('backups', name)]) mkdirSync(join(hub.dataDir, folder), { recursive: true });
   const run: RunResult = { name, at, ok: true, verdict: 'verified', bytes: BYTES, seconds: 41, problem: null };
-  await noteRun(hub.dataDir, 'backup', run, process.pid);
-  await noteRun(hub.dataDir, 'verification', { ...run, at: at + MINUTE }, process.pid);
-  await noteVerdict(hub.config, { ...run, at: at + MINUTE }, process.pid);
-  await noteOffsite(hub.config, 'dir', { name, at: at + 2 * MINUTE, ok: true, bytes: BYTES, seconds: 12, problem: null, unsent: null },
-    process.pid);
+  await noteRun(hub.dataDir, 'backup', run);
+  await noteRun(hub.dataDir, 'verification', { ...run, at: at + MINUTE });
+  await noteVerdict(hub.config, { ...run, at: at + MINUTE });
+  await noteOffsite(hub.config, 'dir', { name, at: at + 2 * MINUTE, ok: true, bytes: BYTES, seconds: 12, problem: null, unsent: null });
 }

@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import type { Job } from '../../src/platform/jobs/claim-jobs.ts';
-import { createWorkerQueue, LEASE } from '../../src/platform/jobs/worker-queue.ts';
+import { createWorkerQueue } from '../../src/platform/jobs/worker-queue.ts';
 import type { JobHandler } from '../../src/platform/jobs/run-job.ts';
 import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { createLog } from '../../src/platform/log.ts';
@@ -12,11 +12,11 @@ import { waitUntil } from './wait-until.ts';
 export const START = Date.UTC(2025, 0, 1);
 
 type Line = Record<string, unknown> & { event: string; level: string };
-type Options = { lease?: number; realTime?: boolean };
+type Options = { realTime?: boolean };
 
 /** A worker on a file of its own; its jobs' effects, log lines, errors, transactions and pragmas can be looked at. */
 export function startWorker(t: TestContext, handlers: Record<string, Partial<JobHandler>>, options: Options = {}) {
-  const { lease = LEASE, realTime = false } = options;
+  const { realTime = false } = options;
   const { db: file, connect } = migratedDatabase(t);
   const { db, transactions, pragmas } = recordUse(file);
   let now = START;
@@ -26,7 +26,7 @@ export function startWorker(t: TestContext, handlers: Record<string, Partial<Job
   const log = createLog('worker', 'debug', clock, (text) => {
     for (const line of text.trim().split('\n')) lines.push(JSON.parse(line));
   });
-  const queue = createWorkerQueue(db, clock, () => 0.5, lease);
+  const queue = createWorkerQueue(db, clock, () => 0.5);
   const effects = jobEffects(db);
   const worker = createWorker({
     db, queue, clock, log, onError: (error) => errors.push(error),

@@ -68,14 +68,6 @@ export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Ser
   return http.createServer(limits, (req, res) => void respond(req, res));
 }
 
-/** Stops listening, and waits for running scans. Closes connections that are still open after `graceMs`. */
-export async function closeBridge(server: Server, graceMs: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
-  await closed;
-  clearTimeout(cut);
-}
-
 function pathOf(req: IncomingMessage): string {
   return (req.url ?? '').split('?', 1)[0] ?? '';
 }
@@ -106,7 +98,7 @@ function send(req: IncomingMessage, res: ServerResponse, { status, headers, body
     'content-length': bytes.length,
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
-    'connection': 'close', // ends idle connections, so that closeBridge waits only for scans
+    'connection': 'close', // ends idle connections, so that the end of the bridge waits only for scans
   });
   res.end(req.method === 'HEAD' ? undefined : bytes);
 }

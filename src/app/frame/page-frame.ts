@@ -195,13 +195,13 @@ const KEYS: [keys: string[], what: string][] = [
   [['-'], 'Less like this: make a rule from words of the post’s title'],
   [['A'], 'Mark several posts as read'],
   [['/'], 'Search'],
-  [['Ctrl B', 'Ctrl I', 'Ctrl K'], 'While you write a post: bold, emphasis, link'],
-  [['Ctrl Shift P', 'Ctrl S'], 'While you write: show or hide the preview, save the draft'],
-  [['e'], 'Edit the post that you have opened, if the post is yours'],
-  [['Ctrl Enter'], 'Publish the post that you write, or save the post that you edit'],
   [['g u', 'g a', 'g s', 'g w'], 'Go to unread, all or starred posts, or write a post'],
   [['Esc'], 'Close the dialog, or go back to the list'],
   [['?'], 'Show these shortcuts'],
+  [['e'], 'Edit the post that you have opened, if the post is yours'],
+  [['Ctrl B', 'Ctrl I', 'Ctrl K'], 'While you write a post: bold, emphasis, link'],
+  [['Ctrl Shift P', 'Ctrl S'], 'While you write: show or hide the preview, save the draft'],
+  [['Ctrl Enter'], 'Publish the post that you write, or save the post that you edit'],
 ];
 
 /** Elements that only the script of members' pages (assets/hub.js) shows. */

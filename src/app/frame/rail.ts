@@ -7,6 +7,7 @@ import {
 } from '../../features/reading/reading-counts.ts';
 import { asking } from '../../features/follows/follow-store.ts';
 import { mutedPosts } from '../../features/reading/muted-store.ts';
+import { folderPath } from '../../features/reading/list-address.ts';
 import { foundText, searchCounts, searchPath } from '../../features/reading/saved-searches.ts';
 import { savedSearches } from '../../features/reading/saved-search-store.ts';
 import { html, type Html } from '../../platform/http/html.ts';
@@ -113,7 +114,7 @@ function folderPart(hub: Hub, folder: CountedFolder, section: string | undefined
   const { name, unread, sources } = folder;
   const failing = sources.some(({ state }) => state === 'failing') && FAILING;
   const isWithin = isIn(folder, section);
-  const path = `/folders/${encodeURIComponent(name ?? '')}`;
+  const path = folderPath(name ?? '');
   const count = countOf(unread, 'unread', `folder:${name}`);
   if (!isShort && !isWithin) return item(path, 'folder', name ?? '', false, html`${failing}${count}`);
   return html`<details open><summary>${icon('folder')}<span class="name" dir="auto">${name}</span>${failing}${

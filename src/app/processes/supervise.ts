@@ -17,14 +17,7 @@ export type Ending = {
   killed: string[]; // the processes that did not stop in time
 };
 
-export type Supervision = {
-  /** Asks every process to stop (SIGTERM) and kills every process left after the grace time. */
-  stop(): void;
-  /** Kills every supervised process that still runs. */
-  kill(): void;
-  /** Resolves when all supervised processes have ended. */
-  ended: Promise<Ending>;
-};
+export type Supervision = ReturnType<typeof supervise>;
 
 type SuperviseOptions = {
   cwd: string;
@@ -33,8 +26,11 @@ type SuperviseOptions = {
   onMessage?: (name: string, message: unknown) => void;
 };
 
-/** Runs processes side by side: when one process ends by itself, the hub stops the other processes too. */
-export function supervise(commands: readonly StartCommand[], options: SuperviseOptions): Supervision {
+/**
+ * Runs processes side by side: when one process ends by itself, the hub stops the other processes too. `ended` resolves
+ * when all supervised processes have ended.
+ */
+export function supervise(commands: readonly StartCommand[], options: SuperviseOptions) {
   const { promise: ended, resolve } = Promise.withResolvers<Ending>();
   const running = new Map<ChildProcess, string>();
   const ending: Ending = { stopRequested: false, died: null, killed: [] };
@@ -63,11 +59,13 @@ export function supervise(commands: readonly StartCommand[], options: SuperviseO
     for (const child of running.keys()) child.kill('SIGTERM');
   }
 
+  /** Asks every process to stop (SIGTERM) and kills every process left after the grace time. */
   function stop(): void {
     if (!stopping) ending.stopRequested = true;
     stopAll();
   }
 
+  /** Kills every supervised process that still runs. */
   function kill(): void {
     for (const [child, name] of running) {
       ending.killed.push(name);

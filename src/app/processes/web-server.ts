@@ -3,7 +3,7 @@ import { accountOf, authenticate } from '../../features/accounts/authenticate.ts
 import { noteError } from '../../features/errors/error-store.ts';
 import { admitProbe, ownCheckSecret } from '../../features/health/answer-probes.ts';
 import { requireRoom } from '../../features/hub/disk-reserve.ts';
-import { canonicalReaderPath } from '../../features/reader-api/reader-paths.ts';
+import { canonicalReaderPath } from '../../features/reader-api/reader-request.ts';
 import { bufferedCounts, httpMetrics, metLimit, processMetrics, turnWaits, type Hub } from '../../features/hub/hub.ts';
 import { requireNoTrial } from '../../features/hub/trial.ts';
 import { openDatabase } from '../../platform/db/open-database.ts';

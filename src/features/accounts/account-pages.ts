@@ -1,4 +1,5 @@
 import { readForm } from '../../platform/http/body.ts';
+import { orAgain } from '../../platform/http/form-faults.ts';
 import { createInput, localPath, pathId } from '../../platform/http/input.ts';
 import type { Preferences } from '../../platform/http/router.ts';
 import { CHOICES, SWITCHES } from '../hub/preferences.ts';
@@ -95,7 +96,7 @@ export function showSettings(hub: Hub, { viewer }: MemberRequest, sent?: SentSet
   const own = { tokens, sessions: sessions(hub).listOf(viewer.id) };
   const current = viewer.via === 'session' ? viewer.credentialId : 0;
   const who = { account, preferences: viewer.preferences, current };
-  const shown = accountSettingsPage({ ...who, ...own, now: hub.clock(), times: timesOf(hub, viewer), sent });
+  const shown = accountSettingsPage({ ...who, ...own, times: timesOf(hub, viewer), sent });
   return page(shown, sent?.problem?.status, sent?.problem?.headers);
 }
 
@@ -169,10 +170,5 @@ async function answerForm(
   hub: Hub, req: MemberRequest, form: SentSettings['form'], act: (values: Record<string, string>) => Promise<Reply>,
 ): Promise<Reply> {
   const values = await readForm(req);
-  try {
-    return await act(values);
-  } catch (problem) {
-    if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
-    return showSettings(hub, req, { form, values, problem });
-  }
+  return orAgain(() => act(values), (problem) => showSettings(hub, req, { form, values, problem }));
 }

@@ -1,20 +1,18 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readJson } from '../../platform/http/body.ts';
-import { createInput, nextLink, pathId, readLimit, readPage } from '../../platform/http/input.ts';
+import { nextLink, pathId, readInput, readLimit, readPage } from '../../platform/http/input.ts';
 import { HttpError, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { accountJson } from './account-store.ts';
 import { endedSession, sessionCookie, signIn, signOut, type SignedIn } from './authenticate.ts';
-import { changeAccount, endSessions, makeToken, ownAccount, revokeToken } from './change-account.ts';
+import { changeAccount, endSessions, makeToken, ownAccount } from './change-account.ts';
 import { apiTokens, sessions, TOKENS_MAX, type ApiToken, type Session } from './credential-store.ts';
-import { invite, joinHub, joinUrl, withdrawInvitation } from './join-hub.ts';
+import { invite, joinHub, joinUrl } from './join-hub.ts';
 
 export async function createAccount(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readJson(req);
-  const input = createInput(values);
-  const invitation = input.text('invitation', { max: 300 });
-  input.done();
+  const invitation = readInput(values, (input) => input.text('invitation', { max: 300 }));
   const token = invitation.slice(invitation.lastIndexOf('/') + 1); // people paste the whole invitation link
   return signedIn(hub, await joinHub(hub, token, values, req.address), 201);
 }
@@ -52,19 +50,9 @@ export async function createToken(hub: Hub, req: MemberRequest): Promise<Reply> 
   return json({ ...tokenJson(made), token: made.token }, 201);
 }
 
-export function deleteToken(hub: Hub, req: MemberRequest): Reply {
-  revokeToken(hub, pathId(req.params), req);
-  return noContent();
-}
-
 export async function createInvitation(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { id, role, token, expiresAt } = await invite(hub, await readJson(req), req);
   return json({ id, url: joinUrl(hub.config, token), role, expiresAt: isoTime(expiresAt) }, 201);
-}
-
-export function deleteInvitation(hub: Hub, req: MemberRequest): Reply {
-  withdrawInvitation(hub, pathId(req.params), req);
-  return noContent();
 }
 
 /** An API token as the API describes it to its owner, without the secret text of the token. */

@@ -35,10 +35,6 @@ export const presentNameOf = (id: string): string =>
 /** Stores accounts. User names are case-insensitive. */
 export const accounts = store(({ db, clock }) => {
   const selectAny = db.prepare<[], { id: number }>('any account', `SELECT id FROM accounts WHERE ${PRESENT} LIMIT 1`);
-  const select = db.prepare<[number], AccountWithHash>('account',
-    `SELECT ${COLUMNS}, password_hash AS passwordHash FROM accounts WHERE id = ? AND ${PRESENT}`);
-  const selectByName = db.prepare<[string], AccountWithHash>('account by name',
-    `SELECT ${COLUMNS}, password_hash AS passwordHash FROM accounts WHERE username = ? AND ${PRESENT}`);
   const insert = db.prepare<[NewAccount & { now: number }], Account>('create account', `
     INSERT INTO accounts (username, display_name, role, password_hash, created_at, updated_at)
     VALUES (@username, @displayName, @role, @passwordHash, @now, @now) ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`);
@@ -49,8 +45,6 @@ export const accounts = store(({ db, clock }) => {
 
   const updateState = db.prepare<[Role, number | null, number, number]>('change account',
     'UPDATE accounts SET role = ?, disabled_at = ?, updated_at = ? WHERE id = ?');
-  const selectPage = db.prepare<[number, number], Account>('accounts',
-    `SELECT ${COLUMNS} FROM accounts WHERE id > ? AND ${PRESENT} ORDER BY id LIMIT ?`);
   const selectOtherAdmin = db.prepare<[number], { id: number }>('another admin',
     `SELECT id FROM accounts WHERE role = 'admin' AND id <> ? AND disabled_at IS NULL AND ${PRESENT} LIMIT 1`);
   const depart = db.prepare<[Pseudonym & { id: number; now: number }]>('account leaves', `
@@ -59,18 +53,20 @@ export const accounts = store(({ db, clock }) => {
      WHERE id = @id AND ${PRESENT}`);
   const selectLeaver = db.prepare<[number], Pseudonym>('account that left',
     'SELECT username AS name FROM accounts WHERE id = ? AND left_at IS NOT NULL');
-  const remove = db.prepare<[number]>('delete account', 'DELETE FROM accounts WHERE id = ? AND left_at IS NOT NULL');
 
   return {
     exists: (): boolean => selectAny.get() !== undefined,
-    find: (id: number): AccountWithHash | undefined => select.get(id),
-    findByName: (username: string): AccountWithHash | undefined => selectByName.get(username),
+    find: db.prepare<[id: number], AccountWithHash>('account',
+      `SELECT ${COLUMNS}, password_hash AS passwordHash FROM accounts WHERE id = ? AND ${PRESENT}`).get,
+    findByName: db.prepare<[username: string], AccountWithHash>('account by name',
+      `SELECT ${COLUMNS}, password_hash AS passwordHash FROM accounts WHERE username = ? AND ${PRESENT}`).get,
 
     /** Creates an account; returns undefined if the user name is taken. */
     create: (account: NewAccount): Account | undefined => insert.get({ ...account, now: clock() }),
 
     /** Lists the accounts whose ids are greater than `after`, in the order of their ids. */
-    list: (after: number, limit: number): Account[] => selectPage.all(after, limit),
+    list: db.prepare<[after: number, limit: number], Account>('accounts',
+      `SELECT ${COLUMNS} FROM accounts WHERE id > ? AND ${PRESENT} ORDER BY id LIMIT ?`).all,
     /** Whether an enabled administrator exists besides this account. */
     hasOtherAdmin: (id: number): boolean => selectOtherAdmin.get(id) !== undefined,
     /** Marks the account as deleted and replaces its names with `name`, a pseudonym. */
@@ -78,7 +74,7 @@ export const accounts = store(({ db, clock }) => {
     /** The pseudonym of a deleted account; returns undefined if no deleted account has this id. */
     pseudonymOf: (id: number): string | undefined => selectLeaver.get(id)?.name,
     /** Removes the row of a deleted account. */
-    delete: (id: number): void => void remove.run(id),
+    delete: db.prepare<[id: number]>('delete account', 'DELETE FROM accounts WHERE id = ? AND left_at IS NOT NULL').run,
     setDisplayName: (id: number, displayName: string): void => void updateName.run(displayName, clock(), id),
     setState: (id: number, role: Role, disabledAt: number | null): void =>
       void updateState.run(role, disabledAt, clock(), id),
@@ -130,9 +126,6 @@ export const invitations = store(({ db, clock }) => {
      ORDER BY id DESC LIMIT ${INVITATIONS_MAX}`);
   const remove = db.prepare<[number], { role: Role }>('remove invitation',
     'DELETE FROM invitations WHERE id = ? RETURNING role');
-  const removeOf = db.prepare<[number]>('remove invitations of account',
-    'DELETE FROM invitations WHERE created_by = ?');
-  const removeSetUp = db.prepare<[]>('remove set-up links', `DELETE FROM invitations WHERE purpose = 'set-up'`);
   const deleteExpired = db.prepare<[number, number]>('remove expired invitations',
     'DELETE FROM invitations WHERE id IN (SELECT id FROM invitations WHERE expires_at <= ? LIMIT ?)');
 
@@ -152,8 +145,9 @@ export const invitations = store(({ db, clock }) => {
     listOf: (accountId: number): Invitation[] => selectOf.all(accountId, clock()),
     /** Removes an invitation and returns its role; returns undefined if no invitation has this id. */
     remove: (id: number): Role | undefined => remove.get(id)?.role,
-    removeOf: (accountId: number): void => void removeOf.run(accountId),
-    removeSetUpLinks: (): void => void removeSetUp.run(),
+    removeOf: db.prepare<[accountId: number]>('remove invitations of account',
+      'DELETE FROM invitations WHERE created_by = ?').run,
+    removeSetUpLinks: db.prepare<[]>('remove set-up links', `DELETE FROM invitations WHERE purpose = 'set-up'`).run,
     removeExpired: (batch: number): number => deleteExpired.run(clock(), batch).changes,
     bringBackTimes: createTimeRepair(db, clock, INVITATION_TIMES),
   };

@@ -1,5 +1,6 @@
 import { readForm } from '../../platform/http/body.ts';
-import { HttpError, page, type Reply } from '../../platform/http/reply.ts';
+import { orAgain } from '../../platform/http/form-faults.ts';
+import { page, type HttpError, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -22,12 +23,9 @@ export function showApps(hub: Hub, { viewer }: MemberRequest, sent: SentApp = {}
 /** Form: creates an app password, which the next page shows once. */
 export async function submitApp(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
-  try {
-    return showApps(hub, req, { made: await makeToken(hub, { ...values, scope: 'reader' }, req) });
-  } catch (problem) {
-    if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
-    return showApps(hub, req, { values, problem });
-  }
+  return orAgain(
+    async () => showApps(hub, req, { made: await makeToken(hub, { ...values, scope: 'reader' }, req) }),
+    (problem) => showApps(hub, req, { values, problem }));
 }
 
 /** Page: tells whether the browser's Authorization header arrives. With status 401, the browser asks for a password. */

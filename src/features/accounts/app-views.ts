@@ -17,10 +17,10 @@ type AppSettings = {
   problem?: HttpError | undefined;
 };
 
-const ABOUT_PASSWORDS = 'Each app gets a password of its own. It opens your reading list and can add sources, ' +
-  'which only you see; it opens no settings. A new account password ends all app passwords.';
+const ABOUT_PASSWORDS = 'Make a password for each app. With an app password, an app can read and mark your posts and ' +
+  'add sources that only you see, but cannot change your settings. A new account password ends all app passwords.';
 const ABOUT_ADDRESS = 'Apps for feeds use the Google Reader API. ' +
-  'Choose “FreshRSS” or “Google Reader API” as the kind of account.';
+  'In the app, choose “FreshRSS” or “Google Reader API” as the kind of account.';
 const ABOUT_CHECK = 'If a proxy removes the Authorization header, every app fails after signing in.';
 
 /** Page: app passwords, and how to connect apps. */

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { SECOND } from '../../platform/clock.ts';
 import { clientAddress } from '../../platform/http/call-handler.ts';
 import { cookieName, readCookie, setCookie } from '../../platform/http/headers.ts';
-import { createInput } from '../../platform/http/input.ts';
+import { readInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import type { Caller, Viewer } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
@@ -100,7 +100,8 @@ export type SignedIn = { account: Account; session: string };
  * 403 if the account is disabled; 429 after repeated failures.
  */
 export async function signIn(hub: Hub, values: Record<string, unknown>, address: string): Promise<SignedIn> {
-  const { username, password } = readCredentials(values);
+  const { username, password } = readInput(values, (input) => (
+    { username: input.text('username', { max: 200 }), password: input.secret('password', 1, PASSWORD_MAX) }));
   const signedIn = await checkPassword(hub, { username, password, address }, (account) => {
     const { id, username: name, disabledAt } = account;
     if (disabledAt !== null) throw new HttpError(403, 'This account is disabled. Ask an administrator.');
@@ -117,12 +118,4 @@ export function signOut(hub: Hub, by: By): void {
     audit(hub, 'session.ended', by);
     sessions(hub).end(by.viewer.credentialId);
   });
-}
-
-function readCredentials(values: Record<string, unknown>): { username: string; password: string } {
-  const input = createInput(values);
-  const username = input.text('username', { max: 200 });
-  const password = input.secret('password', 1, PASSWORD_MAX);
-  input.done();
-  return { username, password };
 }

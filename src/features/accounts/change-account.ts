@@ -1,5 +1,5 @@
 import { DAY } from '../../platform/clock.ts';
-import { createInput, type Input } from '../../platform/http/input.ts';
+import { createInput, readInput, type Input } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
@@ -67,9 +67,7 @@ function readChange(values: Record<string, unknown>, by: By): Change {
 export async function endSessions(
   hub: Hub, values: Record<string, unknown>, by: By, sessionId?: number,
 ): Promise<void> {
-  const input = createInput(values);
-  const password = readConfirmation(input, by);
-  input.done();
+  const password = readInput(values, (input) => readConfirmation(input, by));
   const { id, credentialId } = by.viewer;
   await confirmed(hub, password, by, () => {
     if (sessionId === undefined) {

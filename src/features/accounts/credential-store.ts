@@ -44,10 +44,8 @@ const VIEWER = `a.id, a.username, a.display_name AS displayName, p.time_zone AS 
   p.marks_opened AS marksOpened, p.marks_scrolled AS marksScrolled, p.joins_doubles AS joinsDoubles`;
 const WITH_PREFERENCES = 'LEFT JOIN preferences p ON p.account_id = a.id';
 const ACTIVE = 'a.left_at IS NULL AND a.disabled_at IS NULL';
-const LIVE_SESSION = `s.token_hash = ? AND s.expires_at > ? AND ${ACTIVE}`;
 /** SQL: the token `t` of the account `a` opens something at the time `?`. */
 export const LIVE = `(t.expires_at IS NULL OR t.expires_at > ?) AND ${ACTIVE}`;
-const LIVE_TOKEN = `t.token_hash = ? AND t.for_reader = ? AND ${LIVE}`;
 const USED = 'created_at AS createdAt, seen_at AS seenAt, expires_at AS expiresAt';
 
 const SCOPE = `iif(for_reader, 'reader', scope) AS scope`;
@@ -63,8 +61,6 @@ export const signInNetworks = store(({ db, clock }) => {
   const keepLatest = db.prepare<[{ id: number; kept: number }]>('forget networks', `
     DELETE FROM sign_in_networks WHERE account_id = @id AND network NOT IN
       (SELECT network FROM sign_in_networks WHERE account_id = @id ORDER BY seen_at DESC LIMIT @kept)`);
-  const selectOf = db.prepare<[number], { network: string; seenAt: number }>('networks of account',
-    'SELECT network, seen_at AS seenAt FROM sign_in_networks WHERE account_id = ? ORDER BY seen_at');
 
   return {
     has: (accountId: number, network: string): boolean => select.get(accountId, network) !== undefined,
@@ -72,7 +68,8 @@ export const signInNetworks = store(({ db, clock }) => {
       upsert.run(accountId, networksOf(address)[0], clock());
       keepLatest.run({ id: accountId, kept: NETWORKS });
     },
-    listOf: (accountId: number): { network: string; seenAt: number }[] => selectOf.all(accountId),
+    listOf: db.prepare<[accountId: number], { network: string; seenAt: number }>('networks of account',
+      'SELECT network, seen_at AS seenAt FROM sign_in_networks WHERE account_id = ? ORDER BY seen_at').all,
     removeOf: (accountId: number): void => void keepLatest.run({ id: accountId, kept: 0 }),
   };
 });
@@ -112,19 +109,13 @@ export const sessions = store((hub) => {
   const select = db.prepare<[string, number], ViewerRow>('session', `
     SELECT ${VIEWER}, a.role, s.id AS credentialId, s.seen_at AS seenAt
       FROM sessions s JOIN accounts a ON a.id = s.account_id ${WITH_PREFERENCES}
-     WHERE ${LIVE_SESSION}`);
-  const owner = db.prepare<[string, number], { id: number }>('account of session', `
-    SELECT a.id FROM sessions s JOIN accounts a ON a.id = s.account_id
-     WHERE ${LIVE_SESSION}`);
+     WHERE s.token_hash = ? AND s.expires_at > ? AND ${ACTIVE}`);
   const insert = db.prepare<[NewSession]>('create session', `
     INSERT INTO sessions (account_id, token_hash, created_at, seen_at, address, expires_at)
     VALUES (@accountId, @hash, @now, @now, @address, @expiresAt)`);
   const renew = db.prepare<[{ id: number; now: number; address: string }]>('renew session', `
     UPDATE sessions SET seen_at = @now, address = @address,
            expires_at = min(@now + ${SESSION_LIFETIME}, created_at + ${SESSION_MAX}) WHERE id = @id`);
-  const remove = db.prepare<[number]>('end session', 'DELETE FROM sessions WHERE id = ?');
-  const removeOthers = db.prepare<[number, number]>('end other sessions',
-    'DELETE FROM sessions WHERE account_id = ? AND id <> ?');
   const removeOldest = db.prepare<[{ accountId: number; now: number }]>('end oldest sessions', `
     DELETE FROM sessions WHERE account_id = @accountId AND id NOT IN (SELECT id FROM sessions
      WHERE account_id = @accountId AND expires_at > @now ORDER BY id DESC LIMIT ${SESSIONS_KEPT})`);
@@ -147,7 +138,7 @@ export const sessions = store((hub) => {
     },
 
     /** The account of a session, or undefined if the session is not valid. Writes nothing. */
-    accountOf: (secret: string): number | undefined => owner.get(hashSecret(secret), clock())?.id,
+    accountOf: (secret: string): number | undefined => select.get(hashSecret(secret), clock())?.id,
 
     /**
      * Starts a session and returns the secret for the cookie; the database stores only the secret's hash. Remembers the
@@ -164,9 +155,10 @@ export const sessions = store((hub) => {
 
     /** Lists the newest SESSIONS_KEPT sessions of an account that have not expired, oldest first. */
     listOf: (accountId: number): Session[] => selectOf.all(accountId, clock()).toReversed(),
-    end: (id: number): void => void remove.run(id),
+    end: db.prepare<[id: number]>('end session', 'DELETE FROM sessions WHERE id = ?').run,
     /** Ends all sessions of the account except the session `id`. Returns the number of ended sessions. */
-    endOthers: (accountId: number, id: number): number => removeOthers.run(accountId, id).changes,
+    endOthers: db.prepare<[accountId: number, id: number]>('end other sessions',
+      'DELETE FROM sessions WHERE account_id = ? AND id <> ?').change,
     removeExpired: (batch: number): number => removeExpired.run(clock(), batch).changes,
     bringBackTimes: createTimeRepair(db, clock, SESSION_TIMES),
   };
@@ -186,26 +178,16 @@ export const apiTokens = store(({ db, clock }) => {
     SELECT ${VIEWER}, iif(t.scope = 'admin', a.role, 'member') AS role, ${SCOPE}, t.id AS credentialId,
            t.seen_at AS seenAt
       FROM api_tokens t JOIN accounts a ON a.id = t.account_id ${WITH_PREFERENCES}
-     WHERE ${LIVE_TOKEN}`);
-  const owner = db.prepare<[string, number, number], { id: number }>('account of api token', `
-    SELECT a.id FROM api_tokens t JOIN accounts a ON a.id = t.account_id
-     WHERE ${LIVE_TOKEN}`);
+     WHERE t.token_hash = ? AND t.for_reader = ? AND ${LIVE}`);
   const note = db.prepare<[number, string, number]>('note api token',
     'UPDATE api_tokens SET seen_at = ?, address = ? WHERE id = ?');
   const insert = db.prepare<[NewTokenRow], ApiToken>('create api token', `
     INSERT INTO api_tokens (account_id, name, token_hash, scope, for_reader, created_at, expires_at)
     VALUES (@accountId, @name, @hash, iif(@isReader, 'read', @scope), @isReader, @now, @expiresAt) RETURNING ${TOKEN}`);
-  const selectOf = db.prepare<[number, number, number], ApiToken>('api tokens',
-    `SELECT ${TOKEN} FROM api_tokens WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`);
   const selectOne = db.prepare<[number, number], { name: string }>('api token of account',
     'SELECT name FROM api_tokens WHERE id = ? AND account_id = ?');
   const count = db.prepare<[number], { n: number }>('count api tokens',
     `SELECT COUNT(*) AS n FROM (SELECT 1 FROM api_tokens WHERE account_id = ? LIMIT ${TOKENS_MAX})`);
-  const remove = db.prepare<[number, number]>('revoke api token',
-    'DELETE FROM api_tokens WHERE id = ? AND account_id = ?');
-  const removeOf = db.prepare<[number]>('revoke api tokens', 'DELETE FROM api_tokens WHERE account_id = ?');
-  const removeReaders = db.prepare<[number]>('end app passwords',
-    'DELETE FROM api_tokens WHERE account_id = ? AND for_reader = 1');
 
   return {
     /** The viewer of a valid API token, or null. `from`: the client's address; undefined if the hub must not write. */
@@ -221,7 +203,7 @@ export const apiTokens = store(({ db, clock }) => {
 
     /** The account of an API token, or undefined if the token is not valid. Writes nothing. */
     accountOf: (token: string, opens: Opens): number | undefined =>
-      owner.get(hashSecret(token), Number(opens === 'reader'), clock())?.id,
+      select.get(hashSecret(token), Number(opens === 'reader'), clock())?.id,
 
     /** Creates an API token. The secret token is only in the returned value; the hub stores the token's hash. */
     create(accountId: number, name: string, scope: TokenScope, expiresAt: number | null): NewToken {
@@ -240,10 +222,14 @@ export const apiTokens = store(({ db, clock }) => {
      * Lists an account's API tokens whose ids are greater than `after`, in the order of their ids. An account may have
      * more than TOKENS_MAX tokens if it made them with version 1.0.0.
      */
-    listOf: (accountId: number, after: number, limit: number): ApiToken[] => selectOf.all(accountId, after, limit),
-    revoke: (id: number, accountId: number): void => void remove.run(id, accountId),
-    revokeReadersOf: (accountId: number): void => void removeReaders.run(accountId),
-    revokeAllOf: (accountId: number): void => void removeOf.run(accountId),
+    listOf: db.prepare<[accountId: number, after: number, limit: number], ApiToken>('api tokens',
+      `SELECT ${TOKEN} FROM api_tokens WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`).all,
+    revoke: db.prepare<[id: number, accountId: number]>('revoke api token',
+      'DELETE FROM api_tokens WHERE id = ? AND account_id = ?').run,
+    revokeReadersOf: db.prepare<[accountId: number]>('end app passwords',
+      'DELETE FROM api_tokens WHERE account_id = ? AND for_reader = 1').run,
+    revokeAllOf: db.prepare<[accountId: number]>(
+      'revoke api tokens', 'DELETE FROM api_tokens WHERE account_id = ?').run,
   };
 });
 
@@ -259,8 +245,6 @@ export const passwordLinks = store(({ db, clock }) => {
     ON CONFLICT DO UPDATE SET token_hash = excluded.token_hash, expires_at = excluded.expires_at`);
   const select = db.prepare<[string, number], { accountId: number }>('password link',
     'SELECT account_id AS accountId FROM password_links WHERE token_hash = ? AND expires_at > ?');
-  const removeOf = db.prepare<[number]>('remove password link', 'DELETE FROM password_links WHERE account_id = ?');
-  const removeAll = db.prepare<[]>('remove all password links', 'DELETE FROM password_links');
   const removeExpired = db.prepare<[number, number]>('remove expired password links', `
     DELETE FROM password_links WHERE account_id IN
       (SELECT account_id FROM password_links WHERE expires_at <= ? LIMIT ?)`);
@@ -275,9 +259,10 @@ export const passwordLinks = store(({ db, clock }) => {
 
     /** The id of the account whose password a link changes; undefined if the link is unknown, used or expired. */
     accountOf: (token: string): number | undefined => select.get(hashSecret(token), clock())?.accountId,
-    removeOf: (accountId: number): void => void removeOf.run(accountId),
+    removeOf: db.prepare<[accountId: number]>(
+      'remove password link', 'DELETE FROM password_links WHERE account_id = ?').run,
     /** Removes the password links of all accounts. */
-    removeAll: (): void => void removeAll.run(),
+    removeAll: db.prepare<[]>('remove all password links', 'DELETE FROM password_links').run,
     removeExpired: (batch: number): number => removeExpired.run(clock(), batch).changes,
     bringBackTimes: createTimeRepair(db, clock, LINK_TIMES),
   };

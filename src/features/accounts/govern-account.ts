@@ -1,4 +1,4 @@
-import { createInput } from '../../platform/http/input.ts';
+import { createInput, readInput } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import { actorOf, audit, type Actor, type By } from '../audit/audit.ts';
 import { takeTurns, type Hub } from '../hub/hub.ts';
@@ -55,9 +55,7 @@ export function setState(hub: Hub, id: number, change: Change, actor: Actor): Ac
  * password, 404 for an unknown account, 409 for a disabled account.
  */
 export async function linkForPassword(hub: Hub, id: number, values: Values, by: By): Promise<PasswordLink> {
-  const input = createInput(values);
-  const password = readConfirmation(input, by);
-  input.done();
+  const password = readInput(values, (input) => readConfirmation(input, by));
   return confirmed(hub, password, by, () => makePasswordLink(hub, id, actorOf(by)));
 }
 
@@ -92,9 +90,7 @@ function requireLink(hub: Hub, token: string): Account {
 export async function choosePassword(hub: Hub, token: string, values: Values, address: string): Promise<SignedIn> {
   takeTurns(hub, byNetwork(JOIN_LIMIT, address));
   requireLink(hub, token);
-  const input = createInput(values);
-  const password = input.secret('password', PASSWORD_MIN, PASSWORD_MAX);
-  input.done();
+  const password = readInput(values, (input) => input.secret('password', PASSWORD_MIN, PASSWORD_MAX));
   const hash = await passwords(hub).hash(password);
   return hub.db.write('choose password', () => {
     const account = requireLink(hub, token); // somebody may have used the link while the password was hashed

@@ -27,7 +27,6 @@ type Settings = {
   tokens: ApiToken[];
   sessions: Session[];
   current: number;
-  now: number;
   times: Times;
   sent?: SentSettings | undefined;
 };
@@ -38,7 +37,7 @@ const ABOUT_DATA = 'One JSON file with everything the hub stores about you: sour
 
 /** Page: the settings of the viewer's account, and the viewer's preferences. */
 export function accountSettingsPage(settings: Settings): Page {
-  const { account, tokens, sessions, current, now, times, sent } = settings;
+  const { account, tokens, sessions, current, times, sent } = settings;
   const sentAs = (form: SentSettings['form']): Refused => (sent?.form === form && sent.problem ? sent : {});
   const bar = html`<h1>Settings</h1>`;
   const main = html`
@@ -48,14 +47,14 @@ ${sent?.newToken !== undefined && newTokenNote(sent.newToken)}
   <span>joined ${showTime(times, account.createdAt)}</span></p>
 <div class="sections">
 ${readingSection(settings.preferences, sentAs('preferences'))}
-${nameSection(account, sentAs('name'))}
-${passwordSection(account, sentAs('password').problem)}
-${sessionSection(sessions, { current, times }, sentAs('sessions').problem)}
-${tokenSection(tokens, { now, times }, sentAs('token'))}
 ${settingsSection('rules', 'Rules', 'Mute, star or mark posts as read when they arrive, or be notified.', html`
   <div class="actions"><a class="button" href="/settings/rules">Your rules</a></div>`)}
 ${settingsSection('apps', 'Apps', 'Read this hub in NetNewsWire, Capy Reader, RSS Guard and other apps.', html`
   <div class="actions"><a class="button" href="/settings/apps">Connect an app</a></div>`)}
+${nameSection(account, sentAs('name'))}
+${passwordSection(account, sentAs('password').problem)}
+${sessionSection(sessions, { current, times }, sentAs('sessions').problem)}
+${tokenSection(tokens, times, sentAs('token'))}
 ${settingsSection('data', 'Your data', ABOUT_DATA, html`
   <div class="actions"><a class="button" href="/api/account/export">Download your data</a>
     <a href="/history">Reading history</a> <a class="quiet" href="/settings/delete">Delete account</a></div>`)}
@@ -103,8 +102,8 @@ function readingSection(preferences: Preferences, { values, problem }: Refused):
       ${faultOf(problem, 'timeZone')}</label>
     ${tick('marksOpened', 'Opening a post marks it as read')}
     ${tick('marksScrolled', 'Scrolling past a post in a list marks it as read')}
-    ${tick('joinsDoubles', 'Posts of several sources that link to the same page are one row')}
-    ${tick('keys', 'Keyboard shortcuts (press ? in a list to see them)')}
+    ${tick('joinsDoubles', 'Posts of several sources that link to the same page are one row of a list')}
+    ${tick('keys', 'Keyboard shortcuts (press ? to see the list of keys)')}
     ${tick('nextSteps', 'Show the getting-started list until it is complete')}
     <button>Save</button>
   </form>`);
@@ -218,11 +217,11 @@ function options(choices: Choice[], chosen: string): Html[] {
     html`<option value="${value}" ${value === chosen && html`selected`}>${label}</option>`);
 }
 
-function tokenSection(tokens: ApiToken[], now: { now: number; times: Times }, { values = {}, problem }: Refused): Html {
+function tokenSection(tokens: ApiToken[], times: Times, { values = {}, problem }: Refused): Html {
   const { name, scope = 'write', days = '90' } = values;
   const about = 'API tokens let programs act in your name. A token is shown once, when you create it.';
   return settingsSection('tokens', 'API tokens', about, html`
-  ${tokens.length > 0 && html`<ul class="items">${tokens.map((token) => tokenItem(token, now))}</ul>`}
+  ${tokens.length > 0 && html`<ul class="items">${tokens.map((token) => tokenItem(token, times))}</ul>`}
   <form method="post" action="/settings/tokens" class="stack">
     ${problemAbove(problem)}
     <label>Name of the new token <span class="optional">for example, the program that will use it</span>
@@ -239,15 +238,13 @@ function tokenSection(tokens: ApiToken[], now: { now: number; times: Times }, { 
   </form>`);
 }
 
-function tokenItem(
-  { id, name, scope, createdAt, expiresAt, seenAt }: ApiToken, { now, times }: { now: number; times: Times },
-): Html {
+function tokenItem({ id, name, scope, createdAt, expiresAt, seenAt }: ApiToken, times: Times): Html {
   return html`
   <li><div><p class="title">${name} <span class="tag">${scope}</span></p>
     <p class="meta"><span>created ${showTime(times, createdAt)}</span>
       <span>${seenAt === null ? 'never used' : html`last used ${showTime(times, seenAt)}`}</span>
       <span>${expiresAt === null ? 'never expires'
-    : html`${expiresAt <= now ? 'expired' : 'expires'} ${showTime(times, expiresAt)}`}</span></p></div>
+    : html`${expiresAt <= (times.now ?? 0) ? 'expired' : 'expires'} ${showTime(times, expiresAt)}`}</span></p></div>
     <form method="post" action="/settings/tokens/${id}/revoke">
       <button class="link" aria-label="Revoke ${name}">Revoke</button></form></li>`;
 }

@@ -1,7 +1,8 @@
 import { readForm, readJson } from '../../platform/http/body.ts';
+import { orAgain } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
-import { formProblem, HttpError, json, notFound, page, type Page, type Reply } from '../../platform/http/reply.ts';
+import { formProblem, json, notFound, page, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { isoTime } from '../../platform/clock.ts';
@@ -101,16 +102,13 @@ const CHANGES: Record<string, { role: string } | { disabled: boolean }> = {
 export async function submitAccount(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { id } = find(hub, req);
   const { act = '', currentPassword } = await readForm(req);
-  try {
+  return orAgain(async () => {
     if (act === 'reset-password') {
       return showAccountPage(hub, req, { url: (await linkForPassword(hub, id, { currentPassword }, req)).url });
     }
     await governAccount(hub, id, { ...CHANGES[act], currentPassword }, req);
-  } catch (problem) {
-    if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
-    return showAccountPage(hub, req, { problem });
-  }
-  return showAccountPage(hub, req, { done: 'The account was changed.' });
+    return showAccountPage(hub, req, { done: 'The account was changed.' });
+  }, (problem) => showAccountPage(hub, req, { problem }));
 }
 
 /** Whether the form that changes an account shows the error at its top; a wrong password is shown at its own field. */

@@ -1,8 +1,8 @@
 import { readForm, readJson } from '../../platform/http/body.ts';
-import { faultOf, faulty } from '../../platform/http/form-faults.ts';
+import { faultOf, faulty, orAgain } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { createInput } from '../../platform/http/input.ts';
-import { HttpError, json, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { json, page, seeOther, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { hubLook, type HubLook } from '../hub/hub-row-store.ts';
@@ -47,13 +47,10 @@ export function showLook(hub: Hub): Reply {
 
 export async function submitLook(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
-  try {
+  return orAgain(async () => {
     changeLook(hub, { text: '', ...values }, req);
     return seeOther(saying('/admin/hub', 'look-saved'));
-  } catch (problem) {
-    if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
-    return page(lookPage(values, problem), problem.status);
-  }
+  }, (problem) => page(lookPage(values, problem), problem.status), [422]);
 }
 
 function lookPage(values: Record<string, string>, problem?: HttpError): Page {

@@ -100,9 +100,9 @@ const LONGEST_PAUSE = 2 * HOUR;
 
 /** Messages to the receiver of alerts, and their deliveries. */
 export const alertDeliveries = store(({ db, clock }) => {
-  const insert = db.prepare<[NewDelivery & { now: number }], { id: number }>('create alert delivery', `
+  const insert = db.prepare<[NewDelivery & { now: number }]>('create alert delivery', `
     INSERT INTO alert_deliveries (event, severity, title, body, suppressed, created_at, next_at)
-    VALUES (@event, @severity, @title, @body, @suppressed, @now, @now) RETURNING id`);
+    VALUES (@event, @severity, @title, @body, @suppressed, @now, @now)`);
   const select = db.prepare<[number], AlertDelivery>('alert delivery',
     `SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE id = ?`);
   const selectAll = db.prepare<[number, number], AlertDelivery>('alert deliveries',
@@ -127,11 +127,8 @@ export const alertDeliveries = store(({ db, clock }) => {
   return {
     bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE, DELIVER_ALERT)]),
 
-    create(delivery: NewDelivery): number {
-      const row = insert.get({ ...delivery, now: clock() });
-      if (!row) throw new Error('the alert delivery was not created');
-      return row.id;
-    },
+    /** Stores a delivery, and returns its id. */
+    create: (delivery: NewDelivery): number => insert.run({ ...delivery, now: clock() }).lastInsertRowid,
 
     find: (id: number): AlertDelivery | undefined => select.get(id),
 

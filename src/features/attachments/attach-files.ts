@@ -49,7 +49,7 @@ function requireFewFiles(hub: Hub, count: number): void {
 /** Throws 422 if the scanner calls a stored file infected. Files without a scan result are scanned later. */
 function requireNotInfected(hub: Hub, files: NewUpload[]): void {
   for (const { sha256, filename } of files) {
-    const scan = uploads(hub).scanOf(sha256);
+    const scan = uploads(hub).find(sha256)?.scan;
     if (scan === 'infected') throw infected(filename);
     if (scan === 'unscanned') scanLater(hub, sha256);
   }

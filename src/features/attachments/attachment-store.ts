@@ -72,10 +72,10 @@ export const uploads = store(({ db, clock }) => {
     put: (file: NewUpload): void => void sql.put.run({ ...file, now: clock() }),
     /** The bytes of the account's uploaded files, which count towards the account's file quota. */
     usageOf: (accountId: number): number => sql.usage.get(accountId)?.bytes ?? 0,
-    scanOf: (sha256: string): ScanState | undefined => sql.scanOf.get(sha256)?.scan,
+    /** The row of an uploaded file; `bytes`: the size as counted when the file arrived. */
+    find: db.prepare<[sha256: string], { scan: ScanState; bytes: number }>('upload',
+      'SELECT scan, bytes FROM uploads WHERE sha256 = ?').get,
     setScan: (sha256: string, scan: ScanState): void => void sql.setScan.run(scan, sha256),
-    /** The size of the file in bytes, as counted when the file arrived. */
-    countedBytes: (sha256: string): number | undefined => sql.countedBytes.get(sha256)?.bytes,
     /** Sets `unnamed_since` on files that neither posts nor drafts have, and clears it on other files. */
     markUnnamed(): void {
       db.write('mark unnamed uploads', () => {
@@ -93,7 +93,8 @@ export const uploads = store(({ db, clock }) => {
     unscanned: (after: string, limit: number): string[] =>
       sql.unscanned.all(after, limit).map(({ sha256 }) => sha256),
     /** Lists up to `limit` files whose hash is greater than `after`, ordered by hash. */
-    named: (after: string, limit: number) => sql.named.all(after, limit),
+    named: db.prepare<[after: string, limit: number], { sha256: string; bytes: number }>('named uploads',
+      'SELECT sha256, bytes FROM uploads WHERE sha256 > ? ORDER BY sha256 LIMIT ?').all,
     bringBackTimes: createTimeRepair(db, clock, UPLOAD_TIMES),
   };
 });
@@ -142,7 +143,9 @@ export const attachments = store((hub) => {
 
     detach: (id: number): void => void sql.detach.run(id),
     /** All attachments whose content has this hash, each with its owner, post and name. */
-    namersOf: (sha256: string) => sql.namers.all(sha256),
+    namersOf: db.prepare<[sha256: string], { id: number; ownerId: number; postId: number; filename: string }>(
+      'users of upload',
+      'SELECT id, owner_id AS ownerId, post_id AS postId, filename FROM attachments WHERE sha256 = ?').all,
   };
 });
 
@@ -185,8 +188,6 @@ function prepareAttachments(db: Db) {
              title = @title, duration_seconds = @durationSeconds, is_inline = @isInline
        WHERE id = @id`),
     detach: db.prepare<[number]>('remove attachment', 'DELETE FROM attachments WHERE id = ?'),
-    namers: db.prepare<[string], { id: number; ownerId: number; postId: number; filename: string }>('users of upload',
-      'SELECT id, owner_id AS ownerId, post_id AS postId, filename FROM attachments WHERE sha256 = ?'),
   };
 }
 
@@ -198,10 +199,7 @@ function prepareUploads(db: Db) {
   return {
     usage: db.prepare<[number], { bytes: number }>('upload usage',
       'SELECT bytes FROM upload_usage WHERE account_id = ?'),
-    scanOf: db.prepare<[string], { scan: ScanState }>('scan of upload', 'SELECT scan FROM uploads WHERE sha256 = ?'),
     setScan: db.prepare<[ScanState, string]>('set scan', 'UPDATE uploads SET scan = ? WHERE sha256 = ?'),
-    countedBytes: db.prepare<[string], { bytes: number }>('bytes of upload',
-      'SELECT bytes FROM uploads WHERE sha256 = ?'),
     put: db.prepare<[NewUpload & { now: number }]>('store upload', `
       INSERT INTO uploads (sha256, bytes, media_type, width, height, scan, created_at)
       VALUES (@sha256, @bytes, @mediaType, @width, @height, @scan, @now)
@@ -217,8 +215,6 @@ function prepareUploads(db: Db) {
       RETURNING sha256`),
     unscanned: db.prepare<[string, number], { sha256: string }>('unscanned uploads',
       `SELECT sha256 FROM uploads WHERE scan = 'unscanned' AND sha256 > ? ORDER BY sha256 LIMIT ?`),
-    named: db.prepare<[string, number], { sha256: string; bytes: number }>('named uploads',
-      'SELECT sha256, bytes FROM uploads WHERE sha256 > ? ORDER BY sha256 LIMIT ?'),
   };
 }
 

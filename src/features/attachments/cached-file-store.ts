@@ -30,14 +30,18 @@ export const cachedFiles = store((hub) => {
   const sql = prepareCachedFiles(db);
 
   return {
-    find: (urlHash: string): CachedFile | undefined => sql.find.get(urlHash),
+    find: db.prepare<[urlHash: string], CachedFile>('cached file', `
+      SELECT url_hash AS urlHash, bytes, media_type AS mediaType, sha256, used_at AS usedAt
+        FROM cached_files WHERE url_hash = ? AND failed_until IS NULL`).get,
     /** The images among the given files of which the hub has a cached copy. */
     images: (urlHashes: string[]): CachedImage[] => sql.images.all(JSON.stringify(urlHashes)),
     /** The files among the given files that the hub could not fetch lately. */
     missing: (urlHashes: string[]): string[] =>
       sql.missing.all(JSON.stringify(urlHashes), clock()).map(({ urlHash }) => urlHash),
     /** Lists up to `limit` cached files whose hash is greater than `after`, ordered by hash. */
-    list: (after: string, limit: number) => sql.list.all(after, limit),
+    list: db.prepare<[after: string, limit: number], Pick<CachedFile, 'urlHash' | 'bytes'>>('cached files', `
+      SELECT url_hash AS urlHash, bytes FROM cached_files
+       WHERE url_hash > ? AND failed_until IS NULL ORDER BY url_hash LIMIT ?`).all,
     /** Why the last fetch of the file failed; undefined if the hub may fetch the file again. */
     failureOf: (urlHash: string): string | undefined => sql.failureOf.get(urlHash, clock())?.error,
     /** Whether the hub has a copy of the file, could not fetch the file lately, or gave the file up as too large. */
@@ -69,18 +73,12 @@ type FailedFetch = { urlHash: string; now: number; until: number; error: string 
 
 function prepareCachedFiles(db: Db) {
   return {
-    find: db.prepare<[string], CachedFile>('cached file', `
-      SELECT url_hash AS urlHash, bytes, media_type AS mediaType, sha256, used_at AS usedAt
-        FROM cached_files WHERE url_hash = ? AND failed_until IS NULL`),
     images: db.prepare<[string], CachedImage>('cached images', `
       SELECT url_hash AS urlHash, bytes, width, height FROM cached_files
        WHERE url_hash IN (SELECT value FROM json_each(?)) AND failed_until IS NULL AND width IS NOT NULL`),
     missing: db.prepare<[string, number], { urlHash: string }>('missing files', `
       SELECT url_hash AS urlHash FROM cached_files
        WHERE url_hash IN (SELECT value FROM json_each(?)) AND failed_until > ? AND error IS NOT NULL`),
-    list: db.prepare<[string, number], Pick<CachedFile, 'urlHash' | 'bytes'>>('cached files', `
-      SELECT url_hash AS urlHash, bytes FROM cached_files
-       WHERE url_hash > ? AND failed_until IS NULL ORDER BY url_hash LIMIT ?`),
     failureOf: db.prepare<[string, number], { error: string }>('failed fetch',
       'SELECT error FROM cached_files WHERE url_hash = ? AND failed_until > ? AND error IS NOT NULL'),
     known: db.prepare<[string, number], object>('known file',

@@ -31,7 +31,6 @@ export const draftFiles = store((hub) => {
     SELECT f.id, f.url_key AS urlKey, f.draft_id AS draftId, f.account_id AS accountId, f.filename,
            f.media_type AS mediaType, f.bytes, f.sha256, u.scan, u.width, u.height
       FROM draft_files f JOIN uploads u ON u.sha256 = f.sha256`;
-  const selectOne = db.prepare<[number], DraftFile>('file of a draft', `${select} WHERE f.id = ?`);
   const selectOf = db.prepare<[number], DraftFile>('files of a draft', `${select} WHERE f.draft_id = ? ORDER BY f.id`);
   const insert = db.prepare<[InsertRow], { id: number }>('add a file to a draft', `
     INSERT INTO draft_files (draft_id, account_id, filename, media_type, bytes, sha256, created_at)
@@ -41,7 +40,7 @@ export const draftFiles = store((hub) => {
   const removeAll = db.prepare<[number]>('remove all files of a draft', 'DELETE FROM draft_files WHERE draft_id = ?');
 
   return {
-    find: (id: number): DraftFile | undefined => selectOne.get(id),
+    find: db.prepare<[id: number], DraftFile>('file of a draft', `${select} WHERE f.id = ?`).get,
     ofDraft: (draftId: number): DraftFile[] => selectOf.all(draftId),
     /** Adds uploaded files to a draft, in the caller's transaction; returns the ids of the files. */
     add: (draftId: number, accountId: number, files: NewUpload[]): number[] => files.map((file) => {

@@ -1,5 +1,5 @@
 import { pathId } from '../../platform/http/input.ts';
-import { noContent, notFound, type Reply } from '../../platform/http/reply.ts';
+import { notFound, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { viewerOfAddress } from '../accounts/signed-address-store.ts';
 import { follows } from '../follows/follow-store.ts';
@@ -34,14 +34,11 @@ export function showIcon(hub: Hub, { params, viewer, path, query }: HubRequest):
 }
 
 /** Idempotent: removes the icon of a feed, and keeps the hub from fetching a new icon. Only feeds have icons. */
-export function deleteIcon(hub: Hub, { params, viewer }: MemberRequest): Reply {
-  const { id, kind } = manageableSource(hub, pathId(params), viewer);
-  if (kind === 'feed') sourceIcons(hub).clear(id);
-  return noContent();
+export function deleteIcon(hub: Hub, id: number, { viewer }: MemberRequest): void {
+  if (manageableSource(hub, id, viewer).kind === 'feed') sourceIcons(hub).clear(id);
 }
 
 /** Idempotent: makes the hub look for the icon of a feed again. */
-export function findIconAgain(hub: Hub, { params, viewer }: MemberRequest): Reply {
-  sourceIcons(hub).want(manageableSource(hub, pathId(params), viewer).id);
-  return noContent();
+export function findIconAgain(hub: Hub, id: number, { viewer }: MemberRequest): void {
+  sourceIcons(hub).want(manageableSource(hub, id, viewer).id);
 }

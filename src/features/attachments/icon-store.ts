@@ -20,14 +20,18 @@ const TIMES: StoredTime[] = [{ table: 'source_icons', column: 'due_at', furthest
 /** Stores the icons of sources, and the time when the hub next fetches each icon. */
 export const sourceIcons = store(({ db, clock }) => {
   const sql = prepareIcons(db);
+  const hashesOf = (sourceIds: number[]): Map<number, string> =>
+    new Map(sql.hashesOf.all(JSON.stringify(sourceIds)).map(({ sourceId, sha256 }) => [sourceId, sha256]));
+
   return {
     bringBackTimes: createTimeRepair(db, clock, TIMES),
     /** The hash of a source's icon, or undefined if the source has no icon. */
-    hashOf: (sourceId: number): string | undefined => sql.hashOf.get(sourceId)?.sha256,
+    hashOf: (sourceId: number): string | undefined => hashesOf([sourceId]).get(sourceId),
     /** The hashes of several sources' icons, by source id. */
-    hashesOf: (sourceIds: number[]): Map<number, string> =>
-      new Map(sql.hashesOf.all(JSON.stringify(sourceIds)).map(({ sourceId, sha256 }) => [sourceId, sha256])),
-    find: (sourceId: number): Icon | undefined => sql.find.get(sourceId),
+    hashesOf,
+    find: db.prepare<[sourceId: number], Icon>('icon', `
+      SELECT i.sha256, i.media_type AS mediaType, i.content
+        FROM source_icons s JOIN icons i ON i.sha256 = s.sha256 WHERE s.source_id = ?`).get,
     /** The icon address that the source's feed names. */
     namedBy: (sourceId: number): string | null => sql.namedBy.get(sourceId)?.url ?? null,
     isCleared: (sourceId: number): boolean => sql.isCleared.get(sourceId) !== undefined,
@@ -48,7 +52,8 @@ export const sourceIcons = store(({ db, clock }) => {
       sql.give.run(icon.sha256, sourceId);
     },
     /** Removes the icon of a source for good. */
-    clear: (sourceId: number): void => void sql.clear.run(sourceId),
+    clear: db.prepare<[sourceId: number]>('clear icon', `
+      INSERT INTO source_icons (source_id) VALUES (?) ON CONFLICT DO UPDATE SET sha256 = NULL, due_at = NULL`).run,
     /** Makes the icon of a source due now. */
     want: (sourceId: number): void => void sql.want.run(clock(), sourceId),
   };
@@ -56,14 +61,9 @@ export const sourceIcons = store(({ db, clock }) => {
 
 function prepareIcons(db: Db) {
   return {
-    hashOf: db.prepare<[number], { sha256: string }>('icon of source',
-      'SELECT sha256 FROM source_icons WHERE source_id = ? AND sha256 IS NOT NULL'),
     hashesOf: db.prepare<[string], { sourceId: number; sha256: string }>('icons of sources', `
       SELECT source_id AS sourceId, sha256 FROM source_icons
        WHERE source_id IN (SELECT value FROM json_each(?)) AND sha256 IS NOT NULL`),
-    find: db.prepare<[number], Icon>('icon', `
-      SELECT i.sha256, i.media_type AS mediaType, i.content
-        FROM source_icons s JOIN icons i ON i.sha256 = s.sha256 WHERE s.source_id = ?`),
     namedBy: db.prepare<[number], { url: string | null }>('icon that a feed names',
       'SELECT named_url AS url FROM source_icons WHERE source_id = ?'),
     isCleared: db.prepare<[number], object>('whether a source is to have no icon',
@@ -85,8 +85,6 @@ function prepareIcons(db: Db) {
     insert: db.prepare<[Icon]>('keep icon', `
       INSERT INTO icons (sha256, media_type, content) VALUES (@sha256, @mediaType, @content) ON CONFLICT DO NOTHING`),
     give: db.prepare<[string, number]>('give icon', 'UPDATE source_icons SET sha256 = ? WHERE source_id = ?'),
-    clear: db.prepare<[number]>('clear icon', `
-      INSERT INTO source_icons (source_id) VALUES (?) ON CONFLICT DO UPDATE SET sha256 = NULL, due_at = NULL`),
     want: db.prepare<[number, number]>('want icon', 'UPDATE source_icons SET due_at = ? WHERE source_id = ?'),
   };
 }

@@ -17,36 +17,32 @@ export function storedAddress({ remoteUrl, filename }: Pick<Attachment, 'remoteU
   return remoteUrl ?? new URL(encodeURIComponent(filename), OWN_FILES).href;
 }
 
-/** Links to a post's own files lead to the files; links with another relative address become text. */
-function withOwnLinks(markup: string, pathOf: (address: string) => string | undefined): string {
-  if (!markup.includes(OWN_FILES)) return markup;
-  return markup.replace(OWN_LINK, (_link, address: string) => {
-    const path = pathOf(address);
-    return path === undefined ? '<a>' : `<a href="${escapeHtml(path)}">`;
-  });
-}
-
 /** A post's sanitised content, its files, and its address at its publisher. */
 export type PostContent = { contentHtml: string; attachments: Attachment[]; url: string | null };
 
-/** A post's content in which images have addresses on the hub: `origin`, then the image's path as `sign` returns it. */
+/**
+ * A post's content in which images have addresses on the hub: `origin`, then the image's path as `sign` returns it.
+ * Links to the post's own files lead to the files; links with another relative address become text.
+ */
 export function contentWithImages(
   hub: LinkHub, { contentHtml, attachments }: Omit<PostContent, 'url'>, origin: string,
   sizeOf: (attachment: Attachment) => ImageSize | null | undefined = () => undefined,
   sign = (path: string): string => path,
 ): string {
   if (attachments.length === 0 && !contentHtml.includes(OWN_FILES)) return contentHtml;
-  const byUrl = new Map(attachments.map((attachment) => [storedAddress(attachment), attachment]));
-  const pathTo = (attachment: Attachment | undefined): string | null =>
-    attachment === undefined || attachment.scan === 'infected' ? null : attachmentPath(hub, attachment);
-  const shown = showImages(contentHtml, (url) => {
-    const attachment = byUrl.get(url);
-    const isOther = attachment?.kind === 'native' && !attachment.mediaType?.startsWith('image/');
-    const path = isOther ? null : pathTo(attachment);
-    return path === null ? undefined : { address: origin + sign(path), size: attachment && sizeOf(attachment) };
-  });
-  return withOwnLinks(shown, (address) => {
-    const path = pathTo(byUrl.get(address));
+  const addressOf = (file: Attachment): string | undefined => {
+    const path = file.scan === 'infected' ? null : attachmentPath(hub, file);
     return path === null ? undefined : origin + sign(path);
+  };
+  // Each file gets its address once: a text may show one picture thousands of times, and signing takes microseconds.
+  const files = new Map(attachments.map((file) => [storedAddress(file), { file, address: addressOf(file) }]));
+  const shown = showImages(contentHtml, (url) => {
+    const { file, address } = files.get(url) ?? {};
+    const isOther = file?.kind === 'native' && !file.mediaType?.startsWith('image/');
+    return file === undefined || address === undefined || isOther ? undefined : { address, size: sizeOf(file) };
+  });
+  return shown.replace(OWN_LINK, (_link, url: string) => {
+    const { address } = files.get(url) ?? {};
+    return address === undefined ? '<a>' : `<a href="${escapeHtml(address)}">`;
   });
 }

@@ -167,9 +167,9 @@ export function bytesLeft(hub: Hub, accountId: number): number {
 
 /** Removes an uploaded file whose post was refused, unless another post names the same file. */
 function dropUnnamed(hub: Hub, sha256: string): void {
-  if (uploads(hub).scanOf(sha256) !== undefined) return;
+  if (uploads(hub).find(sha256)) return;
   hub.db.write('remove unnamed upload', () => {
-    if (uploads(hub).scanOf(sha256) === undefined) uploadFiles(hub).removeNow(sha256);
+    if (!uploads(hub).find(sha256)) uploadFiles(hub).removeNow(sha256);
   });
 }
 

@@ -2,12 +2,11 @@ import { hash, randomUUID } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HOUR, MINUTE } from '../../platform/clock.ts';
-import { isStorageTrouble } from '../../platform/db/open-database.ts';
 import { createFile } from '../../platform/files/durable-file.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import { createLanes, createSlots } from '../../platform/limit-concurrency.ts';
 import { OutboundError } from '../../platform/net/outbound-fetch.ts';
-import { mayRecord, requireRoomForFile } from '../hub/disk-reserve.ts';
+import { recordReading, requireRoomForFile } from '../hub/disk-reserve.ts';
 import { bufferedCounts, metLimit, once, type Hub } from '../hub/hub.ts';
 import { requireNoTrial } from '../hub/trial.ts';
 import { RefusedFile } from './arriving-file.ts';
@@ -120,7 +119,7 @@ async function findKept(hub: Hub, urlHash: string): Promise<CachedContent | unde
   if (failure !== undefined) throw unavailable(failure);
   const known = cachedFiles(hub).find(urlHash);
   if (!known || (await cachedSize(hub, urlHash)) !== known.bytes) return undefined;
-  if (mayRecord(hub)) ignoringFullDisk(() => cachedFiles(hub).noteUse(known));
+  recordReading(hub, () => cachedFiles(hub).noteUse(known));
   return { ...known, path: pathOf(hub, urlHash) };
 }
 
@@ -261,15 +260,6 @@ async function* listFiles({ config }: Hub): AsyncGenerator<{ urlHash: string; mo
 
 function countRequest(hub: Hub, result: 'hit' | 'miss' | 'error'): void {
   bufferedCounts(hub).add('attachment_cache_requests_total', result);
-}
-
-/** If the disk is full, only `used_at` is not updated: the cached file itself stays readable. */
-function ignoringFullDisk(write: () => void): void {
-  try {
-    write();
-  } catch (error) {
-    if (!isStorageTrouble(error)) throw error;
-  }
 }
 
 function unavailable(reason: string): HttpError {

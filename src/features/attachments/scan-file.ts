@@ -224,8 +224,9 @@ export function noteScan(
 async function scan(hub: Hub, sha256: string): Promise<void | Effects> {
   const scanner = scannerOf(hub);
   const bytes = await uploadFiles(hub).sizeOf(sha256);
-  if (!scanner || bytes === undefined || uploads(hub).scanOf(sha256) !== 'unscanned') return;
-  if (bytes !== uploads(hub).countedBytes(sha256)) return; // a damaged file is not scanned: a part would be missing
+  const known = uploads(hub).find(sha256);
+  // A damaged file is not scanned, because a part of the file would be missing.
+  if (!scanner || known?.scan !== 'unscanned' || bytes !== known.bytes) return;
   const [first] = attachments(hub).namersOf(sha256);
   const path = uploadFiles(hub).pathOf(sha256);
   const result = await scanFile(scanner, { path, bytes, filename: first?.filename ?? sha256 });
@@ -233,13 +234,13 @@ async function scan(hub: Hub, sha256: string): Promise<void | Effects> {
   return () => {
     countScan(hub, result.verdict);
     if (result.verdict === 'infected') quarantine(hub, sha256, result.signature);
-    else if (uploads(hub).scanOf(sha256) === 'unscanned') uploads(hub).setScan(sha256, 'clean');
+    else if (uploads(hub).find(sha256)?.scan === 'unscanned') uploads(hub).setScan(sha256, 'clean');
   };
 }
 
 /** Hides an infected stored file from everybody and notifies the owners of its posts, in the caller's transaction. */
 function quarantine(hub: Hub, sha256: string, signature: string | null): void {
-  const known = uploads(hub).scanOf(sha256);
+  const known = uploads(hub).find(sha256)?.scan;
   if (known === undefined || known === 'infected') return;
   uploads(hub).setScan(sha256, 'infected');
   for (const { id, ownerId, postId, filename } of attachments(hub).namersOf(sha256)) {

@@ -207,16 +207,16 @@ async function listStrays(hub: Hub): Promise<string[]> {
 
 function isStray(hub: Hub, sha256: string): boolean {
   const at = uploadFiles(hub).modifiedAt(sha256);
-  return at !== undefined && at < hub.clock() - KEPT_UNNAMED && uploads(hub).scanOf(sha256) === undefined;
+  return at !== undefined && at < hub.clock() - KEPT_UNNAMED && !uploads(hub).find(sha256);
 }
 
 async function listMissing(hub: Hub): Promise<string[]> {
   const missing = [];
-  const { named, scanOf } = uploads(hub);
+  const { named, find } = uploads(hub);
   for (let rows = named('', BATCH); rows.length > 0; rows = named(rows.at(-1)?.sha256 ?? '', BATCH)) {
     for (const { sha256, bytes } of rows) {
       const isThere = (await uploadFiles(hub).sizeOf(sha256)) === bytes;
-      if (!isThere && scanOf(sha256) !== undefined) missing.push(sha256);
+      if (!isThere && find(sha256)) missing.push(sha256);
     }
   }
   return missing;

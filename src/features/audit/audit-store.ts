@@ -64,10 +64,6 @@ export const auditRecords = store(({ db }) => {
        AND target_kind IS @targetKind AND target_id IS @targetId AND address IS @address ORDER BY at DESC LIMIT 1`);
   const remove = db.prepare<[number]>('remove merged record', 'DELETE FROM audit_records WHERE id = ?');
   const selectFiltered = filteredStatements(db);
-  const selectOf = db.prepare<[number, number, number], AuditRecord>('acts of account',
-    `SELECT ${COLUMNS} FROM audit_records WHERE actor_id = ? AND id > ? ORDER BY id LIMIT ?`);
-  const removeBefore = db.prepare<[number, number]>('remove old audit records', `
-    DELETE FROM audit_records WHERE id IN (SELECT id FROM audit_records WHERE at < ? ORDER BY at LIMIT ?)`);
   const countBefore = db.prepare<[number], { n: number }>('count old audit records',
     'SELECT COUNT(*) AS n FROM audit_records WHERE at < ?');
 
@@ -94,9 +90,11 @@ export const auditRecords = store(({ db }) => {
     list: (filter: AuditFilter, { at, id }: AuditPosition = FROM_THE_TOP, limit: number): AuditRecord[] =>
       selectFiltered(filter).all({ ...NOTHING_ASKED, ...filter, at, id, limit }),
     /** Lists the audit records of one account's acts, oldest first. */
-    listOf: (accountId: number, after: number, limit: number): AuditRecord[] => selectOf.all(accountId, after, limit),
+    listOf: db.prepare<[accountId: number, after: number, limit: number], AuditRecord>('acts of account',
+      `SELECT ${COLUMNS} FROM audit_records WHERE actor_id = ? AND id > ? ORDER BY id LIMIT ?`).all,
     /** Removes up to `limit` audit records older than `before` (unix ms), oldest first. Returns their number. */
-    removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
+    removeBefore: db.prepare<[before: number, limit: number]>('remove old audit records', `
+      DELETE FROM audit_records WHERE id IN (SELECT id FROM audit_records WHERE at < ? ORDER BY at LIMIT ?)`).change,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };
 });

@@ -47,7 +47,7 @@ export function backupFolder(root: string, { format, timeOf }: Naming = NIGHTLY)
   return {
     root,
     pathOf: (name: string): string => join(root, name),
-    partialPath: (at: number, pid: number): string => join(root, `.tmp-${format(at)}-${pid}`),
+    partialPath: (at: number): string => join(root, `.tmp-${format(at)}-${process.pid}`),
     /** Names of the finished backups, oldest first. Ignores symbolic links. */
     list: (): Promise<string[]> => matching((name) => timeOf(name) !== undefined),
     /** Removes folders that killed backup runs left. The caller must hold the backup lock. */

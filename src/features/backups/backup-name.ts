@@ -19,7 +19,6 @@ export function backupName(at: number): string {
 
 /** The time of a nightly backup (unix ms) from its name; undefined if the name is not a nightly backup's name. */
 export function timeOfBackup(name: string): number | undefined {
-  if (!NAME.test(name)) return undefined;
   const at = Date.parse(name.replace(NAME, '$1-$2-$3T$4:$5:$6Z'));
   return !Number.isNaN(at) && backupName(at) === name ? at : undefined;
 }
@@ -33,7 +32,6 @@ export function interimName(at: number): string {
 
 /** Unix ms, or undefined if this is not an interim backup's name. */
 export function timeOfInterim(name: string): number | undefined {
-  if (!INTERIM_NAME.test(name)) return undefined;
   const at = Date.parse(name.replace(INTERIM_NAME, '$1:$2:$3Z'));
   return !Number.isNaN(at) && interimName(at) === name ? at : undefined;
 }

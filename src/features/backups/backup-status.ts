@@ -35,7 +35,7 @@ export type OffsiteRun = Omit<RunResult, 'verdict'> & {
   isDamaged?: boolean; // the restic repository was found damaged and has not been repaired since
 };
 
-export type Kind = 'backup' | 'interim' | 'verification' | `offsite-${string}`;
+export type Kind = 'backup' | 'interim' | 'verification' | `offsite-${string}` | `drill-${string}`;
 
 export type KeptRuns<R = RunResult> = { last: R | null; lastGood: R | null };
 

@@ -1,8 +1,7 @@
-import { join } from 'node:path';
 import { DAY, hasPassed, HOUR } from '../../platform/clock.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { Config } from '../hub/read-config.ts';
-import { readJsonFile, readKept } from './backup-status.ts';
+import { readJsonFile, readKept, statusPath } from './backup-status.ts';
 import { type Destination, readOffsite } from './offsite-status.ts';
 
 /**
@@ -68,14 +67,9 @@ export function lastBackupBytes(dataDir: string): number | null {
   return readKept(dataDir, 'backup').lastGood?.bytes ?? null;
 }
 
-/** The file that records the last drills (examinations of the newest copy) at an off-site destination. */
-export function drillsPath(dataDir: string, name: Destination): string {
-  return join(dataDir, 'run', `last-drill-${name}.json`);
-}
-
 /** The last test of an off-site copy (drill) at a destination, and the last that proved a restore; null if unknown. */
 export function readKeptDrills(dataDir: string, name: Destination): KeptDrills {
-  const { last, lastProven } = readJsonFile<KeptDrills>(drillsPath(dataDir, name)) ?? {};
+  const { last, lastProven } = readJsonFile<KeptDrills>(statusPath(dataDir, `drill-${name}`)) ?? {};
   return { last: isDrillRun(last) ? last : null, lastProven: isDrillRun(lastProven) ? lastProven : null };
 }
 

@@ -36,7 +36,6 @@ export type BackupOptions = {
   isUnattended: boolean; // cron or a timer makes the backup, which fails if BACKUP_DIR has lost all its backups
   diskReserveBytes: number | null;
   clock: Clock;
-  pid: number;
   signal: AbortSignal;
   onStep: (what: string) => void;
   onProgress: (done: number, total: number) => void; // bytes of attachments
@@ -109,7 +108,7 @@ export async function makeAndPublish(
 ): Promise<Omit<MadeBackup, 'retention'>> {
   await folder.removeLeftovers();
   const createdAt = options.clock();
-  const partial = folder.partialPath(createdAt, options.pid);
+  const partial = folder.partialPath(createdAt);
   try {
     const verification = await makePartial(options, { partial, createdAt, store: storeFor(createdAt) });
     const name = await folder.publish(partial, createdAt);

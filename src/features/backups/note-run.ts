@@ -4,7 +4,7 @@ import {
   type BackupPlaces, type KeptRuns, type Kind, listBackups, type OffsiteRun, readKept, readVerdicts, type RunResult,
   statusPath, verdictsPath,
 } from './backup-status.ts';
-import { type DrillRun, drillsPath, type KeptDrills, readKeptDrills } from './drill-status.ts';
+import { type DrillRun, type KeptDrills, readKeptDrills } from './drill-status.ts';
 import { type InterimRun, listInterim } from './interim-status.ts';
 import { destinationKey, type Destination } from './offsite-status.ts';
 import { type RepositoryReading, readingPath, textOfReading } from './restic-reading.ts';
@@ -15,12 +15,10 @@ type Run = RunResult | InterimRun | OffsiteRun;
  * Records the result of a backup, a verification or an off-site run. The hub shows `last` as the newest result: this
  * run, or an earlier run whose failure must stay visible. Throws if DATA_DIR/run is not writable.
  */
-export async function noteRun(
-  dataDir: string, kind: Kind, run: Run, pid: number, last: Run = run,
-): Promise<void> {
+export async function noteRun(dataDir: string, kind: Kind, run: Run, last: Run = run): Promise<void> {
   const lastGood = run.ok ? run : readKept(dataDir, kind).lastGood;
   const kept: KeptRuns<Run> = { last, lastGood };
-  await replaceOwn(statusPath(dataDir, kind), toJsonLine(kept), pid);
+  await replaceNote(statusPath(dataDir, kind), toJsonLine(kept));
 }
 
 /**
@@ -31,7 +29,7 @@ export async function noteRun(
  */
 export async function noteOffsite(
   config: Config, name: Destination, { owed = null, ...run }: Omit<OffsiteRun, 'place'> & { owed?: string | null },
-  pid: number, isInterim = false,
+  isInterim = false,
 ): Promise<void> {
   const place = destinationKey(config, name);
   if (place === null) return;
@@ -39,45 +37,43 @@ export async function noteOffsite(
   const before = last?.place === place ? last : null;
   const isOwed = owed !== null && !run.ok && before !== null && owed < (run.unsent ?? '9');
   const stays = isInterim && run.ok && before?.ok === false && before.unsent === null ? before : undefined;
-  await noteRun(config.dataDir, `offsite-${name}`, { ...run, unsent: isOwed ? owed : run.unsent, place }, pid, stays);
+  await noteRun(config.dataDir, `offsite-${name}`, { ...run, unsent: isOwed ? owed : run.unsent, place }, stays);
 }
 
 /** Records the result of a drill, an examination of the newest off-site copy at a destination. */
 export async function noteDrill(
-  config: Config, name: Destination, drill: Omit<DrillRun, 'place'>, pid: number,
+  config: Config, name: Destination, drill: Omit<DrillRun, 'place'>,
 ): Promise<void> {
   const place = destinationKey(config, name);
   if (place === null) return;
   const last = { ...drill, place };
   const lastProven = drill.outcome === 'proven' ? last : readKeptDrills(config.dataDir, name).lastProven;
   const kept: KeptDrills = { last, lastProven };
-  await replaceOwn(drillsPath(config.dataDir, name), toJsonLine(kept), pid);
+  await replaceNote(statusPath(config.dataDir, `drill-${name}`), toJsonLine(kept));
 }
 
 /** Records the result of a local backup, nightly or interim, and drops the records of removed backups. */
-export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: RunResult, pid: number): Promise<void> {
+export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: RunResult): Promise<void> {
   const there = new Set([...listBackups(backupDir), ...listInterim(backupDir)].map(({ name }) => name));
   const { name, at, verdict, problem } = run;
   const known = Object.entries({ ...readVerdicts(dataDir), ...(name && { [name]: { at, verdict, problem } }) });
   const kept = there.size === 0 ? known : known.filter(([one]) => there.has(one)); // the backups' disk may be unmounted
-  await replaceOwn(verdictsPath(dataDir), toJsonLine(Object.fromEntries(kept)), pid);
+  await replaceNote(verdictsPath(dataDir), toJsonLine(Object.fromEntries(kept)));
 }
 
 /** Stores which packs of a restic repository have been read. `place`: the `destinationKey` of the repository. */
-export async function noteReading(
-  dataDir: string, place: string, reading: RepositoryReading, pid: number,
-): Promise<void> {
-  await replaceOwn(readingPath(dataDir, place), textOfReading(reading), pid);
+export function noteReading(dataDir: string, place: string, reading: RepositoryReading): Promise<void> {
+  return replaceNote(readingPath(dataDir, place), textOfReading(reading));
 }
 
 /** Stores the result of the last call of HEARTBEAT_URL in a file, or null if HEARTBEAT_URL is not set any more. */
-export async function noteSignOfLife(path: string, last: object | null, pid: number): Promise<void> {
-  await replaceOwn(path, toJsonLine(last), pid);
+export function noteSignOfLife(path: string, last: object | null): Promise<void> {
+  return replaceNote(path, toJsonLine(last));
 }
 
 /** Several processes may write the file at the same time, so each process uses its own temporary name. */
-function replaceOwn(path: string, content: string, pid: number): Promise<void> {
-  return replaceFile(path, content, `${path}.${pid}.partial`);
+function replaceNote(path: string, content: string): Promise<void> {
+  return replaceFile(path, content, `${path}.${process.pid}.partial`);
 }
 
 function toJsonLine(content: object | null): string {

@@ -24,7 +24,7 @@ export function lastSignOfLife(dataDir: string): SignOfLife | null {
   return { at, host, problem: hasFailed ? problem : null, failingSince: hasFailed ? failingSince ?? at : null };
 }
 
-type Caller = { clock: Clock; pid: number; patience?: Patience };
+type Caller = { clock: Clock; patience?: Patience };
 
 /**
  * Calls HEARTBEAT_URL (`address`), which may be a private address, and a second time if the first call fails. Records
@@ -32,12 +32,12 @@ type Caller = { clock: Clock; pid: number; patience?: Patience };
  * status, whatever its body contains; a redirect is not followed and counts as a failed call.
  */
 export async function giveSignOfLife(
-  address: string | null, config: Config, { clock, pid, patience = PATIENCE }: Caller,
+  address: string | null, config: Config, { clock, patience = PATIENCE }: Caller,
 ): Promise<SignOfLife | null> {
   const { dataDir } = config;
   const path = notePath(dataDir);
   if (address === null) {
-    if (lastSignOfLife(dataDir) !== null) await noteSignOfLife(path, null, pid);
+    if (lastSignOfLife(dataDir) !== null) await noteSignOfLife(path, null);
     return null;
   }
   const problem = await callTwice(new URL(address), hubUserAgent(config), patience);
@@ -45,7 +45,7 @@ export async function giveSignOfLife(
   const failingSince = problem === null ? null : before?.failingSince ?? at;
   const result = { at, host: new URL(address).host, problem, failingSince };
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await noteSignOfLife(path, result, pid);
+  await noteSignOfLife(path, result);
   return result;
 }
 

@@ -28,9 +28,6 @@ export const errorEvents = store(({ db, clock }) => {
   const selectPage = db.prepare<[number, number, number], ErrorEvent>('error events', `
     SELECT id, program, message, stack, count, first_at AS firstAt, last_at AS lastAt FROM error_events
      WHERE (last_at, id) < (?, ?) ORDER BY last_at DESC, id DESC LIMIT ?`);
-  const removeBefore = db.prepare<[number, number]>('remove old error events', `
-    DELETE FROM error_events WHERE fingerprint IN
-      (SELECT fingerprint FROM error_events WHERE last_at < ? ORDER BY last_at LIMIT ?)`);
   const countBefore = db.prepare<[number], { n: number }>('count old error events',
     'SELECT COUNT(*) AS n FROM error_events WHERE last_at < ?');
 
@@ -42,7 +39,9 @@ export const errorEvents = store(({ db, clock }) => {
     list: ({ lastAt, id }: ErrorPosition = FROM_THE_TOP, limit: number): ErrorEvent[] =>
       selectPage.all(lastAt, id, limit),
     /** Removes up to `limit` kinds of errors last seen before `before`, oldest first; returns how many kinds. */
-    removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
+    removeBefore: db.prepare<[before: number, limit: number]>('remove old error events', `
+      DELETE FROM error_events WHERE fingerprint IN
+        (SELECT fingerprint FROM error_events WHERE last_at < ? ORDER BY last_at LIMIT ?)`).change,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };
 });

@@ -4,7 +4,7 @@ import { THUMBNAIL_TYPE } from '../attachments/post-pictures.ts';
 import type { IncomingFile } from '../posts/post-store.ts';
 import { absoluteUrl, lineOf } from './feed-values.ts';
 
-/** The names of the RSS and Atom elements that name a file of an item; `addFile` reads these elements. */
+/** The names of the elements, besides links with `rel="enclosure"`, that name a file of an item (`addFile`). */
 const FILES = new Set([
   'enclosure', 'enc:enclosure', 'media:content', 'media:thumbnail', 'media:peerlink', 'podcast:alternateenclosure',
 ]);
@@ -77,11 +77,15 @@ function collectFrom(parent: XmlElement, base: string, found: Map<string, Incomi
   const original = lineOf(childOf(parent, 'feedburner:origenclosurelink'));
   for (const child of parent.children) {
     if (found.size >= MAX_ITEM_FILES) return;
-    if (FILES.has(child.name)) addFile(child, child.name === 'enclosure' ? original : null, base, found);
-    else if (child.name === 'link' || child.name === 'atom:link') addEnclosureLink(child, base, found);
+    const isFile = FILES.has(child.name) || isLink(child) && attributeOf(child, 'rel')?.toLowerCase() === 'enclosure';
+    if (isFile) addFile(child, child.name === 'enclosure' ? original : null, base, found);
     else if (child.name === 'media:group') collectFrom(child, base, found);
     if (child.name === 'media:content') collectFrom(child, base, found);
   }
+}
+
+function isLink({ name }: XmlElement): boolean {
+  return name === 'link' || name === 'atom:link';
 }
 
 function addFile(file: XmlElement, original: string | null, base: string, found: Map<string, IncomingFile>): void {
@@ -92,7 +96,7 @@ function addFile(file: XmlElement, original: string | null, base: string, found:
     url,
     mediaType: mediaTypeOf(firstAttribute(file, ['type', 'enc:type'])) ?? pictureType(file, url),
     bytes: parseByteCount(firstAttribute(file, ['length', 'filesize', 'enc:length'])),
-    title: lineOf(childOf(file, 'media:title')),
+    title: isLink(file) ? attributeOf(file, 'title') || null : lineOf(childOf(file, 'media:title')),
     durationSeconds: parseDuration(attributeOf(file, 'duration')),
   });
 }
@@ -104,20 +108,6 @@ function pictureType(file: XmlElement, url: string): string | null {
   if (!file.name.startsWith('media:') || file.name === 'media:peerlink' || (medium ?? 'image') !== 'image') return null;
   const extension = /\.([a-z]{3,4})$/i.exec(new URL(url).pathname)?.[1]?.toLowerCase() ?? '';
   return PICTURES.get(extension) ?? (medium === null ? null : 'image/*');
-}
-
-/** Adds the file that an Atom `<link rel="enclosure">` names. */
-function addEnclosureLink(link: XmlElement, base: string, found: Map<string, IncomingFile>): void {
-  if (attributeOf(link, 'rel')?.toLowerCase() !== 'enclosure') return;
-  const url = absoluteUrl(attributeOf(link, 'href'), base);
-  if (url === null) return;
-  addAttachment(found, {
-    url,
-    mediaType: mediaTypeOf(attributeOf(link, 'type')),
-    bytes: parseByteCount(attributeOf(link, 'length')),
-    title: attributeOf(link, 'title') || null,
-    durationSeconds: null,
-  });
 }
 
 function firstAttribute(element: XmlElement, names: readonly string[]): string | null {

@@ -12,14 +12,16 @@ import { PAGE_BYTES } from './parse-beginning.ts';
 
 /** Maximum number of documents that are fetched for one address. A redirect belongs to its document. */
 const FETCHES = 12;
-/** Maximum number of a page's advertised feeds that are tried; the remaining fetches are for other addresses. */
-const ADVERTISED_TRIED = 5;
+/** Number of a page's advertised feeds that are tried before the other links of the page. */
+const ADVERTISED_FIRST = 5;
+/** Number of usual paths that are tried before further advertised feeds. */
+const USUAL_FIRST = 3;
 /** No further address is tried after this time, in ms, because a person waits. */
 const SEARCH_MS = 40 * SECOND;
 const CANDIDATE_MS = 10 * SECOND;
 
 /** Where programs for web sites usually put a feed. */
-const USUAL_PATHS = ['/feed', '/rss.xml', '/atom.xml', '/index.xml', '/feed.json'];
+const USUAL_PATHS = ['/feed', '/rss.xml', '/atom.xml', '/rss', '/index.xml', '/feed.json'];
 
 /** `guess`: also try the usual paths of feeds. Servers get most of these requests in vain, so a person must wait. */
 type DiscoverOptions = Omit<FetchOptions, 'recognise'> & { guess?: boolean };
@@ -57,7 +59,10 @@ async function fetchFeedOf(hub: Hub, page: WebPage, { typed, guess, within, unti
   const busy = new Map<string, RetryLaterError>(); // hosts that ask the hub to wait: they get no further request
   const links = await linksOf(page, typed);
   let hasFollowedPage = false;
-  let addresses = [...links.addresses, ...(guess ? usualAddresses(page.url) : [])];
+  const usual = guess ? usualAddresses(page.url) : [];
+  let addresses = [
+    ...links.addresses, ...usual.slice(0, USUAL_FIRST), ...links.further, ...usual.slice(USUAL_FIRST),
+  ];
   for (let url = addresses.shift(); url !== undefined; url = addresses.shift()) {
     const { host } = new URL(url);
     if (tried.length === FETCHES || performance.now() > until) break;
@@ -75,7 +80,7 @@ async function fetchFeedOf(hub: Hub, page: WebPage, { typed, guess, within, unti
       seen.add(next.url);
       const more = await linksOf(next, typed);
       links.offered.push(...more.offered.filter((link) => !links.offered.some(({ url }) => url === link.url)));
-      addresses = [...more.addresses, ...addresses];
+      addresses = [...more.addresses, ...addresses, ...more.further];
     }
   }
   const [wait] = busy.values();
@@ -93,16 +98,20 @@ function pageOf(error: unknown): WebPage | null {
   return isPage ? { url, html, header, answer: error.message } : null;
 }
 
-/** The feeds that a page offers; and the addresses to try: of these feeds, and of a page to which browsers are sent. */
+/**
+ * The feeds that a page offers; the addresses to try: of these feeds, and of a page to which browsers are sent; and
+ * the addresses of `further` advertised feeds.
+ */
 async function linksOf({ url, html, header }: WebPage, typed: string) {
   const advertised = [...playlistFeed(typed), ...findFeedLinks(html, url, header)];
   await nextTurn(); // reading a page of 2 MiB takes 15 ms, and reading its `a` elements 40 ms
   const linked = findFeedAnchors(html, url);
   const addresses = [
-    ...advertised.slice(0, ADVERTISED_TRIED).map((link) => link.url), ...refreshAddress(html, url),
+    ...advertised.slice(0, ADVERTISED_FIRST).map((link) => link.url), ...refreshAddress(html, url),
     ...linked.map((link) => link.url),
   ];
-  return { offered: advertised.length > 0 ? advertised : linked, addresses };
+  const further = advertised.slice(ADVERTISED_FIRST).map((link) => link.url);
+  return { offered: advertised.length > 0 ? advertised : linked, addresses, further };
 }
 
 /** The feed of a YouTube playlist, which its page does not advertise. */

@@ -133,6 +133,11 @@ export function absoluteUrl(link: string | null | undefined, base: string): stri
   return trimmed === '' ? null : webAddress(trimmed, base) ?? null;
 }
 
+/** An address without the scheme `feed:`, which pages and programs write for feeds; `feed://host` means http. */
+export function withoutFeedScheme(address: string): string {
+  return address.trim().replace(/^feed:(?:\/\/)?(?=https?:)/i, '').replace(/^feed:(?=\/\/)/i, 'http:');
+}
+
 /** The base URL for links inside an element. `base`: the base URL that applies around the element. */
 export function baseInside(element: XmlElement | null, base: LinkBase): LinkBase {
   const url = element === null ? null : absoluteUrl(attributeOf(element, 'xml:base'), base.url);

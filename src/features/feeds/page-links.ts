@@ -1,7 +1,7 @@
 import { essenceOf } from '../../platform/http/headers.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { endOfTag, readAttributes } from '../../platform/markup/xml-tokenizer.ts';
-import { absoluteUrl } from './feed-values.ts';
+import { absoluteUrl, withoutFeedScheme } from './feed-values.ts';
 
 /** A feed to which a web page links. `title` and `format` are what the link says about the feed. */
 export type FeedLink = { url: string; title: string | null; format: 'RSS' | 'Atom' | 'JSON Feed' | null };
@@ -167,10 +167,9 @@ function formatOf(type: string): FeedLink['format'] {
   return type.includes('atom') ? 'Atom' : type.includes('feed+json') ? 'JSON Feed' : null;
 }
 
-/** The absolute http(s) address of a link; pages also write `feed:` in front of addresses, or as their scheme. */
+/** The absolute http(s) address of a link, which may be written with `feed:`; without the fragment. */
 function feedUrl(href: string | undefined, base: string): string | null {
-  const written = href?.trim().replace(/^feed:(?:\/\/)?(?=https?:)/i, '').replace(/^feed:(?=\/\/)/i, 'http:');
-  return absoluteUrl(written, base)?.split('#', 1)[0] ?? null;
+  return absoluteUrl(withoutFeedScheme(href ?? ''), base)?.split('#', 1)[0] ?? null;
 }
 
 function looksLikeFeed(url: string): boolean {

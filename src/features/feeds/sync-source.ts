@@ -15,7 +15,7 @@ import { preparePosts, storeMost, storePosts, type PreparedPosts, type Storing }
 import { feedPosts } from '../posts/feed-posts-store.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
 import { matchRules } from '../rules/apply-rules.ts';
-import { isSourceFull } from '../sources/content-quota.ts';
+import { isSourceFull, requireMayStore, stopAtQuota } from '../sources/content-quota.ts';
 import { noteRuns } from '../sources/note-runs.ts';
 import type { SourceRun } from '../sources/run-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
@@ -28,7 +28,6 @@ import { authorizationFor } from './feed-passwords.ts';
 import { planPictures } from './fetch-pictures.ts';
 import { lastingItems } from './feed-values.ts';
 import { planAfterFailure, planNextSync } from './plan-sync.ts';
-import { requireMayStore, stopAtQuota } from './stop-at-quota.ts';
 
 /** The timeout for a host that timed out at the previous attempt, so that hanging hosts do not occupy the workers. */
 const SLOW_HOST_MS = 5 * SECOND;

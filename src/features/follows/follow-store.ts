@@ -77,14 +77,10 @@ export const follows = store(({ db, clock }) => {
   const select = db.prepare<[number, number], Follow>('follow', `${SELECT} WHERE f.account_id = ? AND f.source_id = ?`);
   const selectAmong = db.prepare<[number, string], { id: number }>('which sources are followed', `
     SELECT source_id AS id FROM follows WHERE account_id = ? AND source_id IN (SELECT value FROM json_each(?))`);
-  const selectOf = db.prepare<[number, number, number], Follow>('follows of account',
-    `${SELECT} WHERE f.account_id = ? AND f.source_id > ? ORDER BY f.source_id LIMIT ?`);
   const selectListed = db.prepare<[Asking & { folder: string | null }], ListedFollow>('reading list', `
     SELECT ${FOLLOW}, ${SEEN_TITLE} AS title, s.state ${READING_LIST}`);
   const insert = db.prepare<[number, number, number, number]>('follow source', `
     INSERT INTO follows (account_id, source_id, read_up_to, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`);
-  const remove = db.prepare<[number, number]>('unfollow source',
-    'DELETE FROM follows WHERE account_id = ? AND source_id = ?');
   const insertFolder = db.prepare<[number, string]>('make folder',
     'INSERT INTO folders (account_id, name) VALUES (?, ?) ON CONFLICT DO NOTHING');
   const selectFolder = db.prepare<[number, string], { id: number }>('folder',
@@ -115,14 +111,6 @@ export const follows = store(({ db, clock }) => {
     'UPDATE follows SET read_up_to = ? WHERE account_id = ? AND source_id = ?');
   const selectToTell = db.prepare<[number], { id: number }>('followers to tell',
     `SELECT account_id AS id FROM follows WHERE source_id = ? AND notify = 1 AND ${isPresent('account_id')}`);
-  const selectReaders = db.prepare<[number], Reader>('readers of source', `
-    SELECT f.account_id AS accountId, f.title AS ownTitle, ${FOLDER} AS folder FROM follows f WHERE f.source_id = ?`);
-  const selectAfter = db.prepare<[number, number], FollowKey>('next follow', `
-    SELECT account_id AS accountId, source_id AS sourceId, read_up_to AS readUpTo FROM follows
-     WHERE (account_id, source_id) > (?, ?) ORDER BY account_id, source_id LIMIT 1`);
-  const removeOf = db.prepare<[number, number]>('remove follows of account', `
-    DELETE FROM follows WHERE (account_id, source_id) IN
-      (SELECT account_id, source_id FROM follows WHERE account_id = ? LIMIT ?)`);
 
   return {
     find: (accountId: number, sourceId: number): Follow | undefined => select.get(accountId, sourceId),
@@ -138,7 +126,8 @@ export const follows = store(({ db, clock }) => {
     folderNames: (accountId: number): string[] => selectFolders.all(accountId).map(({ name }) => name),
     follow: (accountId: number, sourceId: number, readUpTo: number): void =>
       void insert.run(accountId, sourceId, readUpTo, clock()),
-    unfollow: (accountId: number, sourceId: number): void => void remove.run(accountId, sourceId),
+    unfollow: db.prepare<[accountId: number, sourceId: number]>('unfollow source',
+      'DELETE FROM follows WHERE account_id = ? AND source_id = ?').run,
 
     /**
      * Changes a follow, in the caller's transaction. Creates the folder if the account has no folder of this name. An
@@ -174,15 +163,22 @@ export const follows = store(({ db, clock }) => {
     setReadUpTo: (accountId: number, sourceId: number, postId: number): void =>
       void setReadUpTo.run(postId, accountId, sourceId),
     /** Lists an account's follows whose source ids are greater than `after`, in the order of the source ids. */
-    listOf: (accountId: number, after: number, limit: number): Follow[] => selectOf.all(accountId, after, limit),
+    listOf: db.prepare<[accountId: number, after: number, limit: number], Follow>('follows of account',
+      `${SELECT} WHERE f.account_id = ? AND f.source_id > ? ORDER BY f.source_id LIMIT ?`).all,
     /** The follow after a given follow, among the follows of all accounts, ordered by account and source. */
-    after: (accountId: number, sourceId: number): FollowKey | undefined => selectAfter.get(accountId, sourceId),
+    after: db.prepare<[accountId: number, sourceId: number], FollowKey>('next follow', `
+      SELECT account_id AS accountId, source_id AS sourceId, read_up_to AS readUpTo FROM follows
+       WHERE (account_id, source_id) > (?, ?) ORDER BY account_id, source_id LIMIT 1`).get,
     /** The followers who want notifications of the source's new posts, without accounts that are being removed. */
     toTell: (sourceId: number): number[] => selectToTell.all(sourceId).map(({ id }) => id),
     /** All accounts that follow a source, with their own names for the source and their folders. */
-    readersOf: (sourceId: number): Reader[] => selectReaders.all(sourceId),
+    readersOf: db.prepare<[sourceId: number], Reader>('readers of source', `
+      SELECT f.account_id AS accountId, f.title AS ownTitle, ${FOLDER} AS folder
+        FROM follows f WHERE f.source_id = ?`).all,
     /** Removes up to `limit` follows of an account; returns the number of removed follows. */
-    removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
+    removeOf: db.prepare<[accountId: number, limit: number]>('remove follows of account', `
+      DELETE FROM follows WHERE (account_id, source_id) IN
+        (SELECT account_id, source_id FROM follows WHERE account_id = ? LIMIT ?)`).change,
   };
 });
 

@@ -1,7 +1,7 @@
-import { MINUTE } from '../../platform/clock.ts';
+import { HOUR, SECOND } from '../../platform/clock.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { takeTurn, type Hub } from '../hub/hub.ts';
+import { limits, metLimit, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { posts, type Post } from '../posts/post-store.ts';
 import type { Source } from '../sources/source-store.ts';
@@ -10,8 +10,12 @@ import { enqueueFullText, hasFullTexts } from './fetch-full-text.ts';
 import { fullTexts } from './full-text-store.ts';
 import { sourceFullTexts } from './source-full-text-store.ts';
 
-/** The limit of a member's button counts only presses that make the hub fetch a page. */
-const BUTTON_LIMIT: NamedLimit = { name: 'full-texts', burst: 60, everyMs: MINUTE };
+/**
+ * A member has PERMITS permits. Each press of the button that makes the hub fetch a page uses a permit for an hour. A
+ * single limit with a burst of 60 and 60 presses an hour would admit up to 120 presses in the first hour.
+ */
+const PERMITS = 60;
+const PERMIT: NamedLimit = { name: 'full-texts', burst: 1, everyMs: HOUR };
 
 /** On request, the hub fetches the full texts of this many posts that a source already has, the newest posts. */
 export const LAST_POSTS = 20;
@@ -34,7 +38,7 @@ export function askForFullText(hub: Hub, viewer: Viewer, { id: postId, url, sour
   const hasResult = row !== undefined && row.state !== 'waiting' && row.reason !== 'robots';
   const isAskedFor = row?.state === 'waiting' && row.isAsked === 1;
   const isNew = !hasResult && !isAskedFor;
-  if (isNew) takeTurn(hub, BUTTON_LIMIT, String(viewer.id));
+  if (isNew) usePermit(hub, viewer.id);
   hub.db.write('ask for full text', () => {
     sourceFullTexts(hub).addUse(sourceId);
     if (!isNew) return;
@@ -42,6 +46,15 @@ export function askForFullText(hub: Hub, viewer: Viewer, { id: postId, url, sour
     enqueueFullText(hub, { postId, url, owner: viewer.id, isAsked: true });
   });
   return describeFullText(fullTexts(hub).find(postId));
+}
+
+/** Uses a permit of a member; throws 429 while all permits of the member were used within the last hour. */
+function usePermit(hub: Hub, accountId: number): void {
+  let soonest = Infinity;
+  for (let permit = 0; permit < PERMITS && soonest > 0; permit += 1) {
+    soonest = Math.min(soonest, limits(hub).take(PERMIT, `${accountId} ${permit}`));
+  }
+  if (soonest > 0) throw metLimit(hub, PERMIT.name, soonest / SECOND);
 }
 
 /** Makes the newest posts of a source wait for their full texts, in the caller's transaction; returns their ids. */

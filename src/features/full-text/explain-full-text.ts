@@ -2,7 +2,7 @@ import type { ExtractionRefusal } from './extract-article.ts';
 import type { FullTextRow } from './full-text-store.ts';
 
 /** Why the hub refuses a page: because of the page itself, or because of the rules of the page's site. */
-export type Refusal = ExtractionRefusal | 'robots' | 'not-html' | 'no-address';
+export type Refusal = ExtractionRefusal | 'robots' | 'not-html' | 'no-address' | 'no-room';
 
 /** Why the fetch of a page failed; a fetch of the page a day later may succeed. */
 export type Failure = 'unreachable' | 'bad-answer' | 'robots' | 'error';
@@ -16,6 +16,7 @@ const REASONS: Record<Refusal | Failure, readonly [sentence: string, short: stri
   'empty': ['The page has no text that can be read without scripts.', 'no text without scripts'],
   'different': ['The text of the page has nothing in common with the post.', 'another text'],
   'too-large': ['The page is too large.', 'page too large'],
+  'no-room': ['The full text is larger than this hub may store for all full texts together.', 'too large for this hub'],
   'robots': [
     'The site’s robots.txt asks programs not to fetch this page by themselves. Press “Full text” to fetch the page.',
     'robots.txt',

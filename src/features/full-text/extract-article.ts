@@ -19,8 +19,6 @@ const ATTEMPTS: (Rules & { enough: number })[] = [
   { dropsClutter: false, cleans: true, enough: 200 },
   { dropsClutter: false, cleans: false, enough: 0 },
 ];
-/** A text of at least FAIR characters counts unless an attempt with weaker rules finds twice as much. */
-const FAIR = 200;
 
 /** Finds the article of a page, or says why the post's teaser should stay. Works in steps, for `inSteps`. */
 export function extractArticle(html: string, post: PostOfPage): Reading<Extraction> {
@@ -35,7 +33,7 @@ function* extract(html: string, post: PostOfPage): Generator<void, Extraction> {
   for (const rules of ATTEMPTS) {
     const choice = yield* findArticle(page, rules);
     const size = yield* cleanArticle(page, choice, rules, [tree.title, post.title]);
-    if (best === undefined || size > best.size * (best.size < FAIR ? 1 : 2)) best = { size, choice };
+    if (best === undefined || size > best.size) best = { size, choice };
     if (best.size >= rules.enough) break;
   }
   if (best === undefined) return { refused: 'empty' };

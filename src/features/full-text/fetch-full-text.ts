@@ -1,6 +1,6 @@
 import { createLanes } from '../../platform/limit-concurrency.ts';
 import { RANKS } from '../../platform/jobs/job-queue.ts';
-import { decodeText } from '../../platform/markup/decode-text.ts';
+import { decodingText } from '../../platform/markup/decode-text.ts';
 import { inSteps } from '../../platform/markup/in-steps.ts';
 import { readingText } from '../../platform/markup/plain-text.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
@@ -8,6 +8,7 @@ import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
 import { counts, enqueue, jobs, once, type Hub, type JobKind } from '../hub/hub.ts';
 import { searchableText } from '../posts/ingest-posts.ts';
+import { indexBytesOf } from '../posts/search-words.ts';
 import { posts, type SearchTerms, type WholePost } from '../posts/post-store.ts';
 import type { Failure, Refusal } from './explain-full-text.ts';
 import { extractArticle } from './extract-article.ts';
@@ -66,7 +67,7 @@ export const fetchFullText: JobKind<{ postId: number }> = {
   },
 };
 
-type FoundText = { text: string; isCut: boolean; terms: SearchTerms };
+type FoundText = { text: string; isCut: boolean; terms: SearchTerms; bytes: number };
 
 async function findFullText(
   hub: Hub, post: WholePost, { failures }: FullTextRow, signal: AbortSignal,
@@ -75,7 +76,8 @@ async function findFullText(
   try {
     const isAsked = (): boolean => fullTexts(hub).find(post.id)?.isAsked === 1;
     const page = await fetchPage(hub, post.url, { isAsked, signal });
-    return await reading(hub)('page', signal, () => readPage(hub, post, page));
+    const found = await reading(hub)('page', signal, () => readPage(post, page));
+    return found.bytes > hub.config.fullTextMaxBytes ? { ...refusal('no-room'), bytes: found.bytes } : found;
   } catch (error) {
     if (error instanceof PageRefused) return refusal(error.reason);
     if (error instanceof PageFailed) return failure(error.reason, error.message, failures + 1, hub.clock());
@@ -84,20 +86,18 @@ async function findFullText(
 }
 
 /** Finds the article of a fetched page, and sanitises the article as the content of a post. */
-async function readPage(
-  hub: Hub, post: WholePost, { url, headers, body }: OutboundResponse,
-): Promise<FoundText> {
-  const html = decodeText(body, headers['content-type'] ?? null);
+async function readPage(post: WholePost, { url, headers, body }: OutboundResponse): Promise<FoundText> {
+  const html = await inSteps(decodingText(body, headers['content-type'] ?? null));
   const teaser = await inSteps(readingText(post.contentHtml));
   const found = await inSteps(extractArticle(html, { url, title: post.title, teaser }));
   if ('refused' in found) throw new PageRefused(found.refused);
   const text = await inSteps(sanitizingHtml(found.article.contentHtml.slice(0, MAX_ARTICLE_LENGTH), { baseUrl: url }));
   const words = await inSteps(readingText(text));
   if (words === '') throw new PageRefused('empty');
-  if (Buffer.byteLength(text) > hub.config.fullTextMaxBytes) throw new PageRefused('too-large');
   // A search may combine words of the feed's text with words of the full text.
   const terms = await searchableText(post, `${post.contentHtml}\n${text}`);
-  return { text, isCut: isTeaser(teaser, words), terms };
+  const bytes = Buffer.byteLength(text) + indexBytesOf(terms.searchText);
+  return { text, isCut: isTeaser(teaser, words), terms, bytes };
 }
 
 /** Whether a feed's text is a teaser of the full text: much shorter, or with an ellipsis or "read more" at its end. */
@@ -115,11 +115,14 @@ function failure(reason: Failure, detail: string | null, failures: number, now =
   return { state: 'failed', reason, detail, failures, dueAt: failures < FETCHES ? now + REPEATED_AFTER : null };
 }
 
-function keep(hub: Hub, { id }: WholePost, { version }: FullTextRow, { text, isCut, terms }: FoundText): void {
-  const post = posts(hub).listed([id])[0];
-  if (!post || !fullTexts(hub).keep({ postId: id, version }, { isCut: isCut ? 1 : 0, contentHtml: text })) return;
+function keep(
+  hub: Hub, { id: postId }: WholePost, { version }: FullTextRow, { text, isCut, terms, bytes }: FoundText,
+): void {
+  const post = posts(hub).listed([postId])[0];
+  const kept = { isCut: isCut ? 1 : 0, contentHtml: text, bytes } as const;
+  if (!post || !fullTexts(hub).keep({ postId, version }, kept)) return;
   fullTexts(hub).index(post, terms);
-  fullTexts(hub).evict(hub.config.fullTextMaxBytes, EVICTED_AT_ONCE, id);
+  fullTexts(hub).evict(hub.config.fullTextMaxBytes, EVICTED_AT_ONCE, postId);
   countResult(hub, post, 'ready', READY);
 }
 
@@ -157,9 +160,14 @@ export function planFullTexts(hub: Hub): void {
   });
 }
 
-/** Scheduled task: removes full texts beyond the limit or, if full texts are switched off, all rows of full texts. */
+/**
+ * Scheduled task: removes full texts beyond the limit or, if full texts are switched off, all rows of full texts. Texts
+ * that an earlier, lower limit kept out are fetched again.
+ */
 export function evictFullTexts(hub: Hub, limit: number): number {
-  return !hasFullTexts(hub) ? fullTexts(hub).clear(limit) : fullTexts(hub).evict(hub.config.fullTextMaxBytes, limit);
+  if (!hasFullTexts(hub)) return fullTexts(hub).clear(limit);
+  const { fullTextMaxBytes: maxBytes } = hub.config;
+  return fullTexts(hub).wantFitting(maxBytes, limit) + fullTexts(hub).evict(maxBytes, limit);
 }
 
 /** Scheduled task: adds the words of full texts to the search index again after a source got other readers. */

@@ -1,4 +1,4 @@
-import { DAY, hasPassed, HOUR, MINUTE } from '../../platform/clock.ts';
+import { DAY, MINUTE } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { counts, store } from '../hub/hub.ts';
@@ -26,9 +26,11 @@ export type DueFullText = { postId: number; ownerId: number; url: string | null;
 /** The reason why a fetch brought no full text, and the time of the next fetch; null if no fetch follows. */
 export type NoFullText = Pick<FullTextRow, 'reason' | 'detail' | 'failures' | 'dueAt'> & {
   state: 'refused' | 'failed';
+  /** The size of a text that is too large for the hub. */
+  bytes?: number | null;
 };
 
-type KeptText = { isCut: 0 | 1; contentHtml: string };
+type KeptText = { isCut: 0 | 1; contentHtml: string; bytes: number };
 /** Versions begin with the time, because a post that is taken back and published again keeps its id. */
 type Version = { postId: number; version: number };
 
@@ -47,9 +49,6 @@ const LOST_AFTER = 10 * MINUTE;
  * be fetched before all the posts of an owner with very many due posts.
  */
 const DUE_READ = 500;
-
-/** `used_at` is updated at most once in this time, so that reading full texts hardly ever writes to the database. */
-const USED_RESOLUTION = HOUR;
 
 const TIMES: StoredTime[] = [
   { table: 'full_texts', column: 'due_at', furthest: REPEATED_AFTER },
@@ -87,16 +86,22 @@ export const fullTexts = store((hub) => {
     },
 
     /** Notes why a fetch brought no full text. Returns false if the post has changed since the fetch began. */
-    settle: (of: Version, how: NoFullText): boolean => sql.settle.run({ ...of, ...how }).changes === 1,
+    settle: (of: Version, how: NoFullText): boolean => sql.settle.run({ bytes: null, ...of, ...how }).changes === 1,
     /** Stores a full text. Returns false if the post has changed since the fetch began. */
     keep: (of: Version, text: KeptText): boolean => sql.keep.run({ ...of, ...text, now: clock() }).changes === 1,
-    noteUse(postId: number): void {
-      const usedAt = sql.find.get(postId)?.usedAt;
-      if (usedAt !== undefined && hasPassed(usedAt, USED_RESOLUTION, clock())) sql.touch.run(clock(), postId);
+    /** Notes that a reader has got full texts, for each text at most once in `resolution` ms. */
+    noteUse(postIds: number[], resolution: number): void {
+      const now = clock();
+      const unused = sql.notUsedSince.all(JSON.stringify(postIds), now - resolution);
+      for (const { postId } of unused) sql.touch.run(now, postId);
     },
+    /** Makes up to `limit` posts wait whose texts were too large for the hub, but are not larger than `maxBytes`. */
+    wantFitting: (maxBytes: number, limit: number): number =>
+      sql.wantFitting.run({ maxBytes, limit, now: clock() }).changes,
     /**
-     * Removes full texts, the longest unread first, until all full texts take at most `maxBytes`, but at most `limit`
-     * full texts, and never the full text of the post `spared`. Returns the number of removed full texts.
+     * Removes full texts, the longest unread first, until all full texts and their words in the search index take at
+     * most `maxBytes`, but at most `limit` full texts, and never the full text of the post `spared`. Returns the number
+     * of removed full texts.
      */
     evict(maxBytes: number, limit: number, spared = 0): number {
       for (let removed = 0; ; removed++) {
@@ -159,15 +164,22 @@ function prepareFullTexts(db: Db) {
     postpone: db.prepare<[number, number]>('postpone full text',
       `UPDATE full_texts SET state = 'waiting', due_at = ? WHERE post_id = ?`),
     settle: db.prepare<[Version & NoFullText]>('settle full text', `
-      UPDATE full_texts SET state = @state, reason = @reason, detail = @detail, failures = @failures, due_at = @dueAt
+      UPDATE full_texts SET state = @state, reason = @reason, detail = @detail, failures = @failures, due_at = @dueAt,
+             bytes = @bytes
        WHERE post_id = @postId AND version = @version AND state = 'waiting'
          AND NOT (is_asked = 1 AND @reason IS 'robots')`), // a member has pressed the button meanwhile
     keep: db.prepare<[Version & KeptText & { now: number }]>('keep full text', `
       UPDATE full_texts SET state = 'ready', reason = NULL, detail = NULL, due_at = NULL, used_at = @now,
-             is_cut = @isCut, content_html = @contentHtml
+             is_cut = @isCut, bytes = @bytes, content_html = @contentHtml
        WHERE post_id = @postId AND version = @version AND state = 'waiting'`),
+    notUsedSince: db.prepare<[string, number], { postId: number }>('full texts that were not used since', `
+      SELECT t.post_id AS postId FROM json_each(?) j CROSS JOIN full_texts t ON t.post_id = j.value
+       WHERE t.used_at <= ?`),
     touch: db.prepare<[number, number]>('note use of full text',
       'UPDATE full_texts SET used_at = ? WHERE post_id = ?'),
+    wantFitting: db.prepare<[{ maxBytes: number; limit: number; now: number }]>('want full texts that fit now', `
+      UPDATE full_texts SET state = 'waiting', reason = NULL, due_at = @now WHERE post_id IN (
+        SELECT post_id FROM full_texts WHERE reason = 'no-room' AND bytes <= @maxBytes LIMIT @limit)`),
     longestUnread: db.prepare<[number], { postId: number }>('longest unread full text', `
       SELECT post_id AS postId FROM full_texts
        WHERE content_html IS NOT NULL AND post_id <> ? ORDER BY used_at, post_id LIMIT 1`),

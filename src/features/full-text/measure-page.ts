@@ -14,8 +14,7 @@ export type MeasuredPage = {
   blocks: Int32Array;
   /** Whether a block has other blocks within. */
   isOuter: Uint8Array;
-  /** How a node is hidden: INVISIBLE, SILENT (hidden only from programs that read aloud), or 0. */
-  hiding: Uint8Array;
+  isHidden: Uint8Array;
   hints: Hint[];
   /** For each block, its own characters outside links. */
   own: Int32Array;
@@ -23,8 +22,8 @@ export type MeasuredPage = {
   prose: Int32Array;
 };
 
-export const [INVISIBLE, SILENT] = [1, 2];
-export const LONG = 60;
+/** The least characters of a long block. */
+const LONG = 60;
 /** The numbers of nodes and of characters that are measured at a time, in a few milliseconds. */
 export const [NODES_AT_ONCE, CHARACTERS_AT_ONCE] = [20_000, 400_000];
 const INVISIBLE_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
@@ -36,7 +35,7 @@ export function* measurePage(tree: HtmlTree): Generator<void, MeasuredPage> {
   const page: MeasuredPage = {
     tree, count, hints: [],
     sizes: new Int32Array(count), linkedSizes: new Int32Array(count), blocks: new Int32Array(count),
-    isOuter: new Uint8Array(count), hiding: new Uint8Array(count), own: new Int32Array(count),
+    isOuter: new Uint8Array(count), isHidden: new Uint8Array(count), own: new Int32Array(count),
     prose: new Int32Array(count),
   };
   const hintOf = createHints();
@@ -51,19 +50,19 @@ export function* measurePage(tree: HtmlTree): Generator<void, MeasuredPage> {
     isLinked[node] = name === 'a' ? Number(attributes.has('href')) : isLinked[parent] ?? 0;
     page.hints.push(hintOf(attributes));
     // Publishers hide formulas that pictures stand for.
-    if (attributes.size > 0 && tree.names[node + 1] !== 'math') page.hiding[node] = hidingOf(attributes);
+    if (attributes.size > 0 && tree.names[node + 1] !== 'math') page.isHidden[node] = Number(isHidden(attributes));
     page.sizes[node] = sizeOf(text);
     if (isLinked[node] === 1) page.linkedSizes[node] = page.sizes[node] ?? 0;
     read += text.length + CHARACTERS_AT_ONCE / NODES_AT_ONCE;
     if (read > CHARACTERS_AT_ONCE) [read] = [0, yield];
   }
-  sumProse(page);
+  page.sizes.forEach((size, node) => raise(page.own, page.blocks[node] ?? 0, size - (page.linkedSizes[node] ?? 0)));
   yield;
-  return page;
+  return { ...page, prose: sumProse(page) };
 }
 
 /** The element around a node. No element is around the page: the function returns the page itself. */
-export function parentOf({ tree }: Pick<MeasuredPage, 'tree'>, node: number): number {
+export function parentOf({ tree }: MeasuredPage, node: number): number {
   return Math.max(0, tree.parents[node] ?? 0);
 }
 
@@ -72,10 +71,8 @@ export function raise(array: Int32Array | Float64Array, index: number, by: numbe
   array[index] = (array[index] ?? 0) + by;
 }
 
-function hidingOf(attributes: ReadonlyMap<string, string>): number {
-  const style = attributes.get('style')?.slice(0, MAX_STYLE) ?? '';
-  if (attributes.has('hidden') || INVISIBLE_STYLE.test(style)) return INVISIBLE;
-  return attributes.get('aria-hidden') === 'true' ? SILENT : 0;
+function isHidden(attributes: ReadonlyMap<string, string>): boolean {
+  return attributes.has('hidden') || INVISIBLE_STYLE.test(attributes.get('style')?.slice(0, MAX_STYLE) ?? '');
 }
 
 function sizeOf(text: string): number {
@@ -90,10 +87,16 @@ function sizeOf(text: string): number {
   return size;
 }
 
-function sumProse({ tree, count, sizes, linkedSizes, blocks, own, prose }: MeasuredPage): void {
-  sizes.forEach((size, node) => raise(own, blocks[node] ?? 0, size - (linkedSizes[node] ?? 0)));
-  for (let node = count - 1; node >= 0; node -= 1) {
-    if ((own[node] ?? 0) >= LONG) raise(prose, node, own[node] ?? 0);
-    if (node > 0) raise(prose, parentOf({ tree }, node), prose[node] ?? 0);
+/** For each subtree without dropped nodes, the characters of blocks with at least LONG own characters. */
+export function sumProse(page: MeasuredPage, dropped?: Uint8Array): Int32Array {
+  return sumSubtrees(page, page.own.map((size) => size >= LONG ? size : 0), dropped);
+}
+
+/** For each subtree, the sum of the values of its nodes without dropped nodes. */
+export function sumSubtrees(page: MeasuredPage, values: Int32Array, dropped?: Uint8Array): Int32Array {
+  const sums = values.slice();
+  for (let node = page.count - 1; node > 0; node -= 1) {
+    if (dropped?.[node] !== 1) raise(sums, parentOf(page, node), sums[node] ?? 0);
   }
+  return sums;
 }

@@ -2,13 +2,9 @@ import type { Attributes } from '../../platform/markup/html-tokenizer.ts';
 
 /** What the class and the id of an element say about its content. */
 export type Hint = {
-  /** Points for a block that may hold the article. */
-  weight: number;
   isComments: boolean;
-  /** Whether the names have words for clutter and no words for prose. */
+  /** Whether the names have words for comments, advertisements, navigation and the like. */
   isClutter: boolean;
-  /** Whether the names have words for clutter. */
-  hasClutter: boolean;
   /** Whether the element holds a picture, a film, a quoted message or a caption. */
   isMedia: boolean;
   /** Whether the element holds footnotes or references. */
@@ -24,13 +20,13 @@ const CLUTTER = anyOf(
   'related recommend recirc most-read most-popular most-viewed trending popular more-stories more-news more-from',
   '-share sharing social follow-us toolbar skip-link skip-to author-bio author-box about-author feedback',
   '(?<!elementor-)widget(?!-blog) read-next up-next read-more see-also also-read',
-  'print-only screen-reader sr-only visually-hidden',
+  'postmetadata print-only screen-reader sr-only visually-hidden',
   '-ad- -ads- -nav- -aside- -tags- -tools- -rss- -poll- -rail- -utility- -meta-',
 );
 const COMMENTS = anyOf(
   '(?<!-has-|-no-|-with-)comment(?!s?-(?:open|closed|enabled|disabled|status|count)-) disqus livefyre respond replies',
+  'kommentar komentar comentari commenti reactions reaktion reacties yorum',
 );
-const PROSE = anyOf('article body content entry main post story text blog prose -page- -column- -copy-');
 const MEDIA = anyOf('embed tweet instagram youtube video image photo picture figure caption media gallery');
 const NOTES = anyOf('footnote endnote reference reflist citation');
 const BYLINE = anyOf(
@@ -38,7 +34,6 @@ const BYLINE = anyOf(
   'published posted-on updated-on modified -date- -time- -credit- writtenby written-by reporter',
 );
 
-const WEIGHT = 25;
 const MAX_NAMES = 200;
 
 /** Makes a function that reads the hints of elements and remembers the hints of repeated names. */
@@ -54,12 +49,9 @@ export function createHints(): (attributes: Attributes) => Hint {
 }
 
 function readHint(words: string): Hint {
-  const [isProse, isMedia, isNotes] = [PROSE.test(words), MEDIA.test(words), NOTES.test(words)];
-  const isComments = COMMENTS.test(words);
-  const hasClutter = isComments || (CLUTTER.test(words) && !isMedia && !isNotes);
-  const weight = (isProse ? WEIGHT : 0) - (hasClutter ? WEIGHT : 0);
-  const isClutter = hasClutter && !isProse;
-  return { weight, isComments, isClutter, hasClutter, isMedia, isNotes, isByline: BYLINE.test(words) };
+  const [isComments, isMedia, isNotes] = [COMMENTS.test(words), MEDIA.test(words), NOTES.test(words)];
+  const isClutter = isComments || (CLUTTER.test(words) && !isMedia && !isNotes);
+  return { isComments, isClutter, isMedia, isNotes, isByline: BYLINE.test(words) };
 }
 
 /** The words of names, such as `-entry-content-main-col-` for `entryContent main_col`. */

@@ -23,7 +23,8 @@ const LIKE_TITLE = 0.5;
 /** The most nodes and characters of a heading, and the most headings that are compared with a title. */
 const [HEADING_NODES, MAX_HEADING, MAX_HEADINGS] = [30, 300, 200];
 const HEADING = /^h[1-4]$/;
-const LOCKED = /"isAccessibleForFree"\s*:\s*"?(false|true)/gi;
+const LOCKED = /"isAccessibleForFree"\s*:\s*"?false/i;
+const FREE = /"isAccessibleForFree"\s*:\s*"?true/i;
 const FORUM_TYPE = /\b(?:DiscussionForumPosting|QAPage)\b/;
 
 /** Why the chosen part of a page is no article of the post; undefined if the part is an article. */
@@ -68,9 +69,9 @@ function blocksOf({ tree, blocks, sizes, linkedSizes }: MeasuredPage, { roots, d
 
 /** Whether the page says in its data that the article is not free. */
 function isLocked(tree: HtmlTree): boolean {
-  const said = tree.linkedData.flatMap((data) => Array.from(data.matchAll(LOCKED), ([, word]) => word?.toLowerCase()));
-  return said.length > 0 ? !said.includes('true') : tree.attributes.some((attributes) =>
-    attributes.get('itemprop') === 'isAccessibleForFree' && /^false$/i.test(attributes.get('content') ?? ''));
+  const says = (what: RegExp): boolean => tree.linkedData.some((data) => what.test(data));
+  return !says(FREE) && (says(LOCKED) || tree.attributes.some((attributes) =>
+    attributes.get('itemprop') === 'isAccessibleForFree' && /^false$/i.test(attributes.get('content') ?? '')));
 }
 
 /** Whether most of the text asks for consent, and the post itself is about something else. */

@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto';
+import { DAY } from '../../platform/clock.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
 import { contentWithImages } from '../attachments/own-files.ts';
+import { recordReading } from '../hub/disk-reserve.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { Post, WholePost } from '../posts/post-store.ts';
 import { describeFullText, type FullTextState } from './explain-full-text.ts';
@@ -50,6 +52,7 @@ export function fullTextJson(
   const text = fullTexts(hub).contentOf(post.id);
   const state = describeFullText(fullTexts(hub).find(post.id));
   if (text === undefined) return state;
+  recordReading(hub, () => fullTexts(hub).noteUse([post.id], DAY));
   return { ...state, contentHtml: contentWithImages(hub, withFullText(post, text), hub.config.baseUrl) };
 }
 

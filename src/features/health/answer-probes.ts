@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { hasPassed, SECOND } from '../../platform/clock.ts';
 import { clientAddress, networksOf } from '../../platform/http/call-handler.ts';
 import type { Reply } from '../../platform/http/reply.ts';
+import { createTally } from '../../platform/limit-concurrency.ts';
 import { metLimit, once, type Hub } from '../hub/hub.ts';
 import { isSecret, makeOwnCheckSecret, OWN_CHECK_HEADER } from './own-check.ts';
 
@@ -16,39 +17,33 @@ const MADE_A_SECOND = 40;
 
 type MadeAnswer = { since: number; made: number; reply: Reply };
 
-type Probes = {
-  /** Counts a request. Returns false if a network of the probe's client has sent too many probes within this second. */
-  admit(networks: readonly string[]): boolean;
-  /** Whether an admitted request for health or metrics may skip the queues of requests, which few may do per second. */
-  goesAhead(): boolean;
-  /** The answer to a probe of this kind: a new answer, or an answer that was made within the last second. */
-  answer(kind: string, make: () => Reply): Reply;
-};
-
 /**
  * Limits how many probes (requests for health and metrics) skip the queues, and how much time their answers cost.
  * `now`: a clock in ms that never runs backwards.
  */
-export function createProbes(now: () => number): Probes {
+export function createProbes(now: () => number) {
   const answers = new Map<string, MadeAnswer>();
-  const sent = new Map<string, number>();
+  const sent = createTally();
   let since = now();
   let ahead = 0;
 
   return {
-    admit(networks) {
+    /** Counts a request. Returns false if a network of its client has sent too many probes within this second. */
+    admit(networks: readonly string[]): boolean {
       if (hasPassed(since, SECOND, now())) {
         sent.clear();
         ahead = 0;
         since = now();
       }
-      for (const network of networks) sent.set(network, (sent.get(network) ?? 0) + 1);
-      return networks.every((network, n) => (sent.get(network) ?? 0) <= A_SECOND * 2 ** n);
+      sent.add(networks, 1);
+      return !sent.isOver(networks, A_SECOND);
     },
 
-    goesAhead: () => ahead++ < AHEAD_A_SECOND,
+    /** Whether an admitted request for health or metrics may skip the queues, which few requests per second may do. */
+    goesAhead: (): boolean => ahead++ < AHEAD_A_SECOND,
 
-    answer(kind, make) {
+    /** The answer to a probe of this kind: a new answer, or an answer that was made within the last second. */
+    answer(kind: string, make: () => Reply): Reply {
       const last = answers.get(kind);
       const isOver = !last || hasPassed(last.since, SECOND, now());
       if (!isOver && last.made >= MADE_A_SECOND) return last.reply;

@@ -10,7 +10,7 @@ import { readOffsiteQuestion, type OffsiteQuestion } from '../backups/offsite-hu
 import { COPIES, type Destination, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { lastSignOfLife } from '../backups/sign-of-life.ts';
 import { spaceTaken } from '../backups/storage-space.ts';
-import { seenCertificate } from '../history/certificate-store.ts';
+import { seenCertificate } from '../history/history-store.ts';
 import { PROCESS_ALIVE, settingsToApply } from '../history/process-notes.ts';
 import { isDiskLow, lowSince, roomInWords } from '../hub/disk-reserve.ts';
 import { heartbeats, jobs, oldestDueSeconds } from '../hub/hub.ts';

@@ -1,5 +1,5 @@
 import { DAY, HOUR, MINUTE } from '../../platform/clock.ts';
-import { store } from '../hub/hub.ts';
+import { store, type Hub } from '../hub/hub.ts';
 import { merge, type Figure, type Figures } from './figures.ts';
 
 /** The lengths of time buckets and how long buckets are kept, in ms: at most 577 and 1441 rows, together 1.5 MB. */
@@ -112,3 +112,74 @@ export const readings = store(({ db, clock }) => {
     put: (name: string, reading: object): void => void put.run(name, clock(), JSON.stringify(reading)),
   };
 });
+
+export const RUNS_KEPT = 60 * DAY;
+export const MOST_RUNS = 500; // the most backup runs that are kept of this machine, and of each off-site destination
+
+/** How a run of a backup ended, on this machine or at an off-site destination. */
+export type BackupRun = {
+  place: string; // 'here', or the name of the off-site destination
+  at: number; // unix ms, when the run ended
+  result: 'good' | 'degraded' | 'failed';
+  bytes: number | null;
+  seconds: number;
+  problem: string | null;
+};
+
+type Bounds = { place: string; before: number; after: number; skipped: number };
+
+/** Stores the results of all recent backup runs and off-site runs; files in DATA_DIR/run hold only the last results. */
+export const backupRuns = store(({ db, clock }) => {
+  const insert = db.prepare<[BackupRun]>('note backup run', `
+    INSERT INTO backup_runs (place, at, result, bytes, seconds, problem)
+    VALUES (@place, @at, @result, @bytes, @seconds, @problem) ON CONFLICT DO NOTHING`);
+  const removeOld = db.prepare<[Bounds]>('forget old backup runs', `
+    DELETE FROM backup_runs WHERE place = @place AND at IN
+      (SELECT at FROM backup_runs WHERE place = @place AND (at < @before OR at > @after OR at <
+        (SELECT at FROM backup_runs WHERE place = @place ORDER BY at DESC LIMIT 1 OFFSET @skipped))
+        ORDER BY at LIMIT 3)`);
+  const select = db.prepare<[number], BackupRun>('backup runs',
+    'SELECT place, at, result, bytes, seconds, problem FROM backup_runs WHERE at >= ? ORDER BY at');
+
+  return {
+    /** Stores a backup run that is not stored yet, and removes some old runs. Runs in the caller's transaction. */
+    note(run: BackupRun): void {
+      if (insert.run(run).changes === 0) return;
+      removeOld.run({ place: run.place, before: clock() - RUNS_KEPT, after: clock(), skipped: MOST_RUNS - 1 });
+    },
+    /** Lists the backup runs that ended at `at` or later, the earliest run first. */
+    since: (at: number): BackupRun[] => select.all(at),
+  };
+});
+
+/** Why the hub's TLS certificate needs attention: it ends soon, is for another name, or was out of the hub's reach. */
+export type CertificateProblem = 'ending' | 'other name' | 'not seen';
+
+/**
+ * What the hub last saw of its TLS certificate; times in unix ms. `expiresAt` and `problem` describe the last
+ * certificate that the hub has seen, if any.
+ */
+type SeenCertificate = { checkedAt: number; expiresAt: number | null; problem: CertificateProblem | null };
+
+/** Stores what the worker last saw of the TLS certificate at BASE_URL: pages must not wait for a TLS handshake. */
+export const certificates = store(({ db, clock }) => {
+  const select = db.prepare<[string], SeenCertificate>('certificate', `
+    SELECT checked_at AS checkedAt, expires_at AS expiresAt, problem FROM certificates WHERE origin = ?`);
+  const put = db.prepare<[string, number, number | null, string | null]>('note certificate', `
+    INSERT INTO certificates (origin, checked_at, expires_at, problem) VALUES (?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET checked_at = excluded.checked_at,
+      problem = CASE WHEN excluded.expires_at IS NULL AND expires_at IS NOT NULL THEN problem ELSE excluded.problem END,
+      expires_at = COALESCE(excluded.expires_at, expires_at)`);
+
+  return {
+    find: (origin: string): SeenCertificate | undefined => select.get(origin),
+    note: (origin: string, expiresAt: number | null, problem: CertificateProblem | null): void =>
+      void put.run(origin, clock(), expiresAt, problem),
+  };
+});
+
+/** The hub's TLS certificate as the worker last saw it; undefined on http, and before the worker's first check. */
+export function seenCertificate(hub: Hub): SeenCertificate | undefined {
+  const { protocol, origin } = new URL(hub.config.baseUrl);
+  return protocol === 'https:' ? certificates(hub).find(origin) : undefined;
+}

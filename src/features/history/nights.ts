@@ -4,7 +4,7 @@ import { timeOfBackup } from '../backups/backup-name.ts';
 import { readBackupStatus } from '../backups/backup-status.ts';
 import { readOffsite } from '../backups/offsite-status.ts';
 import type { Hub } from '../hub/hub.ts';
-import { backupRuns, type BackupRun } from './backup-run-store.ts';
+import { backupRuns, type BackupRun } from './history-store.ts';
 
 /**
  * The result of the backup of one night. `late`: the backup succeeded in the end, after a failure. `none`: no backup

@@ -4,9 +4,8 @@ import { readBackupStatus, type OffsiteRun, type RunResult } from '../backups/ba
 import { readOffsite } from '../backups/offsite-status.ts';
 import { readStorageSizes } from '../backups/storage-space.ts';
 import { counts, heartbeats, oldestDueSeconds, once, type Hub } from '../hub/hub.ts';
-import { backupRuns, type BackupRun } from './backup-run-store.ts';
 import { ANSWERS, merge, type Figure, type Figures } from './figures.ts';
-import { FINE, history, readings } from './history-store.ts';
+import { backupRuns, FINE, history, readings, type BackupRun } from './history-store.ts';
 import { processSample, WEB, type WebReading } from './process-notes.ts';
 
 /**

@@ -4,7 +4,7 @@ import { DAY, SECOND } from '../../platform/clock.ts';
 import { errorFields } from '../../platform/log.ts';
 import { portOf } from '../../platform/net/outbound-target.ts';
 import type { Hub } from '../hub/hub.ts';
-import { type CertificateProblem, certificates } from './certificate-store.ts';
+import { type CertificateProblem, certificates } from './history-store.ts';
 
 /** TLS certificates are usually renewed with a third of their lifetime left; with a sixth left, renewal is late. */
 const LATE = 1 / 6;

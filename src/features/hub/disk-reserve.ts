@@ -1,8 +1,10 @@
 import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isStorageTrouble } from '../../platform/db/open-database.ts';
 import type { HttpError } from '../../platform/http/reply.ts';
 import type { Route, Viewer } from '../../platform/http/router.ts';
 import { byteSize } from '../../platform/in-words.ts';
+import { errorFields } from '../../platform/log.ts';
 import { reserveOf } from './disk-space.ts';
 import { type Hub, metLimit } from './hub.ts';
 import { isOnTrial } from './trial.ts';
@@ -95,4 +97,18 @@ function noRoom(hub: Hub, message: string): HttpError {
 /** Whether the hub may store read marks, caches and syncs: not on a full disk, and not while an upgrade is on trial. */
 export function mayRecord(hub: Hub): boolean {
   return !isOnTrial(hub) && !isDiskLow(hub);
+}
+
+/**
+ * Writes what a reader has read, such as the time when a cached file was used last. Writes nothing if the hub may not
+ * record; if the disk cannot be written, the hub logs an event and answers the request all the same.
+ */
+export function recordReading(hub: Hub, write: () => void): void {
+  if (!mayRecord(hub)) return;
+  try {
+    write();
+  } catch (error) {
+    if (!isStorageTrouble(error)) throw error;
+    hub.log.warn('reading not recorded', errorFields(error));
+  }
 }

@@ -17,6 +17,9 @@ export const LIMITS = {
   'sign-in-name': [
     429, 'At most 100 wrong passwords at once for one account from unknown addresses, then one every 10 seconds.',
   ],
+  'sign-in-app': [
+    429, 'At most 10 wrong app passwords at once from an address, then one a minute; 100 at once for one account.',
+  ],
   'passwords': [503, 'Maximum number of passwords that the hub is checking, or that wait to be checked.'],
   'join': [429, 'At most 20 uses at once of invitation or password links from one address, then one a minute.'],
   'late-forms': [429, 'At most 10 forms at once that an account sends after its session has ended, then one a minute.'],
@@ -45,7 +48,7 @@ export const LIMITS = {
   'searches-max': [422, 'An account may have at most 20 saved searches.'],
   'sync-now': [429, 'An account may start at most 10 synchronisations at once by hand, then one a minute.'],
   'full-texts': [
-    429, 'An account may make the hub fetch the full texts of at most 60 posts at once, then of one post a minute.',
+    429, 'An account may make the hub fetch the full texts of at most 60 posts in any hour.',
   ],
   'webhook-rate': [429, 'A webhook may send at most 10,000 events at once, then 100 a second.'],
   'uploads-at-once': [429, 'An account may send at most 6 forms with files at the same time.'],

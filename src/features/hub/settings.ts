@@ -106,8 +106,8 @@ export const SETTINGS = {
   fullTextMaxBytes: {
     name: 'FULL_TEXT_MAX_BYTES', parse: integer(0, MAX_STORE), default: '1073741824',
     seeHandbook: 'full-texts-of-posts',
-    meaning: 'maximum size of the full texts of posts that the hub keeps (1 GiB); the longest unread goes first; 0 ' +
-      'turns full texts off for everybody',
+    meaning: 'maximum size of the full texts of posts that the hub keeps, with their words in the search index ' +
+      '(1 GiB); the longest unread goes first; 0 turns full texts off for everybody',
   },
   syncConcurrency: {
     name: 'SYNC_CONCURRENCY', parse: integer(1, 64), default: '8',

@@ -108,7 +108,10 @@ export const TABLES = {
     bounded: 'ATTACHMENT_CACHE_MAX_BYTES; failed fetches are remembered for an hour, too large pictures for a week',
     ...NOBODYS,
   },
-  full_texts: { bounded: 'one row for each post that exists; all texts together: FULL_TEXT_MAX_BYTES', ...OF_SOURCE },
+  full_texts: {
+    bounded: 'one row for each post that exists; texts and full_texts_search together: FULL_TEXT_MAX_BYTES',
+    ...OF_SOURCE,
+  },
   full_texts_search: { bounded: 'one row for each text in full_texts', ...OF_SOURCE },
   full_text_sources: { bounded: 'one row for each source', ...OF_SOURCE },
   full_text_results: { bounded: 'one row for each source and reason', ...OF_SOURCE },

@@ -17,7 +17,7 @@ import { historyJson } from '../reading/history-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { ExportPart } from '../hub/tables.ts';
 import { imports, type ImportLine } from '../manage-sources/import-store.ts';
-import { offerJson } from '../manage-sources/offer-routes.ts';
+import { offerJson } from '../manage-sources/offer-pages.ts';
 import { offers, type Offer } from '../manage-sources/offer-store.ts';
 import { sourceJson } from '../manage-sources/source-routes.ts';
 import { notificationJson } from '../notifications/notification-list.ts';

@@ -1,5 +1,6 @@
 import { readForm } from '../../platform/http/body.ts';
-import { HttpError, page, seeOther, type Reply } from '../../platform/http/reply.ts';
+import { orAgain } from '../../platform/http/form-faults.ts';
+import { page, seeOther, type HttpError, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
 import { follows } from '../follows/follow-store.ts';
@@ -19,23 +20,19 @@ export function showAddSource(hub: Hub, req: MemberRequest): Reply {
 /** Form: fetches the feed at an address and shows a preview of the feed. */
 export async function submitLook(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
-  try {
-    return page(foundPage(await lookAtFeed(hub, withPassword(values), req), values, timesOf(hub, req.viewer)));
-  } catch (problem) {
-    return addAgain(hub, req, problem, { values });
-  }
+  return orAgain(
+    async () => page(foundPage(await lookAtFeed(hub, withPassword(values), req), values, timesOf(hub, req.viewer))),
+    (problem) => addAgain(hub, req, { values, problem }));
 }
 
 export async function submitSource(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
-  try {
+  return orAgain(async () => {
     const { source, webhook, isNew } = await addSource(hub, { kind: 'feed', ...withPassword(values) }, req);
     if (isNew && source.kind === 'feed') planComparison(hub, source.id);
     if (webhook) return page(newWebhookPage(source, webhook), 201, { 'cache-control': 'no-store' });
     return seeOther(saying(`/sources/${source.id}`, isNew ? 'source-added' : 'source-followed'));
-  } catch (problem) {
-    return addAgain(hub, req, problem, { values });
-  }
+  }, (problem) => addAgain(hub, req, { values, problem }));
 }
 
 /** Leaves out the empty user name and password fields of a form. A source with a password becomes private. */
@@ -44,8 +41,6 @@ export function withPassword({ username, password, ...values }: Record<string, s
     : values;
 }
 
-function addAgain(hub: Hub, req: MemberRequest, problem: unknown, form: AddForm): Reply {
-  if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
-  const shown = addPage({ ...form, problem }, follows(hub).folderNames(req.viewer.id));
-  return page(shown, problem.status, problem.headers);
+function addAgain(hub: Hub, { viewer }: MemberRequest, form: AddForm & { problem: HttpError }): Reply {
+  return page(addPage(form, follows(hub).folderNames(viewer.id)), form.problem.status, form.problem.headers);
 }

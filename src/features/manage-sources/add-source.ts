@@ -9,6 +9,7 @@ import { ownTurn } from '../../platform/turns.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { discoverFeed } from '../feeds/discover-feed.ts';
 import { basicAuthorization, keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
+import { withoutFeedScheme } from '../feeds/feed-values.ts';
 import type { FetchedFeed } from '../feeds/fetch-feed.ts';
 import type { FeedLink } from '../feeds/page-links.ts';
 import { openFeed, type OpenedFeed } from '../feeds/sync-source.ts';
@@ -148,8 +149,10 @@ type WantedSource = {
 
 /** Reads the fields of a new source from JSON or a form; throws 422 with all errors in the fields. */
 function readNewSource(values: Record<string, unknown>): WantedSource {
-  const kind = readKind(values);
   const input = createInput(values);
+  const kind = input.optionalChoice('kind', SOURCE_KINDS) ?? 'feed';
+  if (!input.has('kind')) input.refuse('kind', 'is required.');
+  input.done(); // the kind decides which other fields are required
   const url = kind === 'feed' ? readAddress(input) : null;
   const rule = { max: TITLE_MAX };
   const title = kind === 'feed' ? input.optionalText('title', rule) : input.text('title', rule);
@@ -179,18 +182,10 @@ export function readVisibility(input: Input, hadPassword: boolean): Visibility |
   return hadPassword ? 'private' : visibility;
 }
 
-function readKind(values: Record<string, unknown>): SourceKind {
-  const input = createInput(values);
-  const kind = input.optionalChoice('kind', SOURCE_KINDS);
-  if (values['kind'] === undefined) input.refuse('kind', 'is required.');
-  input.done();
-  return kind ?? 'feed';
-}
-
-/** Reads the typed address of a feed or web page. With `feed://`, programs mean http. */
+/** Reads the typed address of a feed or web page. */
 export function readAddress(input: Input): string {
   const typed = input.text('url', { max: ADDRESS_MAX });
-  const url = feedAddress(typed.replace(/^feed:\/\/(?!https?:)/i, 'http://'));
+  const url = feedAddress(withoutFeedScheme(typed));
   if (typed && !url) input.refuse('url', 'must be the http or https address of a feed or web page.');
   return url ?? '';
 }

@@ -11,6 +11,7 @@ import { sourceFullTexts } from '../full-text/source-full-text-store.ts';
 import { settleFailedSyncs, syncSoon } from '../feeds/sync-source.ts';
 import { takeTurn, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
+import { notifications } from '../notifications/notification-store.ts';
 import { changingReaders } from '../posts/update-readers.ts';
 import { manageableSource, sources, TITLE_MAX, type Source } from '../sources/source-store.ts';
 import { syncState } from '../sources/sync-state-store.ts';
@@ -50,6 +51,14 @@ export async function changeSource(hub: Hub, id: number, values: Record<string, 
   const isReadAsBefore = visibility === undefined || visibility === before.visibility;
   if (isReadAsBefore) return hub.db.write('change source', apply);
   return changingReaders(hub, { name: 'change source', sourceId: id, accountId: by.viewer.id }, apply);
+}
+
+export function pauseSource(hub: Hub, id: number, by: By): Promise<Source> {
+  return changeSource(hub, id, { paused: true }, by);
+}
+
+export function resumeSource(hub: Hub, id: number, by: By): Promise<Source> {
+  return changeSource(hub, id, { paused: false }, by);
 }
 
 const FULL_TEXT_CHOICES = ['asked', 'always'] as const;
@@ -156,8 +165,14 @@ function changeAddress(hub: Hub, source: Source, { url, keepsPassword }: FoundAd
   if (source.hasPassword && !keepsPassword) keepPassword(hub, source.id, null);
   settleFailedSyncs(hub, source.id);
   tellFollowers(hub, 'source.new-address', source, source, [by.viewer.id]);
+  if (source.ownerId !== by.viewer.id) tellOwnerOfAddress(hub, source);
   const changed = sources(hub).find(source.id);
   if (changed && changed.state !== 'paused') syncSoon(hub, changed);
+}
+
+function tellOwnerOfAddress(hub: Hub, { id, ownerId: accountId, title }: Source): void {
+  const told = `“${title}” now comes from another address, which an administrator has entered`;
+  notifications(hub).add({ accountId, kind: 'source.new-address', title: told, path: `/sources/${id}/settings` });
 }
 
 function pause(hub: Hub, { id }: Source): void {

@@ -1,5 +1,5 @@
 import { SECOND } from '../../platform/clock.ts';
-import { createInput } from '../../platform/http/input.ts';
+import { readInput } from '../../platform/http/input.ts';
 import { HttpError, invalid, notFound } from '../../platform/http/reply.ts';
 import { accounts, type Account } from '../accounts/account-store.ts';
 import { audit, type By } from '../audit/audit.ts';
@@ -32,7 +32,8 @@ export function transferSource(
   hub: Hub, id: number, values: Record<string, unknown>, by: By,
 ): Promise<Transferred> {
   return giveSource(hub, id, by, () => {
-    const account = accounts(hub).findByName(readUsername(values));
+    const username = readInput(values, (input) => input.text('username', { max: 32 }));
+    const account = accounts(hub).findByName(username);
     if (!account || account.disabledAt !== null) throw refused(422, 'There is no active account with this name.');
     return { account, toFollower: false };
   });
@@ -131,13 +132,6 @@ function notifyTransferred(hub: Hub, source: Source, newOwnerId: number, senderI
     notifications(hub).add({ accountId, senderId, kind: event, title: `“${title}” now belongs to ${whose}`, path });
   for (const accountId of new Set([ownerId, senderId])) tell(accountId, 'someone else', '/sources');
   tell(newOwnerId, `you${advice}`, `/sources/${id}`);
-}
-
-function readUsername(values: Record<string, unknown>): string {
-  const input = createInput(values);
-  const username = input.text('username', { max: 32 });
-  input.done();
-  return username;
 }
 
 function refused(status: 409 | 422, detail: string): HttpError {

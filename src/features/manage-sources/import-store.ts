@@ -23,9 +23,6 @@ export const IMPORTS_KEPT = TABLES.imports.most;
 /** Stores imports of OPML documents, with the lines of each import. */
 export const imports = store(({ db, clock }) => {
   const columns = 'id, account_id AS accountId, visibility, made_at AS madeAt, done_at AS doneAt';
-  const select = db.prepare<[number], Import>('import', `SELECT ${columns} FROM imports WHERE id = ?`);
-  const selectOf = db.prepare<[number, number, number], Import>('imports of account',
-    `SELECT ${columns} FROM imports WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`);
   const insert = db.prepare<[number, Visibility, number], { id: number }>('begin import',
     'INSERT INTO imports (account_id, visibility, made_at) VALUES (?, ?, ?) RETURNING id');
   const removeOlder = db.prepare<[{ accountId: number; kept: number; running: string }]>('remove older imports', `
@@ -35,10 +32,6 @@ export const imports = store(({ db, clock }) => {
     INSERT INTO import_lines (import_id, line, url, title, folder, outcome, reason)
     VALUES (@id, @line, @url, @title, @folder, @outcome, @reason)`);
   const lineColumns = 'line, url, title, folder, outcome, reason, source_id AS sourceId';
-  const selectWaiting = db.prepare<[number, number], ImportLine>('lines to import', `
-    SELECT ${lineColumns} FROM import_lines WHERE import_id = ? AND outcome IS NULL ORDER BY line LIMIT ?`);
-  const selectLines = db.prepare<[number, number, number], ImportLine>('lines of import', `
-    SELECT ${lineColumns} FROM import_lines WHERE import_id = ? AND line > ? ORDER BY line LIMIT ?`);
   const settle = db.prepare<[ImportOutcome, string | null, number | null, number, number]>('note outcome of a line', `
     UPDATE import_lines SET outcome = ?, reason = ?, source_id = ? WHERE import_id = ? AND line = ?`);
   const selectAdded = db.prepare<[number], { sourceId: number }>('sources of import', `
@@ -54,9 +47,10 @@ export const imports = store(({ db, clock }) => {
        AND NOT EXISTS (SELECT 1 FROM import_lines WHERE import_id = imports.id)`);
 
   return {
-    find: (id: number): Import | undefined => select.get(id),
+    find: db.prepare<[id: number], Import>('import', `SELECT ${columns} FROM imports WHERE id = ?`).get,
     /** Returns the imports of an account after the import with the id `after`, in the order of their ids. */
-    listOf: (accountId: number, after: number, limit: number): Import[] => selectOf.all(accountId, after, limit),
+    listOf: db.prepare<[accountId: number, after: number, limit: number], Import>('imports of account',
+      `SELECT ${columns} FROM imports WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`).all,
 
     /** Creates an import and returns its id; removes the account's oldest imports beyond IMPORTS_KEPT. */
     begin(accountId: number, visibility: Visibility, running: number[]): number {
@@ -68,9 +62,11 @@ export const imports = store(({ db, clock }) => {
     addLine: (id: number, line: number, { outcome, reason, ...written }: NewLine): void =>
       void insertLine.run({ id, line, ...written, outcome: outcome ?? null, reason: reason ?? null }),
     /** Returns the first `limit` lines of an import that have no outcome yet. */
-    waiting: (id: number, limit: number): ImportLine[] => selectWaiting.all(id, limit),
+    waiting: db.prepare<[id: number, limit: number], ImportLine>('lines to import', `
+      SELECT ${lineColumns} FROM import_lines WHERE import_id = ? AND outcome IS NULL ORDER BY line LIMIT ?`).all,
     /** Returns the lines of an import after line number `after`. */
-    lines: (id: number, after: number, limit: number): ImportLine[] => selectLines.all(id, after, limit),
+    lines: db.prepare<[id: number, after: number, limit: number], ImportLine>('lines of import', `
+      SELECT ${lineColumns} FROM import_lines WHERE import_id = ? AND line > ? ORDER BY line LIMIT ?`).all,
     settle: (id: number, line: number, { outcome, reason, sourceId }: Settled): void =>
       void settle.run(outcome, reason ?? null, sourceId ?? null, id, line),
     /** Returns the number of feeds of an OPML import by outcome; feeds without an outcome yet are counted as null. */

@@ -1,5 +1,5 @@
 import { readFields, readForm } from '../../platform/http/body.ts';
-import { createInput, parseId } from '../../platform/http/input.ts';
+import { createInput, parseId, readInput } from '../../platform/http/input.ts';
 import { HttpError, invalid, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
@@ -16,7 +16,7 @@ import { manySources, mayManage } from '../sources/source-store.ts';
 import { contentRoom } from '../sources/content-quota.ts';
 import { sourceRuns } from '../sources/run-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
-import { changeSource } from './change-source.ts';
+import { pauseSource, resumeSource } from './change-source.ts';
 import { deleteSource, removalsOf } from './delete-source.ts';
 import { managedSources, ORDERS, SHOWN, type Managed, type Wanted } from './many-sources.ts';
 import { confirmDeleteSeveral, manySourcesPage, sourcesPath, type SentChoice } from './many-sources-views.ts';
@@ -29,15 +29,15 @@ import { countFollowers } from './tell-followers.ts';
 const PER_PAGE = 50;
 
 /** Page: the sources of a member; visitors see the public sources. */
-export function showSources(hub: Hub, { viewer, query }: HubRequest): Reply {
+export async function showSources(hub: Hub, { viewer, query }: HubRequest): Promise<Reply> {
   if (!viewer) {
     return page(publicSourcesPage(sourcesAfter(hub, viewer, query, PER_PAGE), (source) => sourceIcon(hub, source)));
   }
-  return page(ownSources(hub, viewer, readWanted(query)));
+  return page(await ownSources(hub, viewer, readWanted(query)));
 }
 
-function ownSources(hub: Hub, viewer: Viewer, wanted: Wanted, sent?: SentChoice): Page {
-  const shown = managedSources(hub, viewer, wanted, PER_PAGE);
+async function ownSources(hub: Hub, viewer: Viewer, wanted: Wanted, sent?: SentChoice): Promise<Page> {
+  const shown = await managedSources(hub, viewer, wanted, PER_PAGE);
   const folders = follows(hub).folderNames(viewer.id);
   const hooks = new Map(shown.items.flatMap((source) => webhookOf(hub, source)));
   const icons = iconsOfSources(hub, shown.items);
@@ -79,9 +79,9 @@ type BulkAct = { said: SaidCode; run: Act; usesReserve?: boolean };
 
 /** The acts that the form offers for several sources, each with the message that the page shows afterwards. */
 const ACTS: Record<string, BulkAct> = {
-  pause: { said: 'sources-paused', run: (hub, id, req) => changeSource(hub, id, { paused: true }, req) },
-  resume: { said: 'sources-resumed', run: (hub, id, req) => changeSource(hub, id, { paused: false }, req) },
-  delete: { said: 'sources-deleted', usesReserve: true, run: (hub, id, req) => deleteSource(hub, id, req) },
+  pause: { said: 'sources-paused', run: pauseSource },
+  resume: { said: 'sources-resumed', run: resumeSource },
+  delete: { said: 'sources-deleted', usesReserve: true, run: deleteSource },
   follow: { said: 'sources-followed', run: (hub, id, req) => followSource(hub, req.viewer, id) },
   unfollow: {
     said: 'sources-unfollowed', usesReserve: true, run: (hub, id, req) => unfollowSource(hub, req.viewer, id),
@@ -109,7 +109,7 @@ export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply
   const folder = name === 'move' ? readName('folder', typed) : '';
   if (folder instanceof HttpError) {
     const sent = { form: 'several' as const, typed, chosen: ids, problem: folder };
-    return page(ownSources(hub, req.viewer, wantedAt(back), sent), 422);
+    return page(await ownSources(hub, req.viewer, wantedAt(back), sent), 422);
   }
   let count = 0;
   for (const id of ids) {
@@ -172,25 +172,17 @@ function wantedAt(address: string): Wanted {
   return readWanted(new URLSearchParams(address.split('?', 2)[1]));
 }
 
-/** Returns the act that the folder form names; 'rename' by default. */
-function readFolderAct(values: Record<string, string>): 'rename' | 'delete' {
-  const input = createInput(values);
-  const act = input.optionalChoice('act', ['rename', 'delete']);
-  input.done();
-  return act ?? 'rename';
-}
-
 /** Form: renames or deletes a folder; the sources of a deleted folder stay in the reading list. */
 export async function submitFolder(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const { folder = '', name = '' } = values;
-  const act = readFolderAct(values);
+  const act = readInput(values, (input) => input.optionalChoice('act', ['rename', 'delete']));
   if (!follows(hub).hasFolder(req.viewer.id, folder)) throw new HttpError(404, 'There is no such folder.');
   const read = act === 'delete' ? null : readName('name', name);
   const to = read === '' ? invalid([{ pointer: '/name', detail: 'A folder needs a name.' }]) : read;
   if (to instanceof HttpError) {
     const sent = { form: 'folder' as const, typed: name, chosen: [], problem: to };
-    return page(ownSources(hub, req.viewer, wantedAt(sourcesPath({ folder })), sent), 422);
+    return page(await ownSources(hub, req.viewer, wantedAt(sourcesPath({ folder })), sent), 422);
   }
   req.recheck();
   renameFolder(hub, req.viewer.id, folder, to);

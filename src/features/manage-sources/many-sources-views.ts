@@ -13,7 +13,7 @@ import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
 import type { Removal } from './delete-source.ts';
 import type { Managed, ManagedPage, Wanted } from './many-sources.ts';
-import { offeredNotice } from './offer-views.ts';
+import { offeredNotice } from './offer-pages.ts';
 import { smallStrip, type stripsOf } from './run-views.ts';
 import { stateLine } from './source-state.ts';
 

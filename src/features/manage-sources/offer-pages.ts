@@ -1,13 +1,16 @@
-import { pathId, readPage } from '../../platform/http/input.ts';
-import { HttpError, page, seeOther, type Reply } from '../../platform/http/reply.ts';
+import { isoTime } from '../../platform/clock.ts';
+import { orAgain } from '../../platform/http/form-faults.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import { nextLink, pathId, readPage } from '../../platform/http/input.ts';
+import { json, page, seeOther, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { timesOf } from '../../platform/http/times.ts';
+import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
+import { plural } from '../../platform/in-words.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying } from '../hub/said.ts';
 import { maySeeSource } from '../sources/source-store.ts';
-import { acceptOffer, declineOffer, withdrawOffer } from './answer-offer.ts';
+import { acceptOffer, withdrawOffer } from './answer-offer.ts';
 import { offers, type Offer } from './offer-store.ts';
-import { offersPage } from './offer-views.ts';
 
 const PER_PAGE = 50;
 
@@ -25,21 +28,105 @@ export function showOffers(hub: Hub, { viewer, query }: MemberRequest, problem?:
 /** Form: accepts an offer of a source; if the hub refuses, shows the offers again with the reason. */
 export async function submitAccept(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
-  try {
+  return orAgain(async () => {
     const source = await acceptOffer(hub, id, req);
     return seeOther(saying(`/sources/${source.id}`, 'offer-accepted'));
-  } catch (problem) {
-    if (!(problem instanceof HttpError) || ![409, 422].includes(problem.status)) throw problem;
-    return showOffers(hub, req, problem, id);
-  }
-}
-
-export function submitDecline(hub: Hub, req: MemberRequest): Reply {
-  declineOffer(hub, pathId(req.params), req);
-  return seeOther(saying('/offers', 'offer-declined'));
+  }, (problem) => showOffers(hub, req, problem, id), [409, 422]);
 }
 
 export function submitWithdraw(hub: Hub, req: MemberRequest): Reply {
   const { sourceId } = withdrawOffer(hub, pathId(req.params), req);
   return seeOther(saying(`/sources/${sourceId}`, 'offer-withdrawn'));
+}
+
+/** `visible`: ids of the sources that the viewer may open. `refused`: the offer that was not accepted, and why. */
+type ShownOffers = {
+  received: Offer[]; sent: Offer[]; next: string | null; visible: Set<number>; times: Times;
+  refused?: { id: number; problem: HttpError } | undefined;
+};
+
+/** Page: the open offers that a member has received and sent. */
+function offersPage(shown: ShownOffers): Page {
+  const { received, sent, next } = shown;
+  const main = html`
+<p class="hint">A source that is offered to you stays with its owner until you accept the offer. After you accept, the
+  source belongs to you, with all its posts and files. If this page lacks an offered source, the offer has ended.</p>
+${received.length > 0 && html`<h2>Offered to you</h2><ul class="items">${
+  received.map((offer) => receivedItem(offer, shown))}</ul>`}
+${sent.length > 0 && html`<h2>Offered by you</h2><ul class="items">${sent.map((offer) => sentItem(offer, shown))}</ul>`}
+${received.length + sent.length === 0 && html`<p class="empty">You have no open offers.</p>`}
+${next && html`<p class="more"><a class="button" rel="next" href="/offers?cursor=${next}">More offers</a></p>`}`;
+  return { title: 'Offers', main, bar: html`<h1>Offers</h1>`, section: 'sources' };
+}
+
+function receivedItem(offer: Offer, { times, refused, visible }: ShownOffers): Html {
+  const { id, sourceId, title, sender, expiresAt } = offer;
+  const problem = refused?.id === id ? refused.problem : undefined;
+  return html`
+  <li id="source-${sourceId}"><div>${titleOf(offer, visible.has(sourceId))}
+    <p class="hint">from <bdi>${sender}</bdi>, open until ${showTime(times, expiresAt)}</p>
+    ${problem && html`<p class="fault" role="alert">${problem.message}</p>`}</div>
+    <div class="actions"><form method="post" action="/offers/${id}/accept">
+      <button class="primary" aria-label="Accept ${title}" ${problem && html`autofocus`}>Accept</button></form>
+    <form method="post" action="/offers/${id}/decline">
+      <button class="secondary" aria-label="Decline ${title}">Decline</button></form></div></li>`;
+}
+
+function sentItem(offer: Offer, { times }: ShownOffers): Html {
+  return html`
+  <li><div>${titleOf(offer, true)}
+    <p class="hint">to ${receiverOf(offer)}, open until ${showTime(times, offer.expiresAt)}</p></div>
+    ${withdrawForm(offer)}</li>`;
+}
+
+function titleOf({ sourceId, title }: Offer, isLink: boolean): Html {
+  const shown = html`<span dir="auto">${title}</span>`;
+  return isLink ? html`<a class="title" href="/sources/${sourceId}">${shown}</a>`
+    : html`<span class="title">${shown}</span>`;
+}
+
+function receiverOf({ toFollower, receiver }: Offer): Html {
+  return toFollower ? html`the person who has followed the source longest` : html`<bdi>${receiver}</bdi>`;
+}
+
+function withdrawForm({ id, title }: Offer): Html {
+  return html`<form method="post" action="/offers/${id}/withdraw">
+    <button class="secondary" aria-label="Withdraw the offer of ${title}">Withdraw</button></form>`;
+}
+
+/** The notice that a source is offered to a new owner, for people who may manage the source. */
+export function offerNotice(offer: Offer, times: Times): Html {
+  return html`<div class="said"><span>Offered to ${receiverOf(offer)} until ${showTime(times, offer.expiresAt)}. The
+  source keeps its owner until the receiver of the offer accepts.</span>${withdrawForm(offer)}</div>`;
+}
+
+/** The notice that says how many sources are offered to a member; false without offers. */
+export function offeredNotice(offered: number): Html | false {
+  return offered > 0 && html`<p class="said"><span>You are offered ${plural(offered, 'source')}.</span>
+<a class="button" href="/offers">See offers</a></p>`;
+}
+
+export function listOffers(hub: Hub, { viewer, path, query }: MemberRequest): Reply {
+  const { items, next } = readPage<Offer, 'id'>(query, ['id'], (after, limit) =>
+    offers(hub).openOf(viewer.id, after?.id ?? 0, limit));
+  return json({ items: items.map((offer) => offerJson(offer, viewer.id)), next }, 200, nextLink(path, query, next));
+}
+
+/** A source's offer to a new owner, for its sender. `to`, the receiver, is null if the hub chose the receiver. */
+export function sentOfferJson({ id, sourceId, title, receiverId, receiver, toFollower, expiresAt }: Offer) {
+  const to = toFollower ? null : { id: receiverId, displayName: receiver };
+  return { id, source: { id: sourceId, title }, to, expiresAt: isoTime(expiresAt) };
+}
+
+/** An offer as the API lists it for its sender or its receiver. */
+export function offerJson(offer: Offer, viewerId: number) {
+  const isReceived = offer.receiverId === viewerId;
+  const { receiverId, receiver, senderId, sender, offeredAt } = offer;
+  return {
+    ...sentOfferJson(offer),
+    ...(isReceived && { to: { id: receiverId, displayName: receiver } }),
+    direction: isReceived ? 'received' : 'sent',
+    from: { id: senderId, displayName: sender },
+    offeredAt: isoTime(offeredAt),
+  };
 }

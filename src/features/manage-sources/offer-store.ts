@@ -21,7 +21,8 @@ export type Offer = {
 };
 
 type NewOffer = Pick<Offer, 'sourceId' | 'senderId' | 'receiverId' | 'toFollower'>;
-type Asked = { accountId: number; after: number; limit: number; now: number };
+/** `now`: the time at which the offers must be open (unix ms); null for all offers. */
+type Asked = { accountId: number; after: number; limit: number; now: number | null };
 
 const TIMES: StoredTime[] = [{ table: 'source_offers', column: 'offered_at', furthest: 0, along: 'expires_at' }];
 
@@ -40,12 +41,9 @@ export const offers = store(({ db, clock }) => {
   const select = db.prepare<[{ id: number; now: number }], Offer>('offer', `${SELECT} WHERE o.id = @id AND ${OPEN}`);
   const selectOfSource = db.prepare<[{ sourceId: number; now: number }], Offer>('offer of source',
     `${SELECT} WHERE o.source_id = @sourceId AND ${OPEN}`);
-  const selectOpen = db.prepare<[Asked], Offer>('read the open offers of an account', `
-    ${SELECT} WHERE (o.sender_id = @accountId OR o.receiver_id = @accountId) AND o.id > @after AND ${OPEN}
-     ORDER BY o.id LIMIT @limit`);
-  const selectAll = db.prepare<[Omit<Asked, 'now'>], Offer>('offers of account', `
+  const selectPage = db.prepare<[Asked], Offer>('offers of account', `
     ${SELECT} WHERE (o.sender_id = @accountId OR o.receiver_id = @accountId) AND o.id > @after
-     ORDER BY o.id LIMIT @limit`);
+       AND (@now IS NULL OR ${OPEN}) ORDER BY o.id LIMIT @limit`);
   const selectGiven = db.prepare<[number], { seq: number }>('whether an id was ever given to an offer',
     `SELECT seq FROM sqlite_sequence WHERE name = 'source_offers' AND seq >= ?`);
   const selectAsked = db.prepare<[number], { id: number }>('read the accounts that were offered a source',
@@ -61,7 +59,6 @@ export const offers = store(({ db, clock }) => {
     INSERT INTO source_offers (source_id, sender_id, receiver_id, to_follower, offered_at, expires_at)
     VALUES (@sourceId, @senderId, @receiverId, @toFollower, @now, @expiresAt) RETURNING id`);
   const end = db.prepare<[number, number]>('end offer', 'UPDATE source_offers SET ended_at = ? WHERE id = ?');
-  const remove = db.prepare<[number]>('remove offer', 'DELETE FROM source_offers WHERE id = ?');
   const selectExpired = db.prepare<[number, number], Offer>('expired offers',
     `${SELECT} WHERE o.ended_at IS NULL AND o.expires_at <= ? ORDER BY o.expires_at LIMIT ?`);
   const removeEnded = db.prepare<[number, number]>('forget ended offers', `
@@ -75,9 +72,10 @@ export const offers = store(({ db, clock }) => {
     ofSource: (sourceId: number): Offer | undefined => selectOfSource.get({ sourceId, now: clock() }),
     /** Returns the open offers that the account has sent or received, in the order of their ids. */
     openOf: (accountId: number, after: number, limit: number): Offer[] =>
-      selectOpen.all({ accountId, after, limit, now: clock() }),
+      selectPage.all({ accountId, after, limit, now: clock() }),
     /** Returns all offers that the account has sent or received, including ended offers, in the order of their ids. */
-    listOf: (accountId: number, after: number, limit: number): Offer[] => selectAll.all({ accountId, after, limit }),
+    listOf: (accountId: number, after: number, limit: number): Offer[] =>
+      selectPage.all({ accountId, after, limit, now: null }),
     /** Returns the accounts to which the source is offered, or was offered in the last 90 days. */
     askedFor: (sourceId: number): Set<number> => new Set(selectAsked.all(sourceId).map(({ id }) => id)),
     countSent: (id: number): number => countSent.get({ id, now: clock() })?.n ?? 0,
@@ -95,7 +93,7 @@ export const offers = store(({ db, clock }) => {
 
     /** Ends an offer that was declined or has expired. */
     end: (id: number): void => void end.run(clock(), id),
-    remove: (id: number): void => void remove.run(id),
+    remove: db.prepare<[id: number]>('remove offer', 'DELETE FROM source_offers WHERE id = ?').run,
     expired: (limit: number): Offer[] => selectExpired.all(clock(), limit),
     /** Removes up to `limit` offers that ended longer than ENDED_OFFERS_KEPT ago; returns how many were removed. */
     forgetEnded: (limit: number): number => removeEnded.run(clock() - ENDED_OFFERS_KEPT, limit).changes,

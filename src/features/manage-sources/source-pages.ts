@@ -1,11 +1,11 @@
 import { MINUTE } from '../../platform/clock.ts';
 import { readForm } from '../../platform/http/body.ts';
+import { orAgain } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { formSwitch, pathId } from '../../platform/http/input.ts';
-import { HttpError, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf, type Times } from '../../platform/http/times.ts';
-import { deleteIcon, findIconAgain } from '../attachments/icon-routes.ts';
 import { sourceIcons } from '../attachments/icon-store.ts';
 import { sourceIcon } from '../attachments/icon-views.ts';
 import { isSyncing, syncProgress } from '../feeds/sync-source.ts';
@@ -15,8 +15,8 @@ import { fullTextSettings, offerPanel, resultsText } from '../full-text/full-tex
 import { hasFullTexts } from '../full-text/fetch-full-text.ts';
 import { sourceFullTexts } from '../full-text/source-full-text-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { saying, type SaidCode } from '../hub/said.ts';
-import { followSource, unfollowSource } from '../reading/follow-source.ts';
+import { saying } from '../hub/said.ts';
+import { followSource } from '../reading/follow-source.ts';
 import { postsOnSourcePage } from '../reading/list-pages.ts';
 import { readFollow } from '../reading/reading-routes.ts';
 import { sourceRuns } from '../sources/run-store.ts';
@@ -26,11 +26,10 @@ import { webhookPanel } from '../webhooks/webhook-pages.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { withPassword } from './add-pages.ts';
 import type { AddForm } from './add-views.ts';
-import { changeSource, syncNow } from './change-source.ts';
-import { deleteSource } from './delete-source.ts';
+import { changeSource } from './change-source.ts';
 import { handOverSource, transferSource } from './give-source.ts';
 import { offers } from './offer-store.ts';
-import { offerNotice } from './offer-views.ts';
+import { offerNotice } from './offer-pages.ts';
 import { lastRuns, stripsOf, wholeStrip } from './run-views.ts';
 import {
   confirmDeleteSourcePage, confirmHidePage, sourceSettingsPage, transferPage, type SentSourceForm,
@@ -115,19 +114,19 @@ export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<
   const hides = visibility === 'private' && source.visibility === 'public' && followers > 0;
   if (hides && sure !== '1') return page(confirmHidePage(source, followers, values));
   const forgotten = isToForget ? { username: null, password: null } : {};
-  try {
+  return orAgain(async () => {
     const showsAuthors = formSwitch(values, 'showsAuthors');
     await changeSource(hub, source.id, { title, url, visibility, username, password, showsAuthors, ...forgotten }, req);
     return seeOther(saying(`/sources/${source.id}/settings`, 'source-saved'));
-  } catch (problem) {
-    return settingsAgain(hub, req, problem, { form: 'source', values });
-  }
+  }, (problem) => settingsAgain(hub, req, { form: 'source', values, problem }), REFUSALS);
 }
 
-function settingsAgain(hub: Hub, req: MemberRequest, problem: unknown, sent: Omit<SentSourceForm, 'problem'>): Reply {
-  if (!(problem instanceof HttpError) || ![409, 422].includes(problem.status)) throw problem;
+/** The statuses of refusals that a form about a source shows beside its fields. */
+const REFUSALS = [409, 422];
+
+function settingsAgain(hub: Hub, req: MemberRequest, sent: SentSourceForm): Reply {
   const source = visibleSource(hub, pathId(req.params), req.viewer);
-  return page(settings(hub, source, req, { ...sent, problem }), problem.status);
+  return page(settings(hub, source, req, sent), sent.problem.status);
 }
 
 /** Form: follows a source, or changes the settings of a follow. A missing field leaves its setting unchanged. */
@@ -135,38 +134,16 @@ export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply>
   const values = await readForm(req);
   const { title, folder } = values;
   const id = pathId(req.params);
-  const wasFollowed = follows(hub).isFollowed(req.viewer.id, id);
-  try {
+  return orAgain(async () => {
+    const wasFollowed = follows(hub).isFollowed(req.viewer.id, id);
     const [notify, hideGlobally] = [formSwitch(values, 'notify'), formSwitch(values, 'hideGlobally')];
     const cleared = (text: string | undefined): string | null | undefined => (text?.trim() === '' ? null : text);
     followSource(
       hub, req.viewer, id, readFollow({ title: cleared(title), folder: cleared(folder), notify, hideGlobally }),
     );
-  } catch (problem) {
-    return settingsAgain(hub, req, problem, { form: 'list', values });
-  }
-  if (!wasFollowed) return seeOther(saying(`/sources/${id}`, 'sources-followed', { count: 1 }));
-  return seeOther(saying(`/sources/${id}/settings`, 'source-saved'));
-}
-
-export function submitUnfollow(hub: Hub, req: MemberRequest): Reply {
-  unfollowSource(hub, req.viewer, pathId(req.params));
-  return seeOther(saying('/sources', 'source-unfollowed'));
-}
-
-export function pauseSource(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return changed(hub, req, { paused: true }, 'source-paused');
-}
-
-export function resumeSource(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return changed(hub, req, { paused: false }, 'source-resumed');
-}
-
-async function changed(
-  hub: Hub, req: MemberRequest, change: Record<string, unknown>, said: SaidCode,
-): Promise<Reply> {
-  const { id } = await changeSource(hub, pathId(req.params), change, req);
-  return seeOther(saying(`/sources/${id}`, said));
+    if (!wasFollowed) return seeOther(saying(`/sources/${id}`, 'sources-followed', { count: 1 }));
+    return seeOther(saying(`/sources/${id}/settings`, 'source-saved'));
+  }, (problem) => settingsAgain(hub, req, { form: 'list', values, problem }), REFUSALS);
 }
 
 /** Form: chooses whether the full text of each new post of a source is fetched. */
@@ -177,29 +154,9 @@ export async function submitFullText(hub: Hub, req: MemberRequest): Promise<Repl
   return seeOther(saying(`/sources/${id}`, 'full-text-chosen'));
 }
 
-export function submitSync(hub: Hub, req: MemberRequest): Reply {
-  const { id } = syncNow(hub, pathId(req.params), req.viewer);
-  return seeOther(saying(`/sources/${id}`, 'source-syncing'));
-}
-
 export function showDeleteSource(hub: Hub, req: MemberRequest): Reply {
   const source = manageableSource(hub, pathId(req.params), req.viewer);
   return page(confirmDeleteSourcePage(source, countFollowers(hub, source)));
-}
-
-export function submitDelete(hub: Hub, req: MemberRequest): Reply {
-  deleteSource(hub, pathId(req.params), req);
-  return seeOther(saying('/sources', 'source-deleted'));
-}
-
-export function submitFindIcon(hub: Hub, req: MemberRequest): Reply {
-  findIconAgain(hub, req);
-  return seeOther(saying(`/sources/${pathId(req.params)}/settings`, 'icon-wanted'));
-}
-
-export function submitClearIcon(hub: Hub, req: MemberRequest): Reply {
-  deleteIcon(hub, req);
-  return seeOther(saying(`/sources/${pathId(req.params)}/settings`, 'icon-cleared'));
 }
 
 /** Form: gives or offers a source to the person who has followed the source longest. */
@@ -220,12 +177,9 @@ function transferForm(hub: Hub, { params, viewer }: MemberRequest, form: AddForm
 export async function submitTransfer(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const id = pathId(req.params);
-  try {
+  return orAgain(async () => {
     const { source, offer } = await transferSource(hub, id, values, req);
     const said = offer ? 'source-offered' : 'source-transferred';
     return seeOther(saying(maySee(source, req.viewer) ? `/sources/${id}` : '/sources', said));
-  } catch (problem) {
-    if (!(problem instanceof HttpError) || ![409, 422].includes(problem.status)) throw problem;
-    return page(transferForm(hub, req, { values, problem }), problem.status);
-  }
+  }, (problem) => page(transferForm(hub, req, { values, problem }), problem.status), REFUSALS);
 }

@@ -1,9 +1,10 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readBody, readJson } from '../../platform/http/body.ts';
 import { nextLink, pathId, readLimit, readPage } from '../../platform/http/input.ts';
-import { HttpError, json, noContent, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, json, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
-import { decodeText } from '../../platform/markup/decode-text.ts';
+import { decodingText } from '../../platform/markup/decode-text.ts';
+import { inSteps } from '../../platform/markup/in-steps.ts';
 import { iconUrl } from '../attachments/icon-views.ts';
 import { follows } from '../follows/follow-store.ts';
 import { sourceFullTexts } from '../full-text/source-full-text-store.ts';
@@ -12,11 +13,10 @@ import { mayManage, sources, VISIBILITIES, visibleSource, type Source } from '..
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { addSource } from './add-source.ts';
 import { changeSource, syncNow } from './change-source.ts';
-import { deleteSource } from './delete-source.ts';
 import { exportOpml } from './opml.ts';
 import { handOverSource, transferSource, type Transferred } from './give-source.ts';
 import { importOpml, OPML_LIMIT } from './import-opml.ts';
-import { sentOfferJson } from './offer-routes.ts';
+import { sentOfferJson } from './offer-pages.ts';
 
 const OPML_TYPES = /^(text\/x-opml(\+xml)?|application\/xml|text\/xml|application\/octet-stream)\b/i;
 
@@ -48,11 +48,6 @@ export async function createSource(hub: Hub, req: MemberRequest): Promise<Reply>
 export async function changeSourceJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
   return json(asJson(hub, await changeSource(hub, id, await readJson(req), req), req.viewer));
-}
-
-export function deleteSourceJson(hub: Hub, req: MemberRequest): Reply {
-  deleteSource(hub, pathId(req.params), req);
-  return noContent();
 }
 
 export function syncSourceJson(hub: Hub, req: MemberRequest): Reply {
@@ -88,7 +83,7 @@ export async function importOpmlJson(hub: Hub, req: MemberRequest): Promise<Repl
   if (!OPML_TYPES.test(contentType)) {
     throw new HttpError(415, 'The body must be an OPML document, as text/x-opml or application/xml.');
   }
-  const document = decodeText(await readBody(req, OPML_LIMIT), contentType);
+  const document = await inSteps(decodingText(await readBody(req, OPML_LIMIT), contentType));
   return json(await importOpml(hub, document, visibility, req));
 }
 

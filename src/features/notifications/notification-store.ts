@@ -50,9 +50,6 @@ export const notifications = store(({ db, clock }) => {
   const removeOldest = db.prepare<[number, number]>('remove oldest notifications', `
     DELETE FROM notifications WHERE id IN (SELECT id FROM notifications
      WHERE account_id = ? AND urgent = ? ORDER BY id DESC LIMIT 100 OFFSET ${NOTIFICATIONS_KEPT})`);
-  const forgetSender = db.prepare<[number, number]>('remove the sender from notifications', `
-    UPDATE notifications SET sender_id = NULL
-     WHERE id IN (SELECT id FROM notifications WHERE sender_id = ? LIMIT ?)`);
   const columns = 'id, kind, title, path, count, urgent, created_at AS createdAt, read_at AS readAt';
   const page = 'AND id < @after AND urgent BETWEEN @least AND @most ORDER BY id DESC LIMIT @limit';
   const selectAll = db.prepare<[ListQuery], Notification>('notifications',
@@ -68,13 +65,6 @@ export const notifications = store(({ db, clock }) => {
 
   const countUnread = db.prepare<[number, number], { n: number }>('count unread notifications', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM notifications WHERE account_id = ? AND read_at IS NULL LIMIT ?)`);
-  const removeOf = db.prepare<[number, number]>('remove notifications of an account',
-    'DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE account_id = ? LIMIT ?)');
-  const removeAbout = db.prepare<[string, number]>('remove notifications about a page',
-    'DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE path = ? LIMIT ?)');
-  const removeBefore = db.prepare<[number, number]>('remove old notifications', `
-    DELETE FROM notifications WHERE id IN
-      (SELECT id FROM notifications WHERE created_at < ? ORDER BY created_at LIMIT ?)`);
   const countBefore = db.prepare<[number], { n: number }>('count old notifications',
     'SELECT COUNT(*) AS n FROM notifications WHERE created_at < ?');
 
@@ -134,13 +124,19 @@ export const notifications = store(({ db, clock }) => {
     /** Number of unread notifications of an account; counting stops at `most`. */
     countUnread: (accountId: number, most: number): number => countUnread.get(accountId, most)?.n ?? 0,
     /** Removes up to `limit` notifications of an account. Returns the number of removed notifications. */
-    removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
+    removeOf: db.prepare<[accountId: number, limit: number]>('remove notifications of an account',
+      'DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE account_id = ? LIMIT ?)').change,
     /** Removes a deleted account's id from up to `limit` notifications of its acts; returns their number. */
-    forgetSender: (senderId: number, limit: number): number => forgetSender.run(senderId, limit).changes,
+    forgetSender: db.prepare<[senderId: number, limit: number]>('remove the sender from notifications', `
+      UPDATE notifications SET sender_id = NULL
+       WHERE id IN (SELECT id FROM notifications WHERE sender_id = ? LIMIT ?)`).change,
     /** Removes up to `limit` notifications that link to the page `path`; returns the number of notifications. */
-    removeAbout: (path: string, limit: number): number => removeAbout.run(path, limit).changes,
+    removeAbout: db.prepare<[path: string, limit: number]>('remove notifications about a page',
+      'DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE path = ? LIMIT ?)').change,
     /** Removes up to `limit` notifications older than `before` (unix ms), oldest first; returns the number of rows. */
-    removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
+    removeBefore: db.prepare<[before: number, limit: number]>('remove old notifications', `
+      DELETE FROM notifications WHERE id IN
+        (SELECT id FROM notifications WHERE created_at < ? ORDER BY created_at LIMIT ?)`).change,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };
 });

@@ -1,6 +1,6 @@
 import { html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
-import { noContent, page, seeOther, type Reply } from '../../platform/http/reply.ts';
+import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -26,21 +26,15 @@ export function confirmDeletePost(hub: Hub, req: MemberRequest): Reply {
 }
 
 export function submitDeletePost(hub: Hub, req: MemberRequest): Reply {
-  const { sourceId } = deletePostForGood(hub, pathId(req.params), req);
+  const { sourceId } = deletePost(hub, pathId(req.params), req);
   return seeOther(saying(`/sources/${sourceId}`, 'post-deleted'));
-}
-
-/** DELETE /api/posts/:id */
-export function deletePost(hub: Hub, req: MemberRequest): Reply {
-  deletePostForGood(hub, pathId(req.params), req);
-  return noContent();
 }
 
 /**
  * Deletes a post and leaves a tombstone, so that no synchronisation brings the post back. SQLite overwrites the row of
  * the deleted post. The post's words leave the search index with the index's next merge.
  */
-function deletePostForGood(hub: Hub, id: number, by: By): Post {
+export function deletePost(hub: Hub, id: number, by: By): Post {
   const post = deletablePost(hub, id, by.viewer);
   hub.db.write('delete post', () => {
     feedPosts(hub).rememberDeleted(post.sourceId, post.guid);

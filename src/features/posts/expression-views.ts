@@ -22,11 +22,12 @@ export function placeShown(typed: string, at: number): Html {
 const WORDS: Explained = [
   ['low water', 'Posts that have both words, in any order, in the title or the text.'],
   ['"low water"', 'Posts that have the quoted words side by side.'],
-  ['low -ferry', 'Posts that have “low” but not “ferry”. Quoted words and names may have a minus sign too.'],
+  ['low -ferry', 'Posts that have “low” but not “ferry”. A minus sign may also stand before quotes and before names ' +
+    'such as “author:”.'],
   ['harb*', 'Posts that have a word that begins with “harb”. A star needs at least three letters before it. ' +
-    'In a search, the last word may be the beginning of a longer word also without a star; in a rule it may not.'],
-  ['storm OR gale OR "high wind" coast', 'Posts that have one of the three, and also “coast”. OR has capitals; ' +
-    'it joins the word before it and the word after it.'],
+    'The last word of a search finds longer words also without a star; the words of a rule need the star.'],
+  ['storm OR gale OR "high wind" coast', 'Posts that have “storm”, “gale” or “high wind”, and also “coast”. ' +
+    'OR stands between two words, in capitals.'],
 ];
 
 const FIELDS: Explained = [
@@ -43,13 +44,15 @@ type Explained = [expression: string, meaning: string][];
 
 /** GET /help/search: the page that explains the expressions of searches and rules. */
 export function showHelp(_hub: Hub, _req: HubRequest): Reply {
-  const bar = html`<h1>How to search</h1>`;
-  const main = html`<p>Searches, saved searches and rules are written alike. All parts must fit a post.</p>
+  const bar = html`<h1>How to write searches and rules</h1>`;
+  const main = html`<p>Searches, saved searches and rules are written in the same way. A search or rule with several
+parts finds the posts that all of its parts fit.</p>
 <h2>Words</h2>${table(WORDS)}
 <h2>Names, times and states</h2>${table(FIELDS)}
-<p>Capitals and accents make no difference: <kbd>strasse</kbd> finds Straße. An emoji is a word. In Chinese, Japanese,
-Korean and Thai, any part of a text can be found. An expression has at most 20 words; other signs have no meaning.</p>`;
-  return page({ title: 'How to search', bar, main });
+<p>Capitals and accents make no difference: <kbd>strasse</kbd> finds Straße. An emoji counts as a word. In Chinese,
+Japanese, Korean and Thai, any part of a text can be found. A search or rule may have at most 20 words. Other signs have
+no meaning.</p>`;
+  return page({ title: 'How to write searches and rules', bar, main });
 }
 
 function table(rows: Explained): Html {

@@ -131,18 +131,20 @@ function phraseOf({ at, name, value }: Part, faults: Fault[]): Phrase {
   return { field, text: words, mayGoOn };
 }
 
+const AFTER_IS = 'A search may have “unread”, “starred” or “muted” after “is:”. A rule cannot use “is:”.';
+
 /** Narrows the expression to a time or a reading state. */
 function addFilter(parsed: Expression, { at, name, value, isExcluded }: Part): void {
   const { faults, states } = parsed;
   if (name === 'is') {
     const state = STATES.find((one) => one === value.toLowerCase());
     if (isExcluded) serious(faults, at, '“is:” cannot have a minus sign.');
-    else if (state === undefined) serious(faults, at, '“is:” is followed by unread, starred or muted.');
+    else if (state === undefined) serious(faults, at, AFTER_IS);
     else states.set(state, at);
     return;
   }
   const day = dayOf(value);
-  if (Number.isNaN(day)) serious(faults, at, `“${name}:” is followed by a day such as 2026-01-31.`);
+  if (Number.isNaN(day)) serious(faults, at, `Write a day such as 2026-01-31 after “${name}:”.`);
   else if ((name === 'before') === isExcluded) parsed.from = Math.max(parsed.from, day);
   else parsed.until = Math.min(parsed.until, day);
 }

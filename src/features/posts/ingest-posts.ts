@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
 import { createSlots } from '../../platform/limit-concurrency.ts';
-import { inSteps, STEP, type Reading } from '../../platform/markup/in-steps.ts';
+import { inSteps, isPauseDue, STEP, type Reading } from '../../platform/markup/in-steps.ts';
 import { readingText } from '../../platform/markup/plain-text.ts';
 import { safeLink } from '../../platform/markup/safe-url.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { imageAddresses, withoutImages } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
-import { ownTurn } from '../../platform/turns.ts';
+import { nextRound, ownTurn } from '../../platform/turns.ts';
 import type { RemoteFile } from '../attachments/attachment-store.ts';
 import { OWN_FILES } from '../attachments/own-files.ts';
 import { notifyFollowers } from '../follows/follow-store.ts';
@@ -45,12 +44,10 @@ export async function preparePosts(
     .map((post, position) => ({ post, position, contentHash: hashOf(post) }))
     .filter(({ post, contentHash }) => sourceId === null || !posts(hub).isSettled(sourceId, post.guid, contentHash));
   const ready: PreparedPosts = [];
-  let sincePause = 0;
+  const pace = { unpaused: 0 };
   for (const { post, position, contentHash } of wanted) {
     ready.push({ position, prepared: await preparePost(await sanitized(post), contentHash) });
-    sincePause += MAX.title + post.contentHtml.length;
-    if (sincePause > STEP) await setImmediate();
-    if (sincePause > STEP) sincePause = 0;
+    if (isPauseDue(pace, MAX.title + post.contentHtml.length)) await nextRound();
   }
   return ready;
 }

@@ -202,7 +202,8 @@ export const posts = store((hub) => {
     },
     /** Whether the post exists, even if the viewer may not see it. */
     exists: (id: number): boolean => reading.id.get(id) !== undefined,
-    accessOf: (id: number): PostAccess | undefined => reading.access.get(id),
+    accessOf: db.prepare<[id: number], PostAccess>('access to post',
+      `SELECT ${ACCESS} FROM posts p ${joinSource('p.source_id')} WHERE p.id = ?`).get,
     /** Public posts and the viewer's own posts; with `sourceId`, all posts of the source (the caller checks access). */
     newest,
     /** Returns the sum of the bytes of all files of a source's posts. */
@@ -211,6 +212,8 @@ export const posts = store((hub) => {
 
     /** Whether the source has a post with the publisher's id `guid`. */
     has: (sourceId: number, guid: string): boolean => writing.hash.get(sourceId, guid) !== undefined,
+    /** Returns the hash of a stored post, which changes with each change of the post; undefined without the post. */
+    versionOf: (id: number): string | undefined => writing.version.get(id)?.hash,
     /** Whether the hub can skip a post, because the post is unchanged or has a tombstone. */
     isSettled(sourceId: number, guid: string, contentHash: string): boolean {
       const isThere = writing.hash.get(sourceId, guid)?.hash === contentHash;
@@ -263,8 +266,6 @@ function prepareReading(db: Db) {
       `SELECT id, ${WHOLE} FROM posts WHERE id IN (SELECT value FROM json_each(?))`),
     beginning: db.prepare<[number, number], { contentHtml: string }>('beginning of post',
       'SELECT substr(content_html, 1, ?) AS contentHtml FROM posts WHERE id = ?'),
-    access: db.prepare<[number], PostAccess>('access to post',
-      `SELECT ${ACCESS} FROM posts p ${joinSource('p.source_id')} WHERE p.id = ?`),
     public: db.prepare<[number, number, number], Post>('public posts',
       `${SELECT_POSTS} WHERE p.is_public = 1 AND ${IN_ITS_LIST} AND ${AFTER} ${NEWEST_FIRST}`),
     private: db.prepare<[number, number, number, number], Post>('own private posts',
@@ -282,6 +283,8 @@ function prepareWriting(db: Db) {
   return {
     hash: db.prepare<[number, string], { hash: string }>('hash of post',
       'SELECT content_hash AS hash FROM posts WHERE source_id = ? AND guid = ?'),
+    version: db.prepare<[number], { hash: string }>('version of post',
+      'SELECT content_hash AS hash FROM posts WHERE id = ?'),
     tombstone: db.prepare<[number, string], { at: number }>('tombstone',
       'SELECT deleted_at AS at FROM post_tombstones WHERE source_id = ? AND guid = ?'),
     upsert: db.prepare<[UpsertRow], StoredRow>('store post', UPSERT),

@@ -1,5 +1,6 @@
 import { presentNameOf } from '../accounts/account-store.ts';
 import { store } from '../hub/hub.ts';
+import { joinSource } from '../sources/source-store.ts';
 
 /** The formats in which members write posts. */
 export const FORMATS = ['text/plain', 'text/html', 'text/markdown'] as const;
@@ -16,16 +17,26 @@ export type PostText = { content: string; contentType: (typeof FORMATS)[number] 
 
 /** The texts of posts of native sources as their authors wrote them, beside the sanitised HTML of the posts. */
 export const postTexts = store(({ db }) => {
-  const select = db.prepare<[number], PostText>('text of post',
-    'SELECT text AS content, format AS contentType FROM post_texts WHERE post_id = ?');
-  const upsert = db.prepare<[PostText & { id: number; authorId: number }]>('store the text of a post', `
-    INSERT INTO post_texts (post_id, author_id, format, text) VALUES (@id, @authorId, @contentType, @content)
+  const ofForm = db.prepare<[string, number], { id: number }>('post of form',
+    'SELECT post_id AS id FROM post_texts WHERE form = ? AND author_id = ? ORDER BY post_id DESC LIMIT 1');
+  const lastPlace = db.prepare<[number], { id: number }>('source to which an owner wrote last', `
+    SELECT p.source_id AS id FROM post_texts t JOIN posts p ON p.id = t.post_id ${joinSource('p.source_id')}
+     WHERE t.author_id = ? AND s.owner_id = t.author_id ORDER BY t.post_id DESC LIMIT 1`);
+  const upsert = db.prepare<[PostText & { id: number; authorId: number; form: string | null }]>('store text of post', `
+    INSERT INTO post_texts (post_id, author_id, form, format, text)
+    VALUES (@id, @authorId, @form, @contentType, @content)
     ON CONFLICT DO UPDATE SET format = excluded.format, text = excluded.text`);
 
   return {
     /** Returns the text of a post; undefined for posts of feeds, and for posts that version 1.0.0 stored. */
-    find: (id: number): PostText | undefined => select.get(id),
-    /** Stores a post's text. The author of the first text stays the author of the post. */
-    put: (id: number, authorId: number, text: PostText): void => void upsert.run({ id, authorId, ...text }),
+    find: db.prepare<[id: number], PostText>('text of post',
+      'SELECT text AS content, format AS contentType FROM post_texts WHERE post_id = ?').get,
+    /** Returns the id of the newest post that the author has published from the form with this path, if any. */
+    postOfForm: (authorId: number, form: string): number | undefined => ofForm.get(form, authorId)?.id,
+    /** Returns the id of the author's own source to which the author has written the newest post, if any. */
+    lastPlaceOf: (authorId: number): number | undefined => lastPlace.get(authorId)?.id,
+    /** Stores a post's text. The author and the form of the first text stay the post's author and form. */
+    put: (id: number, authorId: number, text: PostText, form: string | null = null): void =>
+      void upsert.run({ id, authorId, form, ...text }),
   };
 });

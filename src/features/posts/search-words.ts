@@ -102,3 +102,12 @@ const WORDS = /[\p{L}\p{N}\p{Co}\p{Mn}\p{Mc}]+/gu;
 export function ownersTerms(terms: string, ownerId: number): string {
   return terms.replace(WORDS, `${OWNER_MARK}${ownerId.toString(36)}${OWNER_MARK}$&`);
 }
+
+/** An index takes about this many bytes for each different word of a text, and for each place of a word in the text. */
+const [WORD_BYTES, PLACE_BYTES] = [12, 2];
+
+/** The bytes that a text takes in a search index, estimated by its words: 0.7 to 1.5 times the bytes on the disk. */
+export function indexBytesOf(terms: string): number {
+  const words = terms.match(WORDS) ?? [];
+  return new Set(words).size * WORD_BYTES + words.length * PLACE_BYTES;
+}

@@ -1,4 +1,4 @@
-import { STEP as PAUSE_AFTER } from '../../platform/markup/in-steps.ts';
+import { isPauseDue } from '../../platform/markup/in-steps.ts';
 import { nextRound } from '../../platform/turns.ts';
 import { enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { sources } from '../sources/source-store.ts';
@@ -68,13 +68,11 @@ function requireUnchanged(hub: Hub, sourceId: number, updatedAt: number | undefi
 /** Makes the posts' search terms before the transaction that updates the posts, with pauses for other work. */
 async function prepareStep(hub: Hub, wanted: PostToMove[]): Promise<Batch> {
   const step: Batch = [];
-  let sincePause = 0;
+  const pace = { unpaused: 0 };
   for (const post of wanted.slice(0, fittingContents(hub, wanted))) {
     const isFoundAsBefore = post.wasPublic === 1 && post.isPublic === 1 && post.ownerId !== post.wasOwnerId;
     step.push({ post, terms: isFoundAsBefore ? null : await searchableText(post, posts(hub).contentOf(post.id)) });
-    sincePause += isFoundAsBefore ? 0 : post.contentBytes;
-    if (sincePause > PAUSE_AFTER) await nextRound();
-    if (sincePause > PAUSE_AFTER) sincePause = 0;
+    if (isPauseDue(pace, isFoundAsBefore ? 0 : post.contentBytes)) await nextRound();
   }
   return step;
 }

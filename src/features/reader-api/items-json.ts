@@ -1,4 +1,4 @@
-import { SECOND } from '../../platform/clock.ts';
+import { DAY, SECOND } from '../../platform/clock.ts';
 import { createAddressSigner } from '../accounts/signed-address-store.ts';
 import { attachmentPath, listedAttachments } from '../attachments/attachment-links.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
@@ -8,6 +8,7 @@ import { asking, follows, type ListedFollow } from '../follows/follow-store.ts';
 import { hasFullTexts } from '../full-text/fetch-full-text.ts';
 import { fullTexts } from '../full-text/full-text-store.ts';
 import { withFullText } from '../full-text/show-full-text.ts';
+import { recordReading } from '../hub/disk-reserve.ts';
 import type { Hub } from '../hub/hub.ts';
 import { titleOf } from '../posts/post-views.ts';
 import { fittingContents } from '../posts/query-posts.ts';
@@ -43,6 +44,7 @@ export function* itemTexts(hub: Hub, { viewer, recheck }: AppRequest, ids: numbe
     addOrigins(shared, posts);
     const files = Map.groupBy(attachments(hub).ofPosts(batch), ({ postId }) => postId);
     const withText = fullTextsOf(hub, batch);
+    if (withText.size > 0) recordReading(hub, () => fullTexts(hub).noteUse([...withText.keys()], DAY));
     const items = posts.map((post) => {
       const whole = { ...post, attachments: files.get(post.id) ?? [] };
       const text = withText.has(post.id) ? fullTexts(hub).contentOf(post.id) : undefined;

@@ -2,11 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import { readBody } from '../../platform/http/body.ts';
 import { essenceOf } from '../../platform/http/headers.ts';
 import { MULTIPART_SHAPE, readMultipart } from '../../platform/http/read-multipart.ts';
-import { HttpError, text, type Reply, type ReplyHeaders } from '../../platform/http/reply.ts';
+import { HttpError, json, text, type Reply, type ReplyHeaders } from '../../platform/http/reply.ts';
 import type { Caller, HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { nextTurn } from '../../platform/turns.ts';
-import { authenticateApp, viewerOfApp } from '../accounts/authenticate.ts';
-import type { Hub } from '../hub/hub.ts';
+import { accounts } from '../accounts/account-store.ts';
+import { appPasswordOf, authenticateApp, viewerOfApp } from '../accounts/authenticate.ts';
+import { signInLimitsOf } from '../accounts/passwords.ts';
+import { takeTurns, type Hub } from '../hub/hub.ts';
+import type { NamedLimit } from '../hub/limits.ts';
 
 /** A request of an app. `values`: the parameters of the request's query and body together. */
 export type AppRequest = Omit<MemberRequest, 'query'> & { values: URLSearchParams };
@@ -70,13 +73,13 @@ function viewerOfToken(hub: Hub, values: URLSearchParams, req: IncomingMessage):
   return token === '' ? null : viewerOfApp(hub, token, req);
 }
 
-export function notSignedIn(): HttpError {
+function notSignedIn(): HttpError {
   const headers = { 'www-authenticate': 'GoogleLogin realm="Content Hub"' };
   return new HttpError(401, 'Sign in with an app password.', { headers });
 }
 
 /** The parameters of query and body. The body may have any media type: some apps send no type or a wrong type. */
-export async function readValues(request: HubRequest, limit: number): Promise<URLSearchParams> {
+async function readValues(request: HubRequest, limit: number): Promise<URLSearchParams> {
   const { query, method, stream } = request;
   if (method !== 'POST') return query;
   if (essenceOf(stream.headers['content-type']) === 'multipart/form-data') {
@@ -102,4 +105,56 @@ function countSeparators(form: Buffer): number {
 function withQuery(values: URLSearchParams, query: URLSearchParams): URLSearchParams {
   for (const [name, value] of query) values.append(name, value);
   return values;
+}
+
+/** The longest body of a sign-in, in bytes. */
+const SIGN_IN_BYTES = 16 * 1024;
+
+/**
+ * POST /accounts/ClientLogin: an app signs in with a member's name and an app password. The answer repeats the app
+ * password as `Auth`, which the app sends with each later request. Throws 401 for a wrong name or app password, 429
+ * after repeated failures.
+ */
+export async function clientLogin(hub: Hub, request: HubRequest): Promise<Reply> {
+  const values = await readValues(request, SIGN_IN_BYTES);
+  const [username, password] = ['Email', 'Passwd'].map((name) => (values.get(name) ?? '').trim());
+  if (!username || !password) throw notSignedIn();
+  const giveBack = takeTurns(hub, appLimitsOf(hub, { username, address: request.address }));
+  const viewer = viewerOfApp(hub, password, request.stream);
+  if (!viewer || accounts(hub).findByName(username)?.id !== viewer.id) throw notSignedIn();
+  giveBack();
+  const tokens = { SID: password, LSID: 'null', Auth: password };
+  if (values.get('output') === 'json') return json(tokens);
+  return plain(Object.entries(tokens).map(([name, value]) => `${name}=${value}\n`).join(''));
+}
+
+/** The limits of an app’s sign-in. An app with an old app password uses up no attempt to sign in on a page. */
+function appLimitsOf(hub: Hub, attempt: { username: string; address: string }): [NamedLimit, string][] {
+  return signInLimitsOf(hub, attempt).taken.map(([limit, who]) => [{ ...limit, name: 'sign-in-app' }, who]);
+}
+
+/** GET token: the token that apps send with each POST (as `T`), which may replace the POST's Authorization header. */
+export function showToken(_hub: Hub, request: AppRequest): Reply {
+  return plain(appPasswordOf(request) ?? '', { 'cache-control': 'no-store' });
+}
+
+/** GET user-info: the id and the name of the viewer's account. */
+export function showUser(_hub: Hub, { viewer: { id, username } }: AppRequest): Reply {
+  return json({ userId: String(id), userName: username, userProfileId: String(id), userEmail: username });
+}
+
+/** Patterns of a path: a call below any spelling of the base address, and any other path below `/api/greader.php`. */
+const CALL = /^\/+(?:api\/+greader\.php\/*)*(accounts|reader\/+api\/+0)\/+(.*)$/;
+const OTHER = /^\/+api\/+greader\.php(?:\/+api\/+greader\.php)*(?:\/+(.*))?$/;
+
+/**
+ * Maps a path of the Google Reader API to the path of the hub's route. People type the base address with or without
+ * `/api/greader.php`, and apps append a call, also a second `/api/greader.php`, with doubled or missing slashes. Paths
+ * outside the Google Reader API stay as they are.
+ */
+export function canonicalReaderPath(path: string): string {
+  const [, start, call] = CALL.exec(path) ?? [];
+  if (start !== undefined) return start === 'accounts' ? `/accounts/${call}` : `/reader/api/0/${call}`;
+  const other = OTHER.exec(path);
+  return other ? `/reader/${other[1] ?? ''}`.replace(/\/$/, '') : path;
 }

@@ -27,7 +27,9 @@ function viewAt(path: string, params: Record<string, string>, show: string | nul
   if (first === 'all') return { kind: 'all' };
   if (first === 'starred' || first === 'muted') return { kind: first };
   const each = show === 'each' && { each: true as const };
-  if (first === 'folders') return { kind: show === 'all' ? 'all' : 'unread', folder: params['name'] ?? '', ...each };
+  if (first === 'folders') {
+    return { kind: show === 'all' ? 'all' : 'unread', folder: folderInPath(params['name'] ?? ''), ...each };
+  }
   if (first === 'sources') {
     return { kind: show === 'unread' ? 'unread' : 'all', sourceId: pathId(params, params['source'] ? 'source' : 'id') };
   }
@@ -56,7 +58,8 @@ export function showsOf({ kind, folder, sourceId }: View): Choice['show'][] {
 
 /** Returns the view of a list with the member's choice for the list. */
 export function withChoice(list: View, { order, show }: Choice): View {
-  const kind = list.kind === 'starred' ? 'starred' : show === 'all' ? 'all' : 'unread';
+  const isKept = list.kind === 'starred' || list.kind === 'muted';
+  const kind = isKept ? list.kind : show === 'all' ? 'all' : 'unread';
   return { ...list, kind, ...(order === 'oldest' && { order }), ...(show === 'each' && { each: true }) };
 }
 
@@ -67,7 +70,7 @@ export function choiceOf({ kind, order, each }: View): Choice {
 
 /** Returns the list that a key of `sectionOf` names, as it is without a choice; undefined for any other text. */
 export function listOfSection(section: string): View | undefined {
-  const [, kind, name = ''] = /^(unread|all|starred|folder:|source:)(.*)$/s.exec(section) ?? [];
+  const [, kind, name = ''] = /^(unread|all|starred|muted|folder:|source:)(.*)$/s.exec(section) ?? [];
   if (kind === 'folder:') return name === '' ? undefined : { kind: 'unread', folder: name };
   const sourceId = parseId(name);
   if (kind === 'source:') return sourceId === undefined ? undefined : { kind: 'all', sourceId };
@@ -103,8 +106,18 @@ export function sectionOf({ kind, folder, sourceId, q }: View): string {
   return sourceId === undefined ? kind : `source:${sourceId}`;
 }
 
+/** Returns the path of a folder's list. Browsers take the segments `.` and `..` out of a path, so these get a `~`. */
+export function folderPath(name: string): string {
+  return `/folders/${encodeURIComponent(name.replace(/^~*\.\.?$/, '~$&'))}`;
+}
+
+/** The name of the folder that `folderPath` has written as this segment of a path. */
+function folderInPath(segment: string): string {
+  return segment.replace(/^~(?=~*\.\.?$)/, '');
+}
+
 function pathOf({ kind, folder, sourceId }: View): string {
-  if (folder !== undefined) return `/folders/${encodeURIComponent(folder)}`;
+  if (folder !== undefined) return folderPath(folder);
   if (sourceId !== undefined) return `/sources/${sourceId}`;
   return kind === 'unread' ? '' : `/${kind}`;
 }

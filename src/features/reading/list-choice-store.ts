@@ -7,7 +7,7 @@ export const LIST_SHOWS = ['unread', 'all', 'each'] as const;
 /** What a list shows. `order`: which posts come first. `show` `each`: only the newest unread post of each source. */
 export type Choice = { order: (typeof LIST_ORDERS)[number]; show: (typeof LIST_SHOWS)[number] };
 
-/** A member's choice for a list, which `list` names: `unread`, `all`, `starred`, `folder:NAME` or `source:ID`. */
+/** A member's choice for `list`: `unread`, `all`, `starred`, `muted`, `folder:NAME` or `source:ID`. */
 export type ListChoice = Choice & { list: string; chosenAt: number };
 
 /** What members last chose for each of their lists of posts. */

@@ -14,13 +14,17 @@ export function unreadOrAll(view: View): Html | false {
   choiceButton(view, { show: 'unread' }, 'Unread')}${choiceButton(view, { show: 'all' }, 'All')}</form>`;
 }
 
-/** A list’s menu “View”: which posts the list shows, and in which order. The menu’s button names an unusual choice. */
+/**
+ * A list’s menu “View”: which posts the list shows, and in which order. The menu’s button names an unusual choice; in
+ * wide windows the button also shows the words, unless `unreadOrAll` shows them.
+ */
 export function orderMenu(view: View): Html {
   const shows = showsOf(view);
   const unusual = unusualChoice(view);
   const label = `View${unusual && `: ${unusual}`}`;
+  const words = unusual.replace(/^(?:unread|all) posts(?:, )?/, '');
   return html`<details class="drop"><summary class="button plain iconic${unusual && ' on'}" aria-label="${label}"
- title="${label}">${icon('order')}</summary>
+ title="${label}">${icon('order')}${words && html`<span class="choice-words">${words}</span>`}</summary>
 <form class="sheet choices" method="post" action="/reading/choice">${listField(view)}
 ${shows.length > 1 && html`${shows.map((show) => choiceButton(view, { show }, SHOW_LABELS[show]))}<hr>`}
 ${LIST_ORDERS.map((order) => choiceButton(view, { order }, ORDER_LABELS[order]))}

@@ -87,8 +87,16 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
 
 /** What a page of search results says about the search. */
 function searchFacts(hub: Hub, viewer: Viewer, view: View, q: string): SearchFacts {
-  const saved = savedSearches(hub).listOf(viewer.id);
-  return { ...countFound(hub, viewer, view, COUNT_MAX), savedId: saved.find((search) => search.q === q)?.id };
+  const toSave = wholeSearch(view, q, nameOf(hub, viewer, view));
+  const savedId = savedSearches(hub).listOf(viewer.id).find((search) => search.q === toSave)?.id;
+  return { ...countFound(hub, viewer, view, COUNT_MAX), toSave, savedId };
+}
+
+/** A search of a list as an expression that finds the same posts among all posts of the viewer's sources. */
+function wholeSearch({ kind, folder, sourceId }: View, q: string, name: string): string {
+  const isPlace = (folder ?? sourceId) !== undefined;
+  if (isPlace) return /["“”„‟«»＂]/.test(name) ? q : `${folder === undefined ? 'source' : 'in'}:"${name}" ${q}`;
+  return kind === 'starred' || kind === 'muted' ? `is:${kind} ${q}` : q;
 }
 
 /** Returns the name of a list. Throws status 404 for an unknown folder or a hidden source. */

@@ -122,6 +122,8 @@ export function listMain(list: ShownList): Html {
   const isLive = q === undefined && isAtNewest && hasUnread(view);
   const live = isLive && html`data-view="${scopeQuery(view)}" data-newest="${newest}"`;
   return html`${q !== undefined && searchHead(view, q, list.search, list.fault)}
+${view.kind === 'muted' && items.length > 0 && html`<p class="hint">Your rules have muted these posts. If you change or
+  remove a <a href="/settings/rules">rule</a>, the posts that it has muted come back.</p>`}
 ${isLive && !isOldestFirst && freshLine(listPath(view))}
 ${items.length > 0 && stateForm(`${listPath(view, { since, cursor })}#post-`)}
 <div id="list" ${live}>${isByTime ? days.map((posts, index) => daySection(list, postAt, posts, index))

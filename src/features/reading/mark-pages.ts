@@ -35,7 +35,7 @@ export async function submitMarkRead(hub: Hub, req: MemberRequest): Promise<Repl
   const given = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== ''));
   const { marked, undo } = await markRead(hub, req.viewer, ...readMarking(hub, req.viewer, { ...given, ...target }));
   if (isForScript(req)) return json({ marked, undo });
-  return seeOther(saying(localPath(from), 'posts-marked', { count: marked, undo }));
+  return seeOther(saying(localPath(from), 'posts-marked', { count: marked, ...(marked > 0 && { undo }) }));
 }
 
 export async function submitUndo(hub: Hub, req: MemberRequest): Promise<Reply> {

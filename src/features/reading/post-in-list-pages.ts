@@ -1,17 +1,18 @@
-import { isStorageTrouble } from '../../platform/db/open-database.ts';
+import { HOUR } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { EVERYBODY, showTime, timesOf, type Times } from '../../platform/http/times.ts';
-import { errorFields } from '../../platform/log.ts';
+import { STEP } from '../../platform/markup/in-steps.ts';
+import { nextTurn } from '../../platform/turns.ts';
 import { offerOf } from '../full-text/ask-for-full-text.ts';
 import { fullTexts } from '../full-text/full-text-store.ts';
 import { offerPanel, textSwitch } from '../full-text/full-text-views.ts';
 import { chooseText, type ShownText } from '../full-text/show-full-text.ts';
 import type { Hub } from '../hub/hub.ts';
-import { mayRecord } from '../hub/disk-reserve.ts';
+import { recordReading } from '../hub/disk-reserve.ts';
 import { mayManagePost, visiblePost } from '../posts/post-access.ts';
 import { posts, type Post, type WholePost } from '../posts/post-store.ts';
 import { AWAY, languageOf, postArticle, titleOf } from '../posts/post-views.ts';
@@ -78,6 +79,7 @@ async function shownInList(
   const note = text !== null && textNote(hub, viewer, text, req);
   const read = { ...text?.post ?? post, sourceTitle: state.sourceTitle };
   const after = html`${alsoIn(shown)}${turnAtEnd(shown)}`;
+  if (read.contentHtml.length > STEP) await nextTurn();
   const article = await postArticle(hub, read, shown.times, shown.may, { note, after });
   const isWaiting = text?.wanted === 'full' && text.fullText.state === 'waiting';
   return page({
@@ -104,15 +106,11 @@ function isOpening({ method, headers, query }: HubRequest): boolean {
  * reads the full text of the post.
  */
 function recordOpened(hub: Hub, viewer: Viewer, postId: number, isFullText: boolean): void {
-  if (!mayRecord(hub)) return;
-  try {
+  recordReading(hub, () => {
     readingHistory(hub).note(viewer.id, postId);
     if (viewer.preferences.marksOpened) setSeen(hub, viewer, postId);
-    if (isFullText) fullTexts(hub).noteUse(postId);
-  } catch (error) {
-    if (!isStorageTrouble(error)) throw error;
-    hub.log.warn('reading not recorded', errorFields(error));
-  }
+    if (isFullText) fullTexts(hub).noteUse([postId], HOUR);
+  });
 }
 
 const starButton = stateButton('star', 'plain iconic', icon('star'));

@@ -6,8 +6,11 @@ import { listPath, withoutSearch } from './list-address.ts';
 import { countText } from './reading-counts.ts';
 import type { View } from './reading-list.ts';
 
-/** Facts about a search. `count`: of found posts, at most COUNT_MAX. `savedId`: of the equal saved search, if any. */
-export type SearchFacts = { count: number; isAll: boolean; savedId: number | undefined };
+/**
+ * Facts about a search. `count`: of found posts, at most COUNT_MAX. `toSave`: the search as it is saved. `savedId`: of
+ * the equal saved search, if any.
+ */
+export type SearchFacts = { count: number; isAll: boolean; toSave: string; savedId: number | undefined };
 
 /** The head of a page of search results: the form, the number of found posts or a mistake, and how to search. */
 export function searchHead(view: View, q: string, found: SearchFacts | undefined, fault: FaultPlace | undefined): Html {
@@ -35,7 +38,7 @@ function scopeText({ kind, folder, sourceId }: View): string {
 }
 
 /** How many posts a search finds, in which order they stand, and a button that keeps the search in the sidebar. */
-function searchLine(view: View, { count, isAll, savedId }: SearchFacts): Html {
+function searchLine(view: View, { count, isAll, toSave, savedId }: SearchFacts): Html {
   const found = `${isAll ? '' : 'More than '}${countText(count)} ${count === 1 ? 'post' : 'posts'}`;
   const byTime = { ...withoutSearch(view), q: view.q ?? '' };
   const order = (by: View['by'], label: string): Html => html`<a href="${listPath({ ...byTime, ...by && { by } })}" ${
@@ -43,7 +46,7 @@ function searchLine(view: View, { count, isAll, savedId }: SearchFacts): Html {
   return html`<div class="search-line"><span role="status">${found}</span>
 <nav class="switch" aria-label="Order">${order(undefined, 'Newest first')}${order('relevance', 'Best first')}</nav>
 ${savedId === undefined ? html`<form method="post" action="/searches"><input type="hidden" name="q"
-  value="${view.q}"><button class="plain">Save search</button></form>`
+  value="${toSave}"><button class="plain">Save search</button></form>`
     : html`<form method="post" action="/searches/${savedId}/remove"><button class="plain">Remove saved
   search</button></form>`}</div>`;
 }
@@ -55,7 +58,7 @@ beginning of a longer word, if it has three letters or more.</li>
 <li><kbd>"low water"</kbd> finds the words side by side.</li>
 <li><kbd>low -ferry</kbd> leaves out posts with “ferry”.</li>
 <li><kbd>harb* map</kbd> finds words that begin with “harb”: harbour, harbours.</li>
-<li>Capitals and accents make no difference: <kbd>strasse</kbd> finds Straße. An emoji is a word.</li></ul>
+<li>Capitals and accents make no difference: <kbd>strasse</kbd> finds Straße. An emoji counts as a word.</li></ul>
 <p><a href="${HELP_PATH}">Search by title, author, source, folder and time</a></p>
 </details>`;
 }

@@ -6,9 +6,6 @@ type RunRow = { startedAt: number; finishedAt: number | null; removed: string };
 export const retentionRuns = store(({ db }) => {
   const select = db.prepare<[], RunRow>('retention run',
     'SELECT started_at AS startedAt, finished_at AS finishedAt, removed FROM retention_runs WHERE id = 1');
-  const upsert = db.prepare<[number]>('begin retention run', `
-    INSERT INTO retention_runs (id, started_at, removed) VALUES (1, ?, '{}')
-    ON CONFLICT DO UPDATE SET started_at = excluded.started_at, finished_at = NULL, removed = '{}'`);
   const update = db.prepare<[string]>('note retention step', 'UPDATE retention_runs SET removed = ? WHERE id = 1');
   const finish = db.prepare<[number]>('finish retention run',
     'UPDATE retention_runs SET finished_at = ? WHERE id = 1 AND finished_at IS NULL');
@@ -20,7 +17,9 @@ export const retentionRuns = store(({ db }) => {
 
   return {
     find,
-    begin: (at: number): void => void upsert.run(at),
+    begin: db.prepare<[at: number]>('begin retention run', `
+      INSERT INTO retention_runs (id, started_at, removed) VALUES (1, ?, '{}')
+      ON CONFLICT DO UPDATE SET started_at = excluded.started_at, finished_at = NULL, removed = '{}'`).run,
 
     /** Adds the number of removed rows to the counts of a removal, in the transaction that removes the rows. */
     note(kind: string, rows: number): void {

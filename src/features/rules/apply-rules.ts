@@ -1,5 +1,5 @@
 import { plural } from '../../platform/in-words.ts';
-import { STEP } from '../../platform/markup/in-steps.ts';
+import { isPauseDue } from '../../platform/markup/in-steps.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { follows } from '../follows/follow-store.ts';
 import { counts, once, type Hub } from '../hub/hub.ts';
@@ -49,16 +49,14 @@ export async function matchRules(
   const fitting = new Map<PreparedPost, Rule[]>();
   if (!matcher) return { arrived: () => {}, mutedFor: () => 0 };
   const seenBy = sourceSeenBy(hub, source);
-  let sincePause = 0;
+  const pace = { unpaused: 0 };
   for (const { prepared } of items) {
     const { searchTitle, searchText, author, publishedAt } = prepared;
     const texts = {
       title: indexedText(searchTitle), text: indexedText(searchText), author: indexedText(searchTerms(author ?? '')),
     };
     fitting.set(prepared, matcher.fitting({ ...texts, publishedAt: publishedAt ?? hub.clock() }, seenBy));
-    sincePause += searchText.length;
-    if (sincePause > STEP) await nextTurn();
-    if (sincePause > STEP) sincePause = 0;
+    if (isPauseDue(pace, searchText.length)) await nextTurn();
   }
   const arrivedIds = new Set<number>();
   return {

@@ -1,5 +1,5 @@
 import { readForm } from '../../platform/http/body.ts';
-import { parseId, pathId } from '../../platform/http/input.ts';
+import { localPath, parseId, pathId } from '../../platform/http/input.ts';
 import { HttpError, page, seeOther, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
@@ -19,7 +19,10 @@ export function showRules(hub: Hub, { viewer }: MemberRequest, refused?: Refused
   return page(rulesPage(all, { sources, times: timesOf(hub, viewer), refused }), refused?.problem.status);
 }
 
-/** GET /settings/rules/new: with `?post=ID`, a form for a rule against posts like this post. */
+/**
+ * GET /settings/rules/new: with `?post=ID`, a form for a rule against posts like this post; the form leads back to the
+ * page `from`, by default the page with the link to the form.
+ */
 export function showNewRule(hub: Hub, req: MemberRequest): Reply {
   const postId = parseId(req.query.get('post') ?? '');
   const act = 'mute';
@@ -27,11 +30,11 @@ export function showNewRule(hub: Hub, req: MemberRequest): Reply {
   const { title, sourceId } = visiblePost(hub, postId, req.viewer);
   const words = wordsOf(title);
   const wanted = req.query.getAll('word').filter((word) => words.includes(word));
-  const longest = words.toSorted((a, b) => b.length - a.length).slice(0, 1);
-  const chosen = wanted.length > 0 ? wanted : longest;
+  const chosen = wanted.length > 0 ? wanted : likelyWord(words);
   const match = chosen.map((word) => `title:${word}`).join(' ');
   const isFollowed = follows(hub).isFollowed(req.viewer.id, sourceId);
-  const values = { match, act, place: isFollowed ? `source:${sourceId}` : '' };
+  const from = req.query.get('from') ?? pageBefore(req);
+  const values = { match, act, place: isFollowed ? `source:${sourceId}` : '', from };
   return showForm(hub, req, { values, like: { postId, title, words, chosen }, isPreview: match !== '' });
 }
 
@@ -39,6 +42,18 @@ export function showNewRule(hub: Hub, req: MemberRequest): Reply {
 function wordsOf(title: string): string[] {
   const words = title.replace(EMOJI, ' ').match(/[\p{L}\p{N}\p{M}]{2,}/gu) ?? [];
   return [...new Set(words)].slice(0, 20);
+}
+
+/** The longest word with a capital behind the first word of a title, which may be a name; else the longest word. */
+function likelyWord(words: string[]): string[] {
+  const names = words.slice(1).filter((word) => /^\p{Lu}/u.test(word));
+  return (names.length > 0 ? names : words).toSorted((a, b) => b.length - a.length).slice(0, 1);
+}
+
+/** The path and query of the page of the hub whose link was followed; empty if the browser names no page of the hub. */
+function pageBefore({ headers: { referer = '', host } }: MemberRequest): string {
+  const page = URL.parse(referer);
+  return page !== null && page.host === host ? page.pathname + page.search : '';
 }
 
 /** GET /settings/rules/:id */
@@ -59,7 +74,8 @@ export async function submitRule(hub: Hub, req: MemberRequest): Promise<Reply> {
     if (values['preview']) return showForm(hub, req, { rule, values, isPreview: true });
     if (rule) await changeRule(hub, viewer, rule.id, { ...values, ...placeIn(values) });
     else addRule(hub, viewer, { ...values, ...placeIn(values) });
-    return seeOther(saying('/settings/rules', rule ? 'rule-changed' : 'rule-added'));
+    const next = values['from'] ? localPath(values['from']) : '/settings/rules';
+    return seeOther(saying(next, rule ? 'rule-changed' : 'rule-added'));
   } catch (problem) {
     if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
     return showForm(hub, req, { rule, values, problem });

@@ -1,5 +1,6 @@
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
+import { localPath } from '../../platform/http/input.ts';
 import type { HttpError, Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { plural } from '../../platform/in-words.ts';
@@ -43,12 +44,13 @@ export function rulesPage(all: Rule[], { sources, times, refused }: Around): Pag
   const bar = html`<h1>Rules</h1><span class="space"></span><a class="button primary" href="/settings/rules/new">Add a
   rule</a>`;
   const main = html`<p>A rule acts on posts of your sources when they arrive. Only you see what your rules do. You may
-have ${RULES_MAX} rules. <a href="${HELP_PATH}">How to write rules</a></p>
+have ${RULES_MAX} rules. Posts that a rule mutes are in the list <a href="/muted">Muted</a>. <a
+href="${HELP_PATH}">How to write rules</a></p>
 ${all.length === 0 ? html`<p class="empty">You have no rules yet.</p>` : html`<ul class="items">${
   all.map((rule) => ruleItem(rule, sources, times))}</ul>`}
 <details ${refused && html`open`}><summary>Import rules and saved searches</summary>
-<form method="post" action="/settings/rules/import" class="stack"><label>The document of “Download your data”, or
-  its parts “rules” and “searches” <textarea name="document" rows="6" required ${
+<form method="post" action="/settings/rules/import" class="stack"><label>Text of the file from “Download your data”, or
+  only its parts “rules” and “searches” <textarea name="document" rows="6" required ${
     faulty(refused?.problem, 'document')}>${refused?.document}</textarea>${
     faultOf(refused?.problem, 'document')}</label>
 <div class="actions"><button class="secondary">Import</button></div></form></details>`;
@@ -73,10 +75,12 @@ export function ruleFormPage(form: RuleForm): Page {
   const { rule, values, like, problem, preview, places } = form;
   const title = rule ? 'Change a rule' : like ? 'Less like this' : 'Add a rule';
   const [fault] = problem?.errors ?? [];
+  const from = values['from'] && html`<input type="hidden" name="from" value="${values['from']}">`;
   const main = html`
-${like && wordsForm(like)}
-<form method="post" action="/settings/rules${rule && html`/${rule.id}`}" class="stack">
-  <label>Posts that fit
+${like && wordsForm(like, from)}
+<form method="post" action="/settings/rules${rule && html`/${rule.id}`}" class="stack">${from}
+  <label>Posts that fit <span class="optional">for example, <kbd>title:sponsored</kbd> or <kbd>"press
+      release"</kbd></span>
     <input name="match" value="${values['match']}" required maxlength="${EXPRESSION_MAX}" autocomplete="off"
       spellcheck="false" ${faulty(problem, 'match', { isFirst: true, whole: true })}>${
     faultOf(problem, 'match', { whole: true })}</label>
@@ -95,7 +99,8 @@ ${like && wordsForm(like)}
     <button class="secondary" name="preview" value="1">Preview</button></div>
 </form>
 ${preview && previewList(preview, form.times)}`;
-  const bar = html`<a class="button plain" rel="up" href="/settings/rules">Rules</a><h1>${title}</h1>`;
+  const [up, upName] = values['from'] ? [localPath(values['from']), 'Back'] : ['/settings/rules', 'Rules'];
+  const bar = html`<a class="button plain" rel="up" href="${up}">${upName}</a><h1>${title}</h1>`;
   return { title, bar, main, section: 'settings' };
 }
 
@@ -104,9 +109,9 @@ function option(value: string, label: string, chosen: string | undefined): Html 
 }
 
 /** A form without effects on the hub, in which the member chooses words of a post's title. */
-function wordsForm({ postId, title, words, chosen }: NonNullable<RuleForm['like']>): Html {
+function wordsForm({ postId, title, words, chosen }: NonNullable<RuleForm['like']>, from: Html | '' | undefined): Html {
   return html`<p>Choose words of “<bdi>${title}</bdi>”. Posts with all these words in the title fit the rule.</p>
-<form action="/settings/rules/new" class="stack"><input type="hidden" name="post" value="${postId}">
+<form action="/settings/rules/new" class="stack"><input type="hidden" name="post" value="${postId}">${from}
 <fieldset class="checks"><legend class="unseen">Words</legend>${words.map((word) => html`
 <label class="check"><input type="checkbox" name="word" value="${word}" ${
   chosen.includes(word) && html`checked`}> <bdi>${word}</bdi></label>`)}</fieldset>

@@ -1,12 +1,16 @@
+import { HOUR, MINUTE } from '../../platform/clock.ts';
 import type { HttpError } from '../../platform/http/reply.ts';
 import { byteSize } from '../../platform/in-words.ts';
+import { NotNowError } from '../../platform/jobs/run-job.ts';
 import { accounts } from '../accounts/account-store.ts';
+import { mayRecord } from '../hub/disk-reserve.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { contentUsage, type ContentUsage } from './content-usage-store.ts';
+import { syncState } from './sync-state-store.ts';
 
 /** The note on a feed that the content quota stopped; the feed continues by itself when there is room. */
-export const NO_ROOM_FOR_CONTENT = 'The sources of this feed’s owner have reached the limit of space for contents. ' +
+const NO_ROOM_FOR_CONTENT = 'The sources of this feed’s owner have reached the limit of space for contents. ' +
   'Delete posts or sources: the feed then continues by itself.';
 
 /** Share of the content quota below which stopped feeds continue, low enough that feeds do not stop again at once. */
@@ -82,4 +86,19 @@ function stop(hub: Hub, { accountId }: ContentUsage): void {
 function goOn(hub: Hub, { accountId }: ContentUsage): void {
   contentUsage(hub).setFull(accountId, false);
   contentUsage(hub).hurry(accountId, NO_ROOM_FOR_CONTENT);
+}
+
+/** If the hub may not store posts now, a synchronisation is tried again after this delay. */
+const LATER = 5 * MINUTE;
+
+/** Throws NotNowError if the disk or the owner's quota has become full since the job began. Called in a transaction. */
+export function requireMayStore(hub: Hub, sourceId: number): void {
+  if (!mayRecord(hub)) throw new NotNowError('the hub may not store posts now', hub.clock() + LATER);
+  if (isSourceFull(hub, sourceId)) throw new NotNowError('the owner’s content quota is used up', hub.clock());
+}
+
+/** Stops a feed whose owner's quota is used up, in a transaction; `watchContentQuotas` later restarts stopped feeds. */
+export function stopAtQuota(hub: Hub, sourceId: number): void {
+  syncState(hub).recordFailure(sourceId, NO_ROOM_FOR_CONTENT, { isFinal: false, timedOut: false });
+  syncState(hub).planNext(sourceId, hub.clock() + HOUR); // the feed is tried again, in case the quota is raised
 }

@@ -6,14 +6,8 @@ export type ContentUsage = { accountId: number; bytes: number; fullSince: number
 /** Stores each account's bytes of posts, files, tombstones and remembered webhook events, which SQL triggers count. */
 export const contentUsage = store(({ db, clock }) => {
   const columns = 'account_id AS accountId, bytes, full_since AS fullSince';
-  const select = db.prepare<[number], ContentUsage>('read the content usage of an account',
-    `SELECT ${columns} FROM content_usage WHERE account_id = ?`);
-  const selectOwner = db.prepare<[number], ContentUsage>('read the content usage of the owner of a source',
-    `SELECT ${columns} FROM content_usage WHERE account_id = (SELECT owner_id FROM sources WHERE id = ?)`);
   const selectAmong = db.prepare<[string], ContentUsage>('read the content usage of all accounts',
     `SELECT ${columns} FROM content_usage WHERE account_id IN (SELECT value FROM json_each(?))`);
-  const selectLarge = db.prepare<[number], ContentUsage>('find the accounts with much content',
-    `SELECT ${columns} FROM content_usage WHERE bytes >= ? OR full_since IS NOT NULL`);
   const selectFull = db.prepare<[], { n: number; since: number | null }>('accounts without room', `
     SELECT COUNT(*) AS n, MIN(full_since) AS since FROM content_usage
      WHERE full_since IS NOT NULL`);
@@ -27,14 +21,17 @@ export const contentUsage = store(({ db, clock }) => {
        AND removed_at IS NULL`);
 
   return {
-    of: (accountId: number): ContentUsage | undefined => select.get(accountId),
-    ofOwner: (sourceId: number): ContentUsage | undefined => selectOwner.get(sourceId),
+    of: db.prepare<[accountId: number], ContentUsage>('read the content usage of an account',
+      `SELECT ${columns} FROM content_usage WHERE account_id = ?`).get,
+    ofOwner: db.prepare<[sourceId: number], ContentUsage>('read the content usage of the owner of a source',
+      `SELECT ${columns} FROM content_usage WHERE account_id = (SELECT owner_id FROM sources WHERE id = ?)`).get,
     ofSource: (sourceId: number): number => selectSource.get(sourceId)?.bytes ?? 0,
     /** Returns how many bytes the contents of each account's posts have, by account id. */
     among: (accountIds: number[]): Map<number, number> =>
       new Map(selectAmong.all(JSON.stringify(accountIds)).map(({ accountId, bytes }) => [accountId, bytes])),
     /** Returns accounts with at least `bytes` of contents, and accounts whose quota was used up at the last check. */
-    large: (bytes: number): ContentUsage[] => selectLarge.all(bytes),
+    large: db.prepare<[bytes: number], ContentUsage>('find the accounts with much content',
+      `SELECT ${columns} FROM content_usage WHERE bytes >= ? OR full_since IS NOT NULL`).all,
     /** Returns the number of accounts with a used-up content quota, and since when the first account is affected. */
     full: (): { n: number; since: number | null } => selectFull.get() ?? { n: 0, since: null },
     setFull: (accountId: number, isFull: boolean): void => void setFull.run(isFull ? clock() : null, accountId),

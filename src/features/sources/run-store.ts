@@ -36,9 +36,6 @@ export const sourceRuns = store(({ db, clock }) => {
   const addFailures = db.prepare<[number, number, number, string, number]>('note the failures of a source', `
     UPDATE source_runs SET times = times + ?, ended_at = ?
      WHERE source_id = ? AND failed = 1 AND note = ? AND ended_at > ?`);
-  const selectRuns = db.prepare<[number], SourceRun>('runs of source', `
-    SELECT ended_at AS endedAt, times, failed, added, changed, took_ms AS tookMs, bytes, event, note
-      FROM source_runs WHERE source_id = ? ORDER BY ended_at DESC, run DESC`);
   const selectDays = db.prepare<[string, number], DayOf>('days of sources', `
     SELECT source_id AS id, day, runs, failed, added FROM source_days
      WHERE source_id IN (SELECT value FROM json_each(?)) AND day > ?`);
@@ -60,7 +57,9 @@ export const sourceRuns = store(({ db, clock }) => {
     noteAgain: (id: number, note: string, times: number): boolean =>
       addFailures.run(times, clock(), id, note, clock() - DAY).changes > 0,
     /** Returns the last runs of a source, newest first. */
-    last: (id: number): SourceRun[] => selectRuns.all(id),
+    last: db.prepare<[id: number], SourceRun>('runs of source', `
+      SELECT ended_at AS endedAt, times, failed, added, changed, took_ms AS tookMs, bytes, event, note
+        FROM source_runs WHERE source_id = ? ORDER BY ended_at DESC, run DESC`).all,
     /** Returns the daily totals of sources' synchronisations and events, by source id; omits days with neither. */
     days: (ids: number[]): Map<number, RunDay[]> =>
       Map.groupBy(selectDays.all(JSON.stringify(ids), Math.floor(clock() / DAY) - DAYS), ({ id }) => id),

@@ -79,10 +79,6 @@ export const sources = store(({ db, clock }) => {
   const select = db.prepare<[number], Source>('source', `${SELECT_SOURCES} AND s.id = ?`);
   const selectVisible = db.prepare<[number, number, number], Source>('visible sources', `${SELECT_SOURCES}
      AND s.id > ? AND (s.visibility = 'public' OR s.owner_id = ?) ORDER BY s.id LIMIT ?`);
-  const selectTitles = db.prepare<[number], Pick<Source, 'id' | 'title'>>('titles of visible sources', `
-    SELECT id, title FROM sources WHERE removed_at IS NULL AND (visibility = 'public' OR owner_id = ?)`);
-  const selectOwned = db.prepare<[number, number, number], Source>('owned sources',
-    `${SELECT_SOURCES} AND s.owner_id = ? AND s.id > ? ORDER BY s.id LIMIT ?`);
   const selectAnyOwned = db.prepare<[number], { id: number }>('whether an account has any source',
     'SELECT id FROM sources WHERE owner_id = ? LIMIT 1');
   const countOwned = db.prepare<[string], { ownerId: number; n: number }>('count the sources of accounts', `
@@ -91,8 +87,6 @@ export const sources = store(({ db, clock }) => {
   const selectDuplicate = db.prepare<[string, number], { id: number }>('find the source of a feed by its owner', `
     SELECT s.id FROM feeds f JOIN sources s ON s.id = f.source_id WHERE f.url = ? AND s.owner_id = ?
        AND s.removed_at IS NULL`);
-  const selectPublicFeed = db.prepare<[string], Source>('find the public source of a feed',
-    `${SELECT_SOURCES} AND f.url = ? AND s.visibility = 'public' AND f.credentials IS NULL ORDER BY s.id LIMIT 1`);
   const insert = db.prepare<[InsertSource], { id: number }>('create source', `
     INSERT INTO sources (owner_id, kind, title, title_is_own, visibility, next_sync_at, created_at, updated_at)
     SELECT @ownerId, @kind, @title, @isOwn, @visibility, @nextSyncAt, @now, @now
@@ -117,7 +111,6 @@ export const sources = store(({ db, clock }) => {
     'UPDATE sources SET removed_at = ?, next_sync_at = NULL WHERE id = ?');
   const selectGiven = db.prepare<[number], { seq: number }>('whether an id was ever given to a source',
     `SELECT seq FROM sqlite_sequence WHERE name = 'sources' AND seq >= ?`);
-  const remove = db.prepare<[number]>('delete source', 'DELETE FROM sources WHERE id = ? AND removed_at IS NOT NULL');
 
   return {
     find: (id: number): Source | undefined => select.get(id),
@@ -127,9 +120,11 @@ export const sources = store(({ db, clock }) => {
     list: (viewer: Viewer | null, after: number, limit: number): Source[] =>
       selectVisible.all(after, viewer?.id ?? 0, limit),
     /** Returns the titles of all public sources and of the viewer's own sources (`viewerId` 0: a visitor). */
-    titles: (viewerId: number): Pick<Source, 'id' | 'title'>[] => selectTitles.all(viewerId),
+    titles: db.prepare<[viewerId: number], Pick<Source, 'id' | 'title'>>('titles of visible sources', `
+      SELECT id, title FROM sources WHERE removed_at IS NULL AND (visibility = 'public' OR owner_id = ?)`).all,
     /** Returns the sources that an account owns, in the order of their ids. */
-    listOwned: (ownerId: number, after: number, limit: number): Source[] => selectOwned.all(ownerId, after, limit),
+    listOwned: db.prepare<[ownerId: number, after: number, limit: number], Source>('owned sources',
+      `${SELECT_SOURCES} AND s.owner_id = ? AND s.id > ? ORDER BY s.id LIMIT ?`).all,
     /** Whether the account owns any source; sources that are being removed count too. */
     ownsAny: (ownerId: number): boolean => selectAnyOwned.get(ownerId) !== undefined,
     /** Returns the number of sources of each account; leaves out accounts without sources. */
@@ -139,7 +134,8 @@ export const sources = store(({ db, clock }) => {
     idOfFeed: (url: string, ownerId: number): number | undefined => selectDuplicate.get(url, ownerId)?.id,
 
     /** Returns the oldest public source with this feed address and without a password. */
-    publicFeed: (url: string): Source | undefined => selectPublicFeed.get(url),
+    publicFeed: db.prepare<[url: string], Source>('find the public source of a feed', `${SELECT_SOURCES}
+       AND f.url = ? AND s.visibility = 'public' AND f.credentials IS NULL ORDER BY s.id LIMIT 1`).get,
 
     create({ titleIsOwn, ...source }: NewSource, feed: NewFeed | null): number {
       const isOwn = titleIsOwn ? 1 : 0;
@@ -160,7 +156,8 @@ export const sources = store(({ db, clock }) => {
     /** Hides the source and its posts from everybody, before a job removes them. */
     hide: (id: number): void => void hide.run(clock(), id),
     /** Deletes the row of a hidden source; foreign keys delete the rows that belong to the source. */
-    delete: (id: number): void => void remove.run(id),
+    delete: db.prepare<[id: number]>(
+      'delete source', 'DELETE FROM sources WHERE id = ? AND removed_at IS NOT NULL').run,
   };
 });
 
@@ -168,23 +165,20 @@ export const sources = store(({ db, clock }) => {
 export const manySources = store(({ db }) => {
   const selectAmong = db.prepare<[string], Source>('read sources by their ids',
     `${SELECT_SOURCES} AND s.id IN (SELECT value FROM json_each(?))`);
-  const selectNative = db.prepare<[number], Source>('read the native sources of an account', `${SELECT_SOURCES}
-     AND s.owner_id = ? AND s.kind = 'native' ORDER BY s.title COLLATE NOCASE, s.id LIMIT 100`);
   const countNew = db.prepare<[string], { untried: number; failing: number }>('count new sources by state', `
     SELECT COUNT(*) FILTER (WHERE last_sync_at IS NULL AND state <> 'paused') AS untried,
            COUNT(*) FILTER (WHERE state = 'failing') AS failing
       FROM sources WHERE id IN (SELECT value FROM json_each(?)) AND removed_at IS NULL`);
 
-  const selectHidden = db.prepare<[number], { id: number; title: string }>('sources of an account to be removed',
-    'SELECT id, title FROM sources WHERE owner_id = ? AND removed_at IS NOT NULL ORDER BY id LIMIT 20');
-
   return {
     /** Returns the sources that the account has deleted and a job is still removing. */
-    beingRemoved: (ownerId: number): { id: number; title: string }[] => selectHidden.all(ownerId),
+    beingRemoved: db.prepare<[ownerId: number], { id: number; title: string }>('sources of an account to be removed',
+      'SELECT id, title FROM sources WHERE owner_id = ? AND removed_at IS NOT NULL ORDER BY id LIMIT 20').all,
     /** Returns the existing sources with these ids, in any order. */
     among: (ids: number[]): Source[] => selectAmong.all(JSON.stringify(ids)),
     /** Returns the native sources of an account, for which the account can write posts, ordered by title. */
-    nativeOf: (ownerId: number): Source[] => selectNative.all(ownerId),
+    nativeOf: db.prepare<[ownerId: number], Source>('read the native sources of an account', `${SELECT_SOURCES}
+       AND s.owner_id = ? AND s.kind = 'native' ORDER BY s.title COLLATE NOCASE, s.id LIMIT 100`).all,
     /** Counts which of the given sources wait for their first fetch (`untried`), and which are failing. */
     countNew: (ids: number[]) => countNew.get(JSON.stringify(ids)) ?? { untried: 0, failing: 0 },
   };
@@ -204,10 +198,6 @@ type FailingHost = { host: string; count: number; since: number };
 
 /** Returns the failing sources; the source that has failed longest comes first. */
 export const failingSources = store(({ db }) => {
-  const select = db.prepare<[number], FailingSource>('failing sources', `
-    SELECT id, title, state_since AS since, state_reason AS reason, failures, next_sync_at AS nextSyncAt
-      FROM sources INDEXED BY sources_failing
-     WHERE state = 'failing' AND state_since > 0 AND removed_at IS NULL ORDER BY state_since LIMIT ?`);
   const selectHost = db.prepare<[number], FailingHost>('find a host whose feeds all fail', `
     SELECT f.host, COUNT(*) AS count, MIN(s.state_since) AS since
       FROM sources s INDEXED BY sources_failing JOIN feeds f ON f.source_id = s.id
@@ -218,7 +208,10 @@ export const failingSources = store(({ db }) => {
      LIMIT 1`);
 
   return {
-    list: (limit: number): FailingSource[] => select.all(limit),
+    list: db.prepare<[limit: number], FailingSource>('failing sources', `
+      SELECT id, title, state_since AS since, state_reason AS reason, failures, next_sync_at AS nextSyncAt
+        FROM sources INDEXED BY sources_failing
+       WHERE state = 'failing' AND state_since > 0 AND removed_at IS NULL ORDER BY state_since LIMIT ?`).all,
     /** Returns a host with at least `count` feeds that are all failing. */
     wholeHost: (count: number): FailingHost | null => selectHost.get(count) ?? null,
   };

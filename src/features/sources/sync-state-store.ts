@@ -85,11 +85,9 @@ export const syncState = store(({ db, clock }) => {
     SELECT other.id FROM sources s JOIN sources other ON other.owner_id = s.owner_id AND other.id <> s.id
       JOIN feeds f ON f.source_id = other.id
      WHERE s.id = ? AND f.url = ? AND other.removed_at IS NULL`);
-  const move = db.prepare<[string, string, number]>('move feed',
-    'UPDATE feeds SET url = ?, host = ?, etag = NULL, last_modified = NULL, body_hash = NULL WHERE source_id = ?');
-  const setAddress = db.prepare<[string, string, string, number]>('change the address of a feed', `
-    UPDATE feeds SET url = ?, host = ?, guid_prefix = ?, etag = NULL, last_modified = NULL, body_hash = NULL,
-           ttl = NULL, timed_out = 0 WHERE source_id = ?`);
+  const setAddress = db.prepare<[string, string, string | null, number]>('change the address of a feed', `
+    UPDATE feeds SET url = ?, host = ?, guid_prefix = COALESCE(?, guid_prefix), etag = NULL, last_modified = NULL,
+           body_hash = NULL, ttl = NULL, timed_out = 0 WHERE source_id = ?`);
   const startAgain = db.prepare<[{ now: number; id: number }]>('make the feed of a new address due', `
     UPDATE sources SET state_since = iif(state = 'active', state_since, @now), state = 'active', state_reason = NULL,
            failures = 0, next_sync_at = @now, updated_at = @now
@@ -143,7 +141,7 @@ export const syncState = store(({ db, clock }) => {
     /** Changes a feed's address. Returns false without a change if the owner already has a source with that address. */
     move(sourceId: number, url: string): boolean {
       if (selectSame.get(sourceId, url)) return false;
-      move.run(url, new URL(url).host, sourceId);
+      setAddress.run(url, new URL(url).host, null, sourceId);
       return true;
     },
 

@@ -1,24 +1,19 @@
-import { DAY, hasPassed, SECOND } from '../../platform/clock.ts';
+import { DAY } from '../../platform/clock.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import { duration } from '../../platform/in-words.ts';
 import { PLAIN, sealedSecrets } from '../../platform/secrets.ts';
 import { raiseAlert } from '../alerts/raise-alerts.ts';
 import { audit, type By } from '../audit/audit.ts';
-import { once, type Hub } from '../hub/hub.ts';
+import type { Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { createSecret, signingKeys, type SigningKeys } from './verify-signature.ts';
 import { LONGEST_LEFT, ROTATION_GRACE, webhooks, type QuietWebhook } from './webhook-store.ts';
 
-/** Time for which a webhook's secrets are cached: reading the secrets takes longer than checking a signature. */
-const CACHED_FOR = SECOND;
-const MAX_CACHED = 1_000; // webhooks
-
 /** The webhook's address and secret, which a sender of events needs; the hub shows the secret only once. */
 export type WebhookAccess = { url: string; secret: string };
 
 const signingSecrets = sealedSecrets('webhook');
-const secretCache = once(() => new Map<number, { secrets: SigningKeys[]; at: number }>());
 
 /** The address to which a sender posts events. */
 export function webhookUrl({ config }: Hub, sourceId: number): string {
@@ -41,30 +36,18 @@ export function rotateSecret(hub: Hub, { id, title }: Source, by: By): WebhookAc
     if (!isWebhook) throw new HttpError(409, 'This source is not a webhook.');
     audit(hub, 'webhook.rotated', by, { kind: 'source', id, name: title });
   });
-  secretCache(hub).delete(id);
   return { url: webhookUrl(hub, id), secret };
 }
 
 /**
- * Returns a webhook's valid secrets, read at most a second ago; undefined if the webhook does not exist or is paused.
- * Throws SealedSecretError if the secrets cannot be decrypted.
+ * Returns a webhook's valid secrets; undefined if the webhook does not exist or is paused. Throws SealedSecretError if
+ * the secrets cannot be decrypted.
  */
 export function liveSecrets(hub: Hub, sourceId: number): SigningKeys[] | undefined {
-  const now = hub.clock();
-  const cache = secretCache(hub);
-  const cached = cache.get(sourceId);
-  if (cached && !hasPassed(cached.at, CACHED_FOR, now)) return cached.secrets;
-  const secrets = readSecrets(hub, sourceId, now);
-  if (cache.size >= MAX_CACHED) cache.clear();
-  if (secrets) cache.set(sourceId, { secrets, at: now });
-  return secrets;
-}
-
-function readSecrets(hub: Hub, sourceId: number, now: number): SigningKeys[] | undefined {
   const stored = webhooks(hub).secrets(sourceId);
   if (!stored || stored.state === 'disabled') return undefined;
   const { secret, previousSecret, previousUntilAt } = stored;
-  const left = (previousUntilAt ?? 0) - now;
+  const left = (previousUntilAt ?? 0) - hub.clock();
   const isLive = previousSecret !== null && left > 0 && left <= LONGEST_LEFT;
   const sealed = isLive ? [secret, previousSecret] : [secret];
   return sealed.map((one) => signingKeys(signingSecrets.open(hub.config, sourceId, one)));

@@ -48,24 +48,12 @@ const TIMES: StoredTime[] = [
 export const webhooks = store(({ db, clock }) => {
   const insert = db.prepare<[{ sourceId: number; secret: string; now: number }]>('create webhook',
     'INSERT INTO webhooks (source_id, secret, quiet_since_at, created_at) VALUES (@sourceId, @secret, @now, @now)');
-  const select = db.prepare<[number], Webhook>('webhook', `SELECT ${COLUMNS} FROM webhooks WHERE source_id = ?`);
-  const selectPage = db.prepare<[number, number], Webhook>('webhooks', `
-    SELECT ${COLUMNS} FROM webhooks WHERE source_id > ? AND ${sourceIsPresent('webhooks.source_id')}
-     ORDER BY source_id LIMIT ?`);
 
-  const selectSecrets = db.prepare<[number], WebhookSecrets>('secrets of webhook', `
-    SELECT source_id AS sourceId, state, secret, previous_secret AS previousSecret, previous_until_at AS previousUntilAt
-      FROM webhooks WHERE source_id = ?`);
   const rotate = db.prepare<[number, string, number]>('rotate webhook secret',
     'UPDATE webhooks SET previous_secret = secret, previous_until_at = ?, secret = ? WHERE source_id = ?');
   const selectPlain = db.prepare<[string, string, number], StoredSecrets>('unsealed secrets', `
     SELECT source_id AS sourceId, secret, previous_secret AS previousSecret FROM webhooks
      WHERE secret LIKE ? OR previous_secret LIKE ? LIMIT ?`);
-  const replace = db.prepare<[StoredSecrets]>('seal webhook secrets', `
-    UPDATE webhooks SET secret = @secret, previous_secret = @previousSecret WHERE source_id = @sourceId`);
-  const removePrevious = db.prepare<[number, number]>('remove previous secrets', `
-    UPDATE webhooks SET previous_secret = NULL, previous_until_at = NULL WHERE source_id IN
-      (SELECT source_id FROM webhooks WHERE previous_until_at <= ? LIMIT ?)`);
 
   const selectArrival = db.prepare<[number], { at: number }>('read the rate limit of a webhook',
     `SELECT arrives_at AS at FROM webhooks WHERE source_id = ? AND state <> 'disabled'`);
@@ -74,36 +62,42 @@ export const webhooks = store(({ db, clock }) => {
        SET last_event_at = @at, quiet_since_at = @at, state = 'active', silence_told_at = NULL, arrives_at = @arrivesAt
      WHERE source_id = @sourceId`);
 
-  const selectQuiet = db.prepare<[number, number, number], QuietWebhook>('quiet webhooks', `
-    SELECT source_id AS sourceId, state, quiet_since_at AS quietSinceAt FROM webhooks
-     WHERE state <> 'disabled' AND quiet_since_at < ? AND (silence_told_at IS NULL OR silence_told_at <= ?)
-     ORDER BY quiet_since_at LIMIT ?`);
   const markSilent = db.prepare<[number, number]>('mark webhook silent',
     `UPDATE webhooks SET state = 'silent', silence_told_at = ? WHERE source_id = ?`);
 
   return {
     create: (sourceId: number, secret: string): void => void insert.run({ sourceId, secret, now: clock() }),
-    find: (sourceId: number): Webhook | undefined => select.get(sourceId),
+    find: db.prepare<[sourceId: number], Webhook>('webhook', `SELECT ${COLUMNS} FROM webhooks WHERE source_id = ?`).get,
     /** Returns a page of webhooks, ordered by source id, after the given source id. */
-    list: (after: number, limit: number): Webhook[] => selectPage.all(after, limit),
-    secrets: (sourceId: number): WebhookSecrets | undefined => selectSecrets.get(sourceId),
+    list: db.prepare<[after: number, limit: number], Webhook>('webhooks', `
+      SELECT ${COLUMNS} FROM webhooks WHERE source_id > ? AND ${sourceIsPresent('webhooks.source_id')}
+       ORDER BY source_id LIMIT ?`).all,
+    secrets: db.prepare<[sourceId: number], WebhookSecrets>('secrets of webhook', `
+      SELECT source_id AS sourceId, state, secret, previous_secret AS previousSecret,
+             previous_until_at AS previousUntilAt
+        FROM webhooks WHERE source_id = ?`).get,
     /** Sets a new secret; the current secret stays valid until `until` (unix ms). Returns false without a webhook. */
     rotate: (sourceId: number, secret: string, until: number): boolean =>
       rotate.run(until, secret, sourceId).changes === 1,
     /** Returns up to `limit` webhooks with a stored secret that begins with `prefix`. */
     secretsBeginningWith: (prefix: string, limit: number): StoredSecrets[] =>
       selectPlain.all(`${prefix}%`, `${prefix}%`, limit),
-    replaceSecrets: (secrets: StoredSecrets): void => void replace.run(secrets),
+    replaceSecrets: db.prepare<[secrets: StoredSecrets]>('seal webhook secrets', `
+      UPDATE webhooks SET secret = @secret, previous_secret = @previousSecret WHERE source_id = @sourceId`).run,
     /** Removes up to `limit` previous secrets that expired before `now` (unix ms); returns the number of secrets. */
-    removePreviousSecrets: (now: number, limit: number): number => removePrevious.run(now, limit).changes,
+    removePreviousSecrets: db.prepare<[now: number, limit: number]>('remove previous secrets', `
+      UPDATE webhooks SET previous_secret = NULL, previous_until_at = NULL WHERE source_id IN
+        (SELECT source_id FROM webhooks WHERE previous_until_at <= ? LIMIT ?)`).change,
     /** Returns a webhook's theoretical arrival time (GCRA), in unix ms; undefined if the webhook is paused or gone. */
     arrivesAt: (sourceId: number): number | undefined => selectArrival.get(sourceId)?.at,
     /** Records that valid events have arrived at a webhook; the last event arrived at `at` (unix ms). */
     noteEvents: (sourceId: number, at: number, arrivesAt: number): void =>
       void noteEvents.run({ sourceId, at, arrivesAt }),
     /** Returns up to `limit` webhooks with no event since `heardBefore` and no alert since `toldBefore`. */
-    quiet: (heardBefore: number, toldBefore: number, limit: number): QuietWebhook[] =>
-      selectQuiet.all(heardBefore, toldBefore, limit),
+    quiet: db.prepare<[heardBefore: number, toldBefore: number, limit: number], QuietWebhook>('quiet webhooks', `
+      SELECT source_id AS sourceId, state, quiet_since_at AS quietSinceAt FROM webhooks
+       WHERE state <> 'disabled' AND quiet_since_at < ? AND (silence_told_at IS NULL OR silence_told_at <= ?)
+       ORDER BY quiet_since_at LIMIT ?`).all,
     bringBackTimes: createTimeRepair(db, clock, TIMES),
     markSilent: (sourceId: number, now: number): void => void markSilent.run(now, sourceId),
   };
@@ -127,12 +121,6 @@ export const webhookEvents = store(({ db, clock }) => {
   const insert = db.prepare<[number, string, number, string | null, number | null]>('remember event', `
     INSERT INTO webhook_events (source_id, event_id, received_at, guid, happened_at) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING`);
-  const removeBefore = db.prepare<[number, number]>('forget old events', `
-    DELETE FROM webhook_events WHERE (source_id, event_id) IN
-      (SELECT source_id, event_id FROM webhook_events WHERE received_at < ? LIMIT ?)`);
-  const removeOfSource = db.prepare<[number, number]>('remove the events of a source', `
-    DELETE FROM webhook_events WHERE (source_id, event_id) IN
-      (SELECT source_id, event_id FROM webhook_events WHERE source_id = ? LIMIT ?)`);
 
   return {
     /** Whether the hub has already accepted a later event about the post. */
@@ -154,7 +142,11 @@ export const webhookEvents = store(({ db, clock }) => {
     },
 
     /** Removes up to `limit` events received before `before` (unix ms); returns the number of removed events. */
-    removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
-    removeOfSource: (sourceId: number, limit: number): number => removeOfSource.run(sourceId, limit).changes,
+    removeBefore: db.prepare<[before: number, limit: number]>('forget old events', `
+      DELETE FROM webhook_events WHERE (source_id, event_id) IN
+        (SELECT source_id, event_id FROM webhook_events WHERE received_at < ? LIMIT ?)`).change,
+    removeOfSource: db.prepare<[sourceId: number, limit: number]>('remove the events of a source', `
+      DELETE FROM webhook_events WHERE (source_id, event_id) IN
+        (SELECT source_id, event_id FROM webhook_events WHERE source_id = ? LIMIT ?)`).change,
   };
 });

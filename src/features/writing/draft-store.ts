@@ -22,8 +22,8 @@ export type Draft = {
 };
 
 /**
- * The browser tab in which a form is open. `name` is random. `revision`: the draft's revision that the tab knows, 0
- * without a draft; undefined if the sender of the form knows no revisions.
+ * The browser tab in which a form is open. `name` is random. `revision`: the state of the form (`revisionOf`) that the
+ * tab knows; undefined if the sender of the form knows no revisions.
  */
 export type Tab = { name: string; revision: number | undefined };
 
@@ -85,6 +85,9 @@ export const drafts = store(({ db, clock }) => {
 
     /** Notes that the draft was a post, which gets its id back when the draft is published. */
     setWithdrawn: (id: number, post: WithdrawnPost): void => void sql.setWithdrawn.run(JSON.stringify(post), id),
+    /** Returns the form of the draft into which the account has taken back the post `postId`, if any. */
+    formOfWithdrawn: (accountId: number, postId: number): string | undefined =>
+      sql.ofWithdrawn.get(accountId, postId)?.form,
     /** Lets the worker publish a draft at the time `at` (unix ms), or not at all if `at` is null. */
     schedule: (id: number, at: number | null): void => void sql.schedule.run(at, id),
     /** Returns the ids of up to `limit` scheduled drafts that are due. */
@@ -183,6 +186,8 @@ function prepareSaved(db: Db) {
 function prepareScheduled(db: Db) {
   return {
     setWithdrawn: db.prepare<[string, number]>('note a withdrawn post', 'UPDATE drafts SET withdrawn = ? WHERE id = ?'),
+    ofWithdrawn: db.prepare<[number, number], { form: string }>('draft of a withdrawn post',
+      `SELECT form FROM drafts WHERE account_id = ? AND withdrawn ->> 'id' = ? AND ${IS_OPEN}`),
     schedule: db.prepare<[number | null, number]>('schedule draft', 'UPDATE drafts SET publish_at = ? WHERE id = ?'),
     due: db.prepare<[number, number], { id: number }>('due drafts',
       'SELECT id FROM drafts WHERE publish_at <= ? ORDER BY publish_at LIMIT ?'),

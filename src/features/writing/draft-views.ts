@@ -2,10 +2,12 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { plural } from '../../platform/in-words.ts';
 import type { Draft, ListedDraft } from './draft-store.ts';
+import { postIdOf } from './keep-draft.ts';
 
 /** The facts about drafts that the form for a post shows. */
 type DraftForm = {
-  path: string; draft: Draft | undefined; isOpened: boolean; times: Times; drafts?: ListedDraft[];
+  path: string; draft: Draft | undefined; isOpened: boolean; isChanged: boolean; times: Times; drafts?: ListedDraft[];
+  hasDiscarded?: boolean;
 };
 
 /** The state of the draft in the page's bar, with the signs that the script shows while the author types. */
@@ -16,30 +18,35 @@ export function draftSigns({ draft, times }: DraftForm): Html {
   hidden>Draft not saved</span></span>`;
 }
 
-/** The notes about a draft that cannot be saved, which only the script shows. */
+/** A link to the text that the form's text would replace. */
+export function otherText(path: string): Html {
+  return html`<a href="${path}" target="_blank" rel="noopener">Open the other text in a new tab</a>`;
+}
+
+/** The notes about a draft that cannot be saved, which only the script shows and fills. */
 export function changedElsewhere({ path }: DraftForm): Html {
   return html`
 <div class="problem" data-sign="changed" role="alert" hidden>
-  <p>This draft was changed in another tab. The text in this tab is not saved.</p>
-  <p><a href="${path}" target="_blank" rel="noopener">Open the other text in a new tab</a>
-  <button class="link" type="button" data-keep>Replace the other text by the text in this tab</button></p></div>
+  <p></p>
+  <p>${otherText(path)} <button class="link" type="button" data-keep>Keep the text in this tab</button></p></div>
 <div class="problem" data-sign="ended" role="alert" hidden>
   <p>Your session has ended. Press Save draft to sign in again: the text in this tab is kept.</p></div>`;
 }
 
 /** The note on a form that is filled with a stored draft. */
-export function draftNote({ draft, isOpened, times }: DraftForm): Html | false {
+export function draftNote({ path, draft, isOpened, isChanged, times }: DraftForm): Html | false {
   if (draft?.publishAt && isOpened) return html`
 <div class="done" role="status" data-sign="scheduled">
-  <p>The hub publishes this post ${showTime(times, draft.publishAt, 'exact')}. After a change, press Publish again: a
-    changed post is a draft, which the hub does not publish.</p>
+  <p>The hub publishes this post on ${showTime(times, draft.publishAt, 'exact')}. After a change, press Schedule again:
+    a changed post is a draft, which the hub does not publish.</p>
   <form method="post" action="/drafts/${draft.id}/discard"><button class="link">Discard the post</button></form>
 </div>`;
   return draft !== undefined && isOpened && html`
 <div class="done" role="status">
   <p>This is your draft from ${showTime(times, draft.savedAt)}. The draft is not published.${draft.withdrawn && html`
     When you publish the draft, the post has its old address again, and readers who have read the post see the post as
-    read.`}</p>
+    read.`}${isChanged && html` The post was changed after you began the draft. ${
+      otherText(`/posts/${postIdOf(path)}`)}.`}</p>
   <form method="post" action="/drafts/${draft.id}/discard"><button class="link">Discard the draft</button></form>
 </div>`;
 }
@@ -51,18 +58,19 @@ export function draftState({ draft, times }: DraftForm): Html {
   saved while you type if your browser runs scripts.</p><p class="hint" data-sign="saved" ${!draft && html`hidden`}>The
   text and its files were saved <span data-saved-at>${draft && showTime(times, draft.savedAt)}</span>. Nobody else sees
   the draft. The hub removes a draft that is 90 days old.</p>
-<button name="save" value="1">Save draft</button></section>`;
+<button name="save" value="1" formnovalidate>Save draft</button></section>`;
 }
 
 /** A longer list of drafts is closed, because the form stands below the list. */
 const MAX_OPEN = 5;
 
 /** The list of the account's drafts, with discarded drafts. */
-export function draftList({ drafts = [], times }: DraftForm): Html | false {
+export function draftList({ drafts = [], hasDiscarded, times }: DraftForm): Html | false {
   const open = drafts.filter(({ discardedAt }) => discardedAt === null);
   const heading = open.length > 0 ? plural(open.length, 'draft') : 'Discarded drafts';
+  const isShown = hasDiscarded || (open.length > 0 && open.length <= MAX_OPEN);
   return drafts.length > 0 && html`
-<details class="drafts files" ${open.length > 0 && open.length <= MAX_OPEN && html`open`}><summary>${heading}</summary>
+<details class="drafts files" ${isShown && html`open`}><summary>${heading}</summary>
 <ul>${drafts.map((draft) => draftItem(draft, times))}</ul></details>`;
 }
 
@@ -75,8 +83,9 @@ function draftItem(draft: ListedDraft, times: Times): Html {
 </form></li>`;
   return html`
 <li><a class="name" dir="auto" href="${form}">${name}</a><span class="size">${
-  form.startsWith('/posts/') && 'change of a post, '}${isWithdrawn === 1 && 'taken back, '}${publishAt
-    ? html`will be published ${showTime(times, publishAt, 'exact')}` : html`saved ${showTime(times, savedAt)}`}</span>
+  postIdOf(form) !== undefined && 'change of a post, '}${isWithdrawn === 1 && 'taken back, '}${
+  publishAt ? html`will be published on ${showTime(times, publishAt, 'exact')}`
+    : html`saved ${showTime(times, savedAt)}`}</span>
 <form method="post" action="/drafts/${id}/discard"><button class="plain" aria-label="Discard ${name}">Discard</button>
 </form></li>`;
 }

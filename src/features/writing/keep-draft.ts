@@ -1,7 +1,7 @@
 import { hashSecret, newSecret, signText } from '../../platform/secrets.ts';
 import { DAY } from '../../platform/clock.ts';
-import { pathId } from '../../platform/http/input.ts';
-import { HttpError, invalid, notFound } from '../../platform/http/reply.ts';
+import { parseId, pathId } from '../../platform/http/input.ts';
+import { invalid, notFound } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { addFilesToDraft } from '../attachments/attach-files.ts';
 import { attachments, type NewUpload } from '../attachments/attachment-store.ts';
@@ -9,6 +9,7 @@ import { draftFiles } from '../attachments/draft-file-store.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
 import { hubSeed } from '../hub/hub-row-store.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';
+import { lateness } from './check-versions.ts';
 import { drafts, MAX_DRAFTS, type Draft, type DraftFields, type Tab } from './draft-store.ts';
 
 /** Time for which an open form of a post can still be sent after its session has ended; longer than most sessions. */
@@ -31,6 +32,11 @@ export function formPath({ path, params }: HubRequest): string {
   return `/write/${key}`;
 }
 
+/** Returns the id of the post that the form with this path changes; undefined for a form for a new post. */
+export function postIdOf(form: string): number | undefined {
+  return parseId(/^\/posts\/(\d+)\/edit$/.exec(form)?.[1] ?? '');
+}
+
 /** Reads the tab's name and the revision that the tab knows from the fields of a form. */
 export function tabOf({ tab = '', revision = '' }: Record<string, unknown>): Tab {
   const number = Number(revision);
@@ -40,42 +46,35 @@ export function tabOf({ tab = '', revision = '' }: Record<string, unknown>): Tab
   };
 }
 
-/**
- * Throws 409 if another tab has saved, published or discarded the draft since this tab loaded or saved the draft. A tab
- * that saved the draft last may save it again, because the answer to its last save may have been lost.
- */
-export function requireNewest(stored: Draft | undefined, { name, revision }: Tab): void {
-  const current = stored?.revision ?? 0;
-  if (revision === undefined || revision === current || stored?.savedBy === name) return;
-  const detail = stored === undefined
-    ? 'This draft was published or discarded in another tab. Your text in this form is not saved.'
-    : 'This draft was changed in another tab. Your text in this form is not saved; the other text is.';
-  throw new HttpError(409, `${detail} Press the button again to keep the text of this form.`, {
-    members: { revision: current },
-  });
-}
-
-/** Saves a draft with new files. Throws 409 if another tab has changed the draft, 422 at the maximum of drafts. */
+/** Saves a draft with new files. Throws the error of `lateness`, 422 at the maximum of drafts. */
 export function keepDraft(
   hub: Hub, { id }: MemberRequest['viewer'], form: string, { fields, tab, files = [] }:
   { fields: DraftFields; tab: Tab; files?: NewUpload[] },
 ): Draft {
   return hub.db.write('keep draft', () => {
-    const stored = drafts(hub).find(id, form);
-    requireNewest(stored, tab);
-    if (!stored) requireRoomForDraft(hub, id);
+    const late = lateness(hub, id, form, tab);
+    if (late) throw late;
+    const before = drafts(hub).find(id, form);
+    if (!before) requireRoomForDraft(hub, id);
+    const isSentAgain = before?.savedBy === tab.name && before.revision !== tab.revision;
     const draft = drafts(hub).save(id, form, fields, tab.name);
-    addFilesToDraft(hub, draft.id, id, withOwnNames(hub, form, draft.id, files));
+    addFilesToDraft(hub, draft.id, id, newFiles(hub, draft, isSentAgain, files));
     return draft;
   });
 }
 
-/** Gives new files names that no other file of the draft or its post has: a text names its files. */
-function withOwnNames(hub: Hub, form: string, draftId: number, files: NewUpload[]): NewUpload[] {
-  const postId = /^\/posts\/(\d+)\/edit$/.exec(form)?.[1];
-  const ofPost = postId === undefined ? [] : attachments(hub).ofPosts([Number(postId)]);
-  const taken = new Set([...draftFiles(hub).ofDraft(draftId), ...ofPost].map(({ filename }) => filename));
-  return files.map((file) => {
+/**
+ * Gives new files names that no other file of the draft or its post has: a text names its files. Leaves out files that
+ * the draft has already if the form was sent again.
+ */
+function newFiles(hub: Hub, { id: draftId, form }: Draft, isSentAgain: boolean, files: NewUpload[]): NewUpload[] {
+  const postId = postIdOf(form);
+  const ofPost = postId === undefined ? [] : attachments(hub).ofPosts([postId]);
+  const ofDraft = draftFiles(hub).ofDraft(draftId);
+  const taken = new Set([...ofDraft, ...ofPost].map(({ filename }) => filename));
+  const isThere = (file: NewUpload): boolean =>
+    isSentAgain && ofDraft.some(({ filename, sha256 }) => filename === file.filename && sha256 === file.sha256);
+  return files.filter((file) => !isThere(file)).map((file) => {
     const [, base = '', extension = ''] = /^(.*?)(\.[^.]*)?$/.exec(file.filename) ?? [];
     let { filename } = file;
     for (let n = 2; taken.has(filename); n++) filename = `${base}-${n}${extension}`;
@@ -89,9 +88,9 @@ function requireRoomForDraft(hub: Hub, accountId: number): void {
   throw metLimit(hub, 'drafts-max', 0, `You have ${MAX_DRAFTS} drafts. Publish or discard a draft first.`);
 }
 
-/** Takes the files from the draft of a form, for its post, in the caller's transaction. */
-export function takeDraftFiles(hub: Hub, accountId: number, form: string): NewUpload[] {
-  const draft = drafts(hub).find(accountId, form);
+/** Takes the files from the draft of a form, if any, for its post, in the caller's transaction. */
+export function takeDraftFiles(hub: Hub, accountId: number, form: string | undefined): NewUpload[] {
+  const draft = form === undefined ? undefined : drafts(hub).find(accountId, form);
   return draft ? draftFiles(hub).take(draft.id) : [];
 }
 
@@ -111,11 +110,6 @@ export function openDraft(hub: Hub, { viewer, query }: MemberRequest, form: stri
     drafts(hub).adopt(viewer.id, form, kept);
   });
   return drafts(hub).find(viewer.id, form);
-}
-
-/** Discards a draft, which can be restored for a day. Throws 404 unless the draft is an open draft of the account. */
-export function discardDraft(hub: Hub, accountId: number, id: number): void {
-  drafts(hub).discard(accountId, id);
 }
 
 /** Restores a discarded draft; returns the path of its form. Throws 409 if the same form has a newer draft. */

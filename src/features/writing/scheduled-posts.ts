@@ -13,6 +13,7 @@ import { DEFAULT_PREFERENCES } from '../hub/preferences.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { postJson } from '../posts/query-posts.ts';
 import { drafts, type Draft, type DraftFields, type Tab } from './draft-store.ts';
+import { fittingFields } from './form-fields.ts';
 import { keepDraft, newKey } from './keep-draft.ts';
 import { JSON_LIMIT, prepareNewPost, storeNewPost, writePost } from './write-post.ts';
 
@@ -69,15 +70,11 @@ async function createFrom(
     return json(postJson(hub, post), 201, { location: `${hub.config.baseUrl}/api/posts/${post.id}` });
   }
   const at = readPublishAt(hub, String(values['publishAt']), req.viewer);
-  const texts = FIELDS.flatMap((name) => (values[name] == null ? [] : [[name, String(values[name])]]));
-  const fields: DraftFields = { contentType: 'text/plain', ...Object.fromEntries(texts), publishAt: isoTime(at) };
-  const tab = { name: newKey(), revision: undefined };
-  const form = `/write/${newKey()}`;
-  return draftCreated(hub, await schedulePost(hub, { form, fields, tab, files, at, values }, req));
+  const texts = Object.entries(values).flatMap(([name, value]) => (value == null ? [] : [[name, String(value)]]));
+  const sent = { contentType: 'text/plain', ...Object.fromEntries(texts), publishAt: isoTime(at) };
+  const post = { form: `/write/${newKey()}`, ...fittingFields(sent), files, at, values };
+  return draftCreated(hub, await schedulePost(hub, post, req));
 }
-
-/** The fields of a post that a draft stores. */
-const FIELDS = ['sourceId', 'title', 'content', 'contentType', 'url'];
 
 /** The fields of the post that a draft becomes. */
 function valuesOf({ publishAt, contentType, ...fields }: DraftFields): DraftFields {
@@ -127,7 +124,7 @@ function publish(hub: Hub, draft: Draft, store: () => void): void {
 
 function giveUp(hub: Hub, draft: Draft, { message }: HttpError): void {
   drafts(hub).schedule(draft.id, null);
-  tellAuthor(hub, draft, `Your post “${nameOf(draft)}” was not published: ${message}`);
+  tellAuthor(hub, draft, 'Your post', `was not published: ${message}`);
 }
 
 /** The author of a scheduled post, as who the worker publishes the post. Throws 403 if the account may not write. */
@@ -141,15 +138,12 @@ function authorOf(hub: Hub, accountId: number): Pick<By, 'viewer'> {
 /** Ends all schedules of a restored database, so that no copy of a hub publishes, and tells the authors. */
 export function unscheduleAll(hub: StoreHub): void {
   for (const draft of drafts(hub).unscheduleAll()) {
-    const reason = 'because the hub was restored from a backup';
-    tellAuthor(hub, draft, `Your scheduled post “${nameOf(draft)}” is a draft again, ${reason}`);
+    tellAuthor(hub, draft, 'Your scheduled post', 'is a draft again, because the hub was restored from a backup');
   }
 }
 
-function tellAuthor(hub: StoreHub, { accountId, form }: { accountId: number; form: string }, title: string): void {
+/** Notifies the author of a draft: `what` stands before the title of the draft, and `outcome` after it. */
+function tellAuthor(hub: StoreHub, { accountId, form, fields }: Draft, what: string, outcome: string): void {
+  const title = `${what} “${fields['title'] ?? ''}” ${outcome}`;
   notifications(hub).add({ accountId, kind: 'post.unscheduled', title, path: form });
-}
-
-function nameOf({ fields }: Pick<Draft, 'fields'>): string {
-  return fields['title'] ?? '';
 }

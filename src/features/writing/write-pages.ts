@@ -1,52 +1,40 @@
 import { MINUTE } from '../../platform/clock.ts';
-import { MAX_PAGE_BYTES, toHttpError } from '../../platform/http/answer-request.ts';
+import { toHttpError } from '../../platform/http/answer-request.ts';
 import { readForm, readJson } from '../../platform/http/body.ts';
-import { contentText, type Html } from '../../platform/http/html.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
 import { readMultipart } from '../../platform/http/read-multipart.ts';
 import { HttpError, invalid, json, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
-import { timesOf } from '../../platform/http/times.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import { errorFields } from '../../platform/log.ts';
 import { STEP } from '../../platform/markup/in-steps.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { accounts } from '../accounts/account-store.ts';
 import { signInAgain } from '../accounts/sign-in-pages.ts';
-import { attachments } from '../attachments/attachment-store.ts';
-import { asAttachment, draftFiles } from '../attachments/draft-file-store.ts';
+import { draftFiles } from '../attachments/draft-file-store.ts';
 import {
-  bytesLeft, firstValues, formLimits, keepFiles, receiveUpload, type ReceivedFile,
+  firstValues, formLimits, isMultipart, keepFiles, receiveUpload, type ReceivedFile,
 } from '../attachments/receive-upload.ts';
-import { contentOnPage } from '../attachments/serve-file.ts';
 import { noteError } from '../errors/error-store.ts';
 import { takeTurn, type Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { addSource } from '../manage-sources/add-source.ts';
-import { inTurn } from '../posts/ingest-posts.ts';
 import { changeablePost, writableSource } from '../posts/post-access.ts';
 import type { WholePost } from '../posts/post-store.ts';
 import { postTexts } from '../posts/post-text-store.ts';
 import { manySources, mayManage, sources, type Source } from '../sources/source-store.ts';
-import { drafts, type Draft, type DraftFields, type Tab } from './draft-store.ts';
+import { drafts, type Draft, type DraftFields } from './draft-store.ts';
+import { fieldsOfPost, fillForm, shownContent } from './fill-form.ts';
+import { cutSentences, fittingFields, withLineFeeds } from './form-fields.ts';
 import {
-  discardDraft, formPath, keepDraft, newKey, openDraft, proofFor, provenAccount, removeDraftFile, requireNewest,
-  restoreDraft, tabOf,
+  formPath, keepDraft, newKey, openDraft, provenAccount, removeDraftFile, restoreDraft,
 } from './keep-draft.ts';
 import { draftCreated, readPublishAt, schedulePost } from './scheduled-posts.ts';
 import { withdrawPost } from './withdraw-post.ts';
-import {
-  JSON_LIMIT, POST_MAX, previewContent, previewPost, removeFile, rewritePost, writePost,
-} from './write-post.ts';
-import { paragraphsToText, shortMarkup } from './written-text.ts';
-import {
-  changePostPage, cutSentences, firstPlacePage, fittingFields, withLineFeeds, writePage, type PostForm, type Typed,
-} from './write-views.ts';
+import { JSON_LIMIT, previewContent, previewPost, removeFile, rewritePost, writePost } from './write-post.ts';
+import { changePostPage, firstPlacePage, writePage, type PostForm } from './write-views.ts';
 
-/** Maximum bytes of the form's text and the preview together; the rest of the page has 512 KiB. */
-const TEXT_BYTES = MAX_PAGE_BYTES - 512 * 1024;
-const LEAST_PREVIEW_BYTES = 16 * 1024;
 /** Rate limit of an account's late forms; a late form is a form that was sent after the session ended. */
 const LATE_FORMS: NamedLimit = { name: 'late-forms', burst: 10, everyMs: MINUTE };
 
@@ -56,11 +44,15 @@ export function showWrite(hub: Hub, req: MemberRequest): Reply {
   if (wanted) writableSource(hub, pathId({ id: wanted }), req.viewer);
   const path = formPath(req);
   const draft = openDraft(hub, req, path);
-  const typed = fittingFields({ ...draft?.fields, sourceId: draft?.fields['sourceId'] || wanted });
+  const published = draft ? undefined : postTexts(hub).postOfForm(req.viewer.id, path);
+  if (published) return seeOther(`/posts/${published}`);
+  const place = draft?.fields['sourceId'] || wanted || String(postTexts(hub).lastPlaceOf(req.viewer.id) ?? '');
+  const typed = fittingFields({ ...draft?.fields, sourceId: place });
   // Each new form has a path of its own, so that several new posts can have drafts.
-  const form = formOf(hub, req, draft || path !== '/write' ? path : `/write/${newKey()}`, typed);
+  const form = fillForm(hub, req, draft || path !== '/write' ? path : `/write/${newKey()}`, typed);
   const others = path === '/write' ? drafts(hub).list(req.viewer.id).filter(({ id }) => id !== draft?.id) : [];
-  return page(writeForm(hub, req, { ...form, isOpened: draft !== undefined, drafts: others }));
+  const hasDiscarded = req.query.get('said') === 'draft-discarded';
+  return page(writeForm(hub, req, { ...form, isOpened: draft !== undefined, drafts: others, hasDiscarded }));
 }
 
 /** The form for a new post or, if the viewer has no native source, the form that creates a native source. */
@@ -83,8 +75,7 @@ export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
     const later = values['publishAt'];
     if (!later) return said(await writePost(hub, values, { files, form }, req), 'post-published');
     const at = readPublishAt(hub, later, req.viewer);
-    const { fields } = fittingFields(values);
-    await schedulePost(hub, { form, fields, tab: tabOf(values), files, at }, req);
+    await schedulePost(hub, { form, ...fittingFields(values), files, at }, req);
     return saying('/write', 'post-scheduled');
   });
 }
@@ -97,7 +88,7 @@ export async function submitOwnSource(hub: Hub, req: MemberRequest): Promise<Rep
     return seeOther(saying(`${path}?source=${source.id}`, 'own-source-made'));
   } catch (problem) {
     if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
-    const written = formOf(hub, req, path, fittingFields(drafts(hub).find(req.viewer.id, path)?.fields ?? {}));
+    const written = fillForm(hub, req, path, fittingFields(drafts(hub).find(req.viewer.id, path)?.fields ?? {}));
     return page(firstPlacePage({ values, problem }, written), problem.status, problem.headers);
   }
 }
@@ -105,9 +96,9 @@ export async function submitOwnSource(hub: Hub, req: MemberRequest): Promise<Rep
 export async function showChangePost(hub: Hub, req: MemberRequest): Promise<Reply> {
   const post = changeablePost(hub, pathId(req.params), req.viewer);
   const draft = openDraft(hub, req, formPath(req));
-  const typed = fittingFields(draft?.fields ?? await valuesOf(hub, post, req.viewer));
+  const typed = fittingFields(draft?.fields ?? await fieldsOfPost(hub, post, req.viewer));
   if (post.contentHtml.length > STEP) await nextTurn();
-  const form = formOf(hub, req, formPath(req), typed);
+  const form = fillForm(hub, req, formPath(req), typed);
   return page(changePostPage(post, { ...form, isOpened: draft !== undefined }));
 }
 
@@ -127,17 +118,22 @@ export async function submitDraft(hub: Hub, req: MemberRequest): Promise<Reply> 
   if (path !== '/write' && req.params['id']) changeablePost(hub, pathId(req.params), req.viewer);
   const sent = await readJson(req, JSON_LIMIT);
   const texts = Object.entries(sent).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
-  const { fields, cut } = fittingFields(withLineFeeds(Object.fromEntries(texts)));
-  if (cut.length > 0) throw new HttpError(422, cutSentences(cut, 'kept').join(' '));
-  const { revision } = keepDraft(hub, req.viewer, path, { fields, tab: tabOf(sent) });
+  const typed = fittingFields(Object.fromEntries(texts));
+  if (typed.cut.length > 0) throw new HttpError(422, cutSentences(typed.cut, 'kept').join(' '));
+  const { revision } = keepDraft(hub, req.viewer, path, typed);
   if (sent['preview'] !== '1') return json({ revision });
-  const preview = await shownContent(hub, req, fields, await previewContent(hub, sent, req));
+  const preview = await shownContent(hub, req, typed.fields, await previewContent(hub, sent, req));
   return json({ revision, preview: preview.markup });
 }
 
-/** Takes a post back into a draft, and opens the draft. */
+/** Takes a post back into a draft, and opens the draft, also if the button was pressed twice. */
 export async function submitWithdraw(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return seeOther(saying((await takeBack(hub, req)).form, 'post-withdrawn'));
+  const form = await takeBack(hub, req).then((draft) => draft.form, (error: unknown) => {
+    const taken = drafts(hub).formOfWithdrawn(req.viewer.id, pathId(req.params));
+    if (taken === undefined) throw error;
+    return taken;
+  });
+  return seeOther(saying(form, 'post-withdrawn'));
 }
 
 /** API: takes a post back into a draft. */
@@ -147,12 +143,12 @@ export async function withdrawPostJson(hub: Hub, req: MemberRequest): Promise<Re
 
 async function takeBack(hub: Hub, req: MemberRequest): Promise<Draft> {
   const post = changeablePost(hub, pathId(req.params), req.viewer);
-  const fields = { sourceId: String(post.sourceId), ...await valuesOf(hub, post, req.viewer) };
+  const fields = { sourceId: String(post.sourceId), ...await fieldsOfPost(hub, post, req.viewer) };
   return withdrawPost(hub, post, fields, req);
 }
 
 export function submitDiscardDraft(hub: Hub, req: MemberRequest): Reply {
-  discardDraft(hub, req.viewer.id, pathId(req.params));
+  drafts(hub).discard(req.viewer.id, pathId(req.params));
   return seeOther(saying('/write', 'draft-discarded'));
 }
 
@@ -160,16 +156,25 @@ export function submitRestoreDraft(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying(restoreDraft(hub, req.viewer.id, pathId(req.params)), 'draft-restored'));
 }
 
-export function submitDeleteAttachment(hub: Hub, req: MemberRequest): Reply {
+/** Removes a file of a post. The button stands in the form for changing the post, whose text is kept as a draft. */
+export async function submitDeleteAttachment(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const sent = isMultipart(req) ? await readMultipart(req, formLimits(hub), async () => {}) : undefined;
   const { postId } = removeFile(hub, pathId(req.params), req);
-  return seeOther(saying(`/posts/${postId}`, 'deleted'));
+  const [form, typed] = [`/posts/${postId}/edit`, fittingFields(firstValues(sent ?? new Map()))];
+  try {
+    if (sent?.has('content')) keepDraft(hub, req.viewer, form, typed);
+    return seeOther(saying(form, 'deleted'));
+  } catch (error) {
+    const problem = toHttpError(error);
+    const shown = { ...fillForm(hub, req, form, typed, problem), problem };
+    return page(changePostPage(changeablePost(hub, postId, req.viewer), shown), problem.status);
+  }
 }
 
 /**
  * Stores the form's post by `act`, which returns the next page; or shows a preview, or only saves the draft, as the
- * pressed button says. Keeps a refused post as
- * a draft; without a session, as a pending draft for the same account. Drops a text that arrived incompletely, because
- * the text would replace an older draft.
+ * pressed button says. Keeps a refused post as a draft; without a session, as a pending draft for the same account.
+ * Drops a text that arrived incompletely, because the text would replace an older draft.
  */
 async function submitForm(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page,
@@ -181,7 +186,7 @@ async function submitForm(
   let kept: Draft | undefined;
   const keep = async (files: ReceivedFile[] = []): Promise<void> => {
     await keepFiles(hub, files);
-    kept = keepDraft(hub, req.viewer, path, { ...typedFields(typed), files });
+    kept = keepDraft(hub, req.viewer, path, { ...fittingFields(firstValues(typed)), files });
   };
   try {
     return await receiveUpload(hub, req, async ({ files }) => {
@@ -193,9 +198,10 @@ async function submitForm(
       }
       if (preview !== undefined) {
         await keep(files).catch(logging(hub));
-        return await previewReply(hub, req, again, typedFields(typed), await previewPost(hub, values, req));
+        const { title, contentHtml } = await previewPost(hub, values, req);
+        const content = await shownContent(hub, req, values, contentHtml);
+        return page(again({ ...fillForm(hub, req, path, fittingFields(values)), preview: { title, content } }));
       }
-      requireNewest(drafts(hub).find(accountId, path), tabOf(values));
       return seeOther(await act(values, files).catch(async (error: unknown) => {
         await keep(files).catch(logging(hub));
         throw error;
@@ -212,8 +218,8 @@ async function submitForm(
     const isWhole = typed.has('content');
     const hasFiles = kept !== undefined;
     if (isWhole && !kept) await keep().catch(logging(hub));
-    const form = { ...formOf(hub, req, path, typedFields(typed)), problem, isWhole, hasFiles };
-    return page(again(form), problem.status, problem.headers);
+    const form = fillForm(hub, req, path, fittingFields(firstValues(typed)), problem);
+    return page(again({ ...form, problem, isWhole, hasFiles }), problem.status, problem.headers);
   }
 }
 
@@ -229,30 +235,6 @@ function filesJson(hub: Hub, draft: Draft | undefined): object {
     ({ id, filename, mediaType, size: byteSize(bytes) })) };
 }
 
-function typedFields(fields: Map<string, string[]>): Typed & { tab: Tab } {
-  const sent = firstValues(fields);
-  return { ...fittingFields(withLineFeeds(sent)), tab: tabOf(sent) };
-}
-
-/** Shows the form with a preview of its post. */
-async function previewReply(
-  hub: Hub, req: MemberRequest, again: (form: PostForm) => Page, typed: Typed,
-  { title, contentHtml }: { title: string; contentHtml: string },
-): Promise<Reply> {
-  const content = await shownContent(hub, req, typed.fields, contentHtml);
-  return page(again({ ...formOf(hub, req, formPath(req), typed), preview: { title, content } }));
-}
-
-/** The content of a preview as the post's page will show the content. */
-function shownContent(hub: Hub, req: MemberRequest, { content }: DraftFields, contentHtml: string): Promise<Html> {
-  const path = formPath(req);
-  const draft = drafts(hub).find(req.viewer.id, path);
-  const kept = path.startsWith('/posts/') ? attachments(hub).ofPosts([pathId(req.params)]) : [];
-  const files = [...kept, ...draft ? draftFiles(hub).ofDraft(draft.id).map(asAttachment) : []];
-  const room = Math.max(TEXT_BYTES - contentText(content).bytes.length, LEAST_PREVIEW_BYTES);
-  return contentOnPage(hub, { contentHtml, url: null, attachments: files }, room);
-}
-
 /** Receives a form sent without a session, if the form's address proves for which account the form was made. */
 export async function submitSignedOut(hub: Hub, req: HubRequest): Promise<Reply> {
   const accountId = provenAccount(hub, req);
@@ -265,33 +247,11 @@ export async function submitSignedOut(hub: Hub, req: HubRequest): Promise<Reply>
 /** Keeps a late form's text as a pending draft; answers with the sign-in form, which leads back to the draft. */
 function keepUntilSignIn(hub: Hub, req: HubRequest, accountId: number, typed: Map<string, string[]>): Reply {
   const form = formPath(req);
-  const { fields, cut, tab } = typedFields(typed);
+  const { fields, cut, tab } = fittingFields(firstValues(typed));
   const secret = hub.db.write('keep late form', () => accounts(hub).find(accountId)?.disabledAt === null
     ? drafts(hub).savePending(accountId, form, fields, tab) : undefined);
   if (secret === undefined) throw new HttpError(401, 'Sign in first.');
   const note = ['Your text is kept for a day. Sign in with the account that you wrote with to get your text back.',
     ...cutSentences(cut, 'kept'), 'Please choose the files again.'];
   return signInAgain(hub, req.headers, 401, { next: `${form}?kept=${secret}`, note: note.join(' ') });
-}
-
-/** Returns the data that the form for a post shows, with the stored draft's state and files. */
-function formOf(hub: Hub, req: MemberRequest, path: string, { fields, cut, tab }: Typed & { tab?: Tab }): PostForm {
-  const { id, via } = req.viewer;
-  const draft = drafts(hub).find(id, path);
-  return {
-    path, viewerId: id, values: fields, cut, isWhole: true, hasFiles: true, isOpened: false,
-    proof: via === 'session' ? proofFor(hub, id, path) : '',
-    fileBytes: hub.config.uploadMaxBytes, bytesLeft: bytesLeft(hub, id), times: timesOf(hub, req.viewer),
-    tab: tab?.name ?? newKey(), draft, files: draft ? draftFiles(hub).ofDraft(draft.id) : [],
-  };
-}
-
-/** Returns the form fields of a stored post. The text of a post from version 1.0.0 is made from its HTML. */
-async function valuesOf(hub: Hub, { id, title, contentHtml, url }: WholePost, viewer: Viewer): Promise<DraftFields> {
-  const written = postTexts(hub).find(id);
-  if (written) return { title, ...written, url: url ?? '' };
-  const turn = { length: contentHtml.length, accountOf: () => viewer.id };
-  const text = await inTurn(hub, turn, () => paragraphsToText(contentHtml));
-  const content = text ?? (contentHtml.length <= POST_MAX.content ? contentHtml : shortMarkup(contentHtml));
-  return { title, content, contentType: text === undefined ? 'text/html' : 'text/plain', url: url ?? '' };
 }

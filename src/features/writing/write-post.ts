@@ -21,8 +21,9 @@ import { FORMATS, postTexts, type PostText } from '../posts/post-text-store.ts';
 import { matchRules } from '../rules/apply-rules.ts';
 import { requireContentRoom, withinContentQuota } from '../sources/content-quota.ts';
 import { setSeen } from '../reading/mark-read.ts';
-import { drafts, type WithdrawnPost } from './draft-store.ts';
-import { takeDraftFiles } from './keep-draft.ts';
+import { isSamePost, lateness, staleness } from './check-versions.ts';
+import { drafts, type Tab, type WithdrawnPost } from './draft-store.ts';
+import { tabOf, takeDraftFiles } from './keep-draft.ts';
 import { endDraft } from './withdraw-post.ts';
 import { sanitizedText } from './written-text.ts';
 
@@ -62,14 +63,11 @@ type Files = { files: ReceivedFile[]; form?: string };
 
 export const NO_FILES: Files = { files: [] };
 
-function filesOfDraft(hub: Hub, form: string | undefined, { viewer }: Author): NewUpload[] {
-  return form === undefined ? [] : takeDraftFiles(hub, viewer.id, form);
-}
-
 /**
  * Stores a post written on this hub in a native source, and marks the post read for its writer. Throws status 404, 403
  * or 409 if the viewer may not write for the source, 422 for an invalid post, 507 if the content quota is used up.
- * Keeps the uploaded files only if the post passes all checks.
+ * Keeps the uploaded files only if the post passes all checks. A form that is sent twice makes one post; throws the
+ * error of `lateness` if the form is sent again with another text.
  */
 export async function writePost(hub: Hub, values: PostValues, { files, form }: Files, by: By): Promise<WholePost> {
   const post = await prepareNewPost(hub, values, by, form);
@@ -85,8 +83,8 @@ type Author = Pick<By, 'viewer'>;
  * the post from which the draft was made, if its author has taken a post back.
  */
 type NewPost = {
-  sourceId: number; written: Written; prepared: PreparedPost; form: string | undefined; draftId: number | undefined;
-  was: WithdrawnPost | null;
+  sourceId: number; written: Written; prepared: PreparedPost; form: string | undefined; tab: Tab;
+  draftId: number | undefined; was: WithdrawnPost | null;
   applying: Awaited<ReturnType<typeof matchRules>>;
 };
 
@@ -100,7 +98,7 @@ export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, f
   const guid = was?.guid ?? `urn:uuid:${randomUUID()}`;
   const prepared = await prepare(hub, { guid, contentHtml: '' }, written, by);
   const applying = await matchRules(hub, { id: sourceId }, was ? [] : [{ prepared }]);
-  return { sourceId, written, prepared, form, draftId: draft?.id, was, applying };
+  return { sourceId, written, prepared, form, tab: tabOf(values), draftId: draft?.id, was, applying };
 }
 
 /**
@@ -110,15 +108,21 @@ export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, f
 export function storeNewPost(
   hub: Hub, post: NewPost, files: NewUpload[], { viewer }: Author, by: Actor | By,
 ): WholePost {
-  const { sourceId, written, prepared, form, draftId, was, applying } = post;
+  const { sourceId, written, prepared, form, tab, draftId, was, applying } = post;
+  const late = form === undefined ? undefined : lateness(hub, viewer.id, form, tab);
+  const published = late && form && postTexts(hub).postOfForm(viewer.id, form);
+  const before = published && posts(hub).find(published);
+  if (before && before.sourceId === sourceId && isSamePost(hub, before, prepared, written.text, files)) return before;
+  if (late) throw late;
   if (form !== undefined && draftId !== undefined && drafts(hub).find(viewer.id, form)?.id !== draftId) {
     throw new HttpError(409, 'The draft of this post was published or discarded meanwhile.');
   }
   const source = writableSource(hub, sourceId, viewer);
   const stored = posts(hub).put(source.id, prepared, hub.clock(), was ?? undefined);
   if (!stored) throw notFound('source');
-  postTexts(hub).put(stored.id, viewer.id, written.text ?? { content: '', contentType: 'text/plain' });
-  attachFiles(hub, stored.id, source.ownerId, [...filesOfDraft(hub, form, { viewer }), ...files]);
+  const text = written.text ?? { content: '', contentType: 'text/plain' };
+  postTexts(hub).put(stored.id, viewer.id, text, form?.startsWith('/write/') ? form : null);
+  attachFiles(hub, stored.id, source.ownerId, [...takeDraftFiles(hub, viewer.id, form), ...files]);
   if (form !== undefined) endDraft(hub, viewer.id, form, stored.id);
   if (!was) counts(hub).add('posts_ingested_total', source.kind, 1);
   applying.arrived(source.id, [{ id: stored.id, prepared }]);
@@ -128,7 +132,10 @@ export function storeNewPost(
   return wholePost(hub, stored.id);
 }
 
-/** Changes the fields of a post that `values` contains and keeps its other fields. Throws the errors of `writePost`. */
+/**
+ * Changes the fields of a post that `values` contains and keeps its other fields. Throws the errors of `writePost`, and
+ * 409 if the post was changed after its form was shown, unless the text is the same.
+ */
 export async function rewritePost(
   hub: Hub, id: number, values: PostValues, { files, form }: Files, by: By,
 ): Promise<WholePost> {
@@ -138,11 +145,16 @@ export async function rewritePost(
   const prepared = await prepare(hub, before, written, by);
   await keepFiles(hub, files);
   return hub.db.write('change post', () => {
-    const { sourceId, ownerId } = changeablePost(hub, id, by.viewer);
+    const stored = changeablePost(hub, id, by.viewer);
+    const { sourceId, ownerId } = stored;
+    const late = form === undefined ? undefined
+      : lateness(hub, by.viewer.id, form, tabOf(values)) ?? staleness(hub, id, values['version']);
+    if (late && isSamePost(hub, stored, prepared, written.text, files)) return stored;
+    if (late) throw late;
     withinContentQuota(hub, sourceId, () => {
       posts(hub).put(sourceId, prepared, hub.clock());
       if (written.text) postTexts(hub).put(id, by.viewer.id, written.text);
-      attachFiles(hub, id, ownerId, [...filesOfDraft(hub, form, by), ...files]);
+      attachFiles(hub, id, ownerId, [...takeDraftFiles(hub, by.viewer.id, form), ...files]);
     });
     if (form !== undefined) endDraft(hub, by.viewer.id, form, id);
     audit(hub, 'post.changed', by, { kind: 'post', id, name: written.title });
@@ -161,9 +173,8 @@ export async function previewText(hub: Hub, req: MemberRequest): Promise<Reply> 
 export async function previewPost(
   hub: Hub, values: PostValues, by: By,
 ): Promise<{ title: string; contentHtml: string }> {
-  const input = createInput(values);
-  const { title } = readWritten(input, { title: '', text: null, url: null, publishedAt: hub.clock() }, hub.clock());
-  input.done();
+  const before = { title: '', text: null, url: null, publishedAt: hub.clock() };
+  const { title } = readChangedPost(values, before, hub.clock());
   return { title, contentHtml: await previewContent(hub, values, by) };
 }
 

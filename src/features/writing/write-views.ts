@@ -12,16 +12,20 @@ import { visibilityChoice, type AddForm } from '../manage-sources/add-views.ts';
 import type { WholePost } from '../posts/post-store.ts';
 import { INFECTED } from '../posts/post-views.ts';
 import type { Source } from '../sources/source-store.ts';
-import type { Draft, DraftFields, ListedDraft } from './draft-store.ts';
-import { changedElsewhere, draftList, draftNote, draftSigns, draftState } from './draft-views.ts';
+import type { Draft, ListedDraft } from './draft-store.ts';
+import { changedElsewhere, draftList, draftNote, draftSigns, draftState, otherText } from './draft-views.ts';
+import { cutSentences, type CutField } from './form-fields.ts';
+import { postIdOf } from './keep-draft.ts';
 import { POST_MAX } from './write-post.ts';
 
 /**
  * The fields of a form for a post, and the error in these fields. `path`: the path of the form's page. `cut`: the
  * fields that were too long. `isWhole`: whether the whole text has arrived; `hasFiles`: whether the draft has the files
  * that were sent. `proof`: the signed account id with which the form can be sent without a session. `tab`: the random
- * name of the browser tab. `isOpened`: whether the form shows an opened draft, not a sent form. `files`: the files of
- * the draft. `drafts`: the account's other drafts.
+ * name of the browser tab. `revision`, `version`: the state of the form and of the stored post that the tab knows.
+ * `isChanged`: whether the stored post has changed since. `isOpened`: whether the form shows an opened draft, and not a
+ * sent form. `files`: the files of the draft. `drafts`: the account's other drafts. `hasDiscarded`: whether the viewer
+ * has just discarded a draft, which the list offers to restore.
  */
 export type PostForm = {
   path: string;
@@ -34,59 +38,28 @@ export type PostForm = {
   bytesLeft: number;
   proof: string;
   tab: string;
+  revision: number;
+  version: string | undefined;
+  isChanged: boolean;
   draft: Draft | undefined;
   files: DraftFile[];
   drafts?: ListedDraft[];
+  hasDiscarded?: boolean;
   isOpened: boolean;
   times: Times;
   problem?: HttpError;
   preview?: { title: string; content: Html };
 };
 
-/** Maximum characters of each field of a post in a draft and in the form. */
-const MAX_FIELD = { ...POST_MAX, sourceId: 20, contentType: 20, publishAt: 30 };
-
-/** A field of `length` characters that was cut to `kept` characters, because the field may have at most `max`. */
-type CutField = { name: keyof typeof MAX_FIELD; length: number; max: number; kept: number };
-
-/** The fields of a sent form or a draft, and the fields that were cut. */
-export type Typed = { fields: DraftFields; cut: CutField[] };
-
-/** Cuts the fields of a form to the lengths that a post may have. A draft from version 1.0.0 may have two megabytes. */
-export function fittingFields(sent: DraftFields): Typed {
-  const { sourceId, title = '', content = '', contentType = '', url = '', publishAt } = sent;
-  const optional = { ...(sourceId !== undefined && { sourceId }), ...(publishAt && { publishAt }) };
-  const typed = { ...optional, title, content, contentType, url };
-  const cut: CutField[] = [];
-  const fields = Object.fromEntries(Object.entries(typed).map(([field, text]) => {
-    const name = field as CutField['name'];
-    const max = MAX_FIELD[name];
-    const kept = truncate(text, max);
-    if (kept.length < text.length) cut.push({ name, length: text.length, max, kept: kept.length });
-    return [name, kept];
-  }));
-  return { fields, cut };
-}
-
-/** Returns the first UTF-16 units of a text, without half a character at the end. */
-function truncate(text: string, max: number): string {
-  return text.length <= max ? text : text.slice(0, max).replace(/[\ud800-\udbff]$/, '');
-}
-
-/** Replaces CRLF by LF: browsers send line ends as CRLF, but count CRLF as one character of `maxlength`. */
-export function withLineFeeds(fields: DraftFields): DraftFields {
-  const { content } = fields;
-  return content === undefined ? fields : { ...fields, content: content.replaceAll('\r\n', '\n') };
-}
-
 /** The form for a new post in one of the given sources. */
 export function writePage(places: Source[], form: PostForm): Page {
-  return { title: 'Write', section: 'write', script: 'write', bar: barOf('Write', 'Publish', form), main: html`
+  const button = form.values['publishAt'] ? 'Schedule' : 'Publish';
+  return { title: 'Write', section: 'write', script: 'write', bar: barOf('Write', button, form), main: html`
 ${aboveForm(form)}
 ${formStart(form)}
 ${placeChoice(places, form)}
 <div class="main">${fields(form)}${fileFields(form, [])}</div>
-<div class="side">${draftState(form)}${limits(form)}</div>
+<div class="side">${draftState(form)}</div>
 </form>` };
 }
 
@@ -100,18 +73,17 @@ ${formStart(form)}
 <p><a class="quiet" href="/sources/${post.sourceId}" dir="auto">${post.sourceTitle}</a></p>
 <p class="hint">${readersOf(post.isPublic === 1, post.ownerId === form.viewerId)}</p></section>
 <div class="main">${fields(form)}${fileFields(form, files)}</div>
-<div class="side">${draftState(form)}${limits(form)}
+<div class="side">${draftState(form)}
 <p><a class="quiet" href="/posts/${post.id}">Cancel</a></p>${post.ownerId === form.viewerId && html`
 <p><button class="link" form="withdraw">Take the post back into a draft</button></p>`}</div>
 </form>
-<form method="post" id="withdraw" action="/posts/${post.id}/withdraw"></form>
-${files.map(({ id }) => html`<form method="post" id="remove-${id}" action="/attachments/${id}/delete"></form>`)}` };
+<form method="post" id="withdraw" action="/posts/${post.id}/withdraw"></form>` };
 }
 
-function formStart({ path, proof, tab, draft }: PostForm): Html {
+function formStart({ path, proof, tab, revision, version }: PostForm): Html {
   return html`<form method="post" action="${path}?draft=${proof}" enctype="multipart/form-data" id="post" class="write"
   data-draft="${path}/draft"><input type="hidden" name="tab" value="${tab}"><input type="hidden" name="revision"
-  value="${draft?.revision ?? 0}">`;
+  value="${revision}">${version && html`<input type="hidden" name="version" value="${version}">`}`;
 }
 
 /** The form that creates a member's first native source. `written`: the post that the member began to write. */
@@ -135,7 +107,7 @@ export function firstPlacePage({ values = {}, problem }: AddForm, written: PostF
 function barOf(name: string, button: string, form: PostForm): Html {
   return html`<h1>${name}</h1><span class="space"></span>${draftSigns(form)}
 <button class="plain" form="post" name="preview" value="1">Preview</button>
-<button class="primary" form="post">${button}</button>`;
+<button class="primary" form="post" data-now="Publish" data-later="Schedule">${button}</button>`;
 }
 
 function aboveForm(form: PostForm): Html {
@@ -144,19 +116,6 @@ function aboveForm(form: PostForm): Html {
 
 const FILES_AGAIN = 'Please choose the files again.';
 const PRESS_BACK = 'To get the text back, press Back in your browser: the previous form still has the text.';
-
-const LABELS: Record<CutField['name'], string> = {
-  sourceId: 'place', title: 'title', content: 'text', contentType: 'format', url: 'link',
-  publishAt: 'time',
-};
-
-/** The sentences that say for each cut field how much too long the field was, and how much of its text is left. */
-export function cutSentences(cut: CutField[], left: 'kept' | 'shown'): string[] {
-  const count = (characters: number): string => characters.toLocaleString('en');
-  return cut.map(({ name, length, max, kept }) =>
-    `The ${LABELS[name]} has ${count(length)} characters, ${count(length - max)} more than it may have. ` +
-    `The first ${count(kept)} characters are ${left}, the last ${count(length - kept)} are not.`);
-}
 
 function cutNote({ cut, problem, isOpened }: PostForm): Html | false {
   const rest = isOpened ? html`The whole draft is in the <a href="/api/account/export">export of your data</a> until
@@ -167,12 +126,15 @@ function cutNote({ cut, problem, isOpened }: PostForm): Html | false {
     html`<p>${sentence}</p>`)}<p>${rest}</p></div>`;
 }
 
-function problemNote({ problem, cut, isWhole, hasFiles }: PostForm): Html | false {
+function problemNote({ path, problem, cut, isWhole, hasFiles }: PostForm): Html | false {
   const again = hasFiles ? '' : FILES_AGAIN;
   const kept = cut.length === 0 ? 'Your text is not lost: it is still in this form. ' : '';
   const note = isWhole ? kept + again
     : `The text did not arrive and is not kept, since the form was too long. ${PRESS_BACK}`;
-  return problem !== undefined && html`${formProblem(problem)}
+  const { members = {} } = problem ?? {};
+  const other = 'version' in members ? `/posts/${postIdOf(path)}` : 'revision' in members && path;
+  return problem !== undefined && html`${formProblem(problem)}${other && html`
+<p>${otherText(other)}, or press the button again to keep the text of this form.</p>`}
 <p class="hint">${note}</p>`;
 }
 
@@ -202,7 +164,7 @@ ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
   <span class="optional">In Markdown: *emphasis*, **bold**, [link](address), - list, # heading, &gt; quote, \`code\`. A
     blank line begins a paragraph. Web addresses become links by themselves.</span></label>${previewOf(form)}</div>
 <details ${isOpen && html`open`}>
-  <summary>Format, link${isNew && ', time'}</summary>
+  <summary>Format, link${isNew && ', publish later'}</summary>
   <div class="stack">
     <label>Format
       <select name="contentType">
@@ -227,39 +189,34 @@ function localTime({ values, draft, times }: PostForm): string {
 
 const EXTENSIONS = FILE_EXTENSIONS.map((extension) => `.${extension}`).join(',');
 
-function fileFields({ problem, fileBytes, files: ofDraft }: PostForm, files: Attachment[]): Html {
+function fileFields({ problem, fileBytes, bytesLeft, files: ofDraft }: PostForm, files: Attachment[]): Html {
   const whole = problem?.status === 413 || problem?.status === 415; // the form's files are too large or of a wrong type
   return html`
 <section class="files" aria-labelledby="files"><h2 id="files">Files</h2>
-<ul>${files.map(removableFile)}${ofDraft.map(draftFile)}</ul>
-<template>${draftFile()}</template>
+<ul>${[...files, ...ofDraft].map(fileItem)}</ul>
+<template>${fileItem()}</template>
 <label class="drop-zone">Add files <span class="optional">up to ${MAX_UPLOADS} at once: images, PDF, plain text or
-  Markdown, ${byteSize(fileBytes)} each. With scripts, you can also drop or paste files.</span>
+  Markdown, ${byteSize(fileBytes)} each; you have ${byteSize(Math.max(0, bytesLeft))} left. With scripts, you can also
+  drop or paste files.</span>
   <input type="file" name="attachments" multiple accept="${EXTENSIONS}" ${
     faulty(problem, 'attachments', { whole })}>${faultOf(problem, 'attachments', { whole })}</label>
 </section>`;
 }
 
-/** A file with its Remove button, which belongs to a form after the post's form, because forms cannot be nested. */
-function removableFile({ id, filename, bytes, scan }: Attachment): Html {
+/**
+ * A file of the post or of its draft; without a file, the template for a file that the script uploads. Only the script
+ * shows the field for a picture's alternative text.
+ */
+function fileItem(file?: DraftFile | Attachment): Html {
+  const [name, remove] = [file?.filename ?? '', file && 'postId' in file && `/attachments/${file.id}/delete`];
   return html`
-<li data-name="${filename}">${icon('file')}<span class="name">${filename}</span><span
-  class="size">${byteSize(bytes ?? 0)}</span>${scan === 'infected' && INFECTED}<button class="plain" form="remove-${id}"
-  aria-label="Remove ${filename}">Remove</button>${ALT_FIELD}</li>`;
-}
-
-/** The field for a picture's alternative text, which only the script shows. */
-const ALT_FIELD = html`<label class="alt" hidden>What the picture shows
-  <input data-alt maxlength="200" dir="auto" placeholder="For people who cannot see the picture"></label>`;
-
-/** A file of the draft, or the template for a file that the script uploads. */
-function draftFile(file?: DraftFile): Html {
-  return html`
-<li data-name="${file?.filename}">${icon('file')}<span class="name">${file?.filename}</span><span
-  class="size">${file && byteSize(file.bytes)}</span>${file?.scan === 'infected' && INFECTED}${
-  !file && html`<progress max="1" value="0">0 %</progress>`}${ALT_FIELD}<button
-  class="plain" name="remove" value="${file?.id}" aria-label="Remove ${file?.filename}">Remove</button><p
-  class="fault" role="alert" hidden></p></li>`;
+<li data-name="${name}">${icon('file')}<span class="name">${name}</span><span
+  class="size">${file && byteSize(file.bytes ?? 0)}</span>${file?.scan === 'infected' && INFECTED}${
+  !file && html`<progress max="1" value="0">0 %</progress>`}<label class="alt" hidden>What the picture shows <input
+  data-alt maxlength="200" dir="auto" aria-label="What the picture shows: ${name}"
+  placeholder="For people who cannot see the picture"></label><button class="plain" name="remove" value="${file?.id}" ${
+  remove && html`formaction="${remove}"`} formnovalidate aria-label="Remove ${name}">Remove</button><p class="fault"
+  role="alert" hidden></p></li>`;
 }
 
 /** The radio buttons of the form for choosing a source. If there is only one source, it is selected. */
@@ -276,14 +233,4 @@ function placeChoice(places: Source[], { viewerId, values: { sourceId }, problem
 function readersOf(isPublic: boolean, isOwn: boolean): string {
   if (isPublic) return 'Everyone can read the posts: on the public page, in feeds and in search.';
   return isOwn ? 'Only you can read the posts.' : 'Only the owner of the source can read the posts.';
-}
-
-function limits({ fileBytes, bytesLeft }: PostForm): Html {
-  const rows = [
-    ['Title', `${POST_MAX.title} characters`], ['Text', `${POST_MAX.content.toLocaleString('en')} characters`],
-    ['Files', `${MAX_UPLOADS}, each up to ${byteSize(fileBytes)}`], ['Space left', byteSize(Math.max(0, bytesLeft))],
-  ];
-  return html`
-<section><h2>Limits</h2><dl class="facts">${rows.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
-</section>`;
 }

@@ -1,18 +1,18 @@
-import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
-import { inSteps, isPauseDue, pausingWork, type Reading } from '../../platform/markup/in-steps.ts';
+import { decodeEntities, escapeHtml, unescapeHtml } from '../../platform/markup/entities.ts';
+import { inSteps, isPauseDue, readingInParts, type Reading } from '../../platform/markup/in-steps.ts';
 import { renderingMarkdown } from '../../platform/markup/markdown.ts';
 import { LINK_TAIL } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
-import { charged, nextRound } from '../../platform/turns.ts';
+import { nextRound } from '../../platform/turns.ts';
 import { OWN_FILES } from '../attachments/own-files.ts';
 import type { PostText } from '../posts/post-text-store.ts';
 
 /** Turns a text that a member has written into sanitised HTML. */
 export async function sanitizedText({ content, contentType }: PostText): Promise<string> {
   if (contentType === 'text/html') return inSteps(sanitizing(content));
-  if (contentType === 'text/plain') return inSteps(sanitizing(charged(textToParagraphs)(content)));
-  const markup = await inSteps(renderingMarkdown(content));
-  return inSteps(sanitizing(await inSteps(pausingWork(linkAddresses(markup)))));
+  const parts = contentType === 'text/plain' ? textToParagraphs(content)
+    : linkAddresses(await inSteps(renderingMarkdown(content)));
+  return inSteps(sanitizing(await inSteps(readingInParts(parts))));
 }
 
 /** Sanitises HTML. Relative addresses are names of the post's own files: a post written on this hub has no base URL. */
@@ -21,18 +21,31 @@ function sanitizing(html: string): Reading<string> {
 }
 
 /** Turns plain text into unsanitised markup: blank lines make paragraphs, line ends <br>, URLs links. */
-function textToParagraphs(text: string): string {
-  const blocks = text.replace(/\r\n?/g, '\n').split(/\n\s*\n/).map((block) => block.trim()).filter(Boolean);
-  const paragraphs = blocks.map((block) => `<p>${withLinks(block).replaceAll('\n', '<br>')}</p>`);
+function* textToParagraphs(text: string): Generator<void, string> {
+  const linked = yield* withLinks(text.replace(/\r\n?/g, '\n'));
+  const paragraphs: string[] = [];
+  const pace = { unpaused: 0 };
+  for (const block of linked.split(/\n\s*\n/)) {
+    if (isPauseDue(pace, block.length + 1)) yield;
+    const trimmed = block.trim();
+    if (trimmed !== '') paragraphs.push(`<p>${trimmed.replaceAll('\n', '<br>')}</p>`);
+  }
   return paragraphs.join('\n');
 }
 
-const ADDRESS = /(\bhttps?:\/\/[^\s<>"“”«»「」『』（）、。，；：！？]{1,2000})/i;
+const ADDRESS = /\bhttps?:\/\/[^\s<>"“”«»「」『』（）、。，；：！？]{1,2000}/gi;
 const AFTER_ADDRESS = '.,;:!?\'’)]}';
 
 /** Escapes the text and makes links of its URLs. */
-function withLinks(text: string): string {
-  return text.split(ADDRESS).map((part, index) => (index % 2 === 0 ? escapeHtml(part) : linkTo(part))).join('');
+function* withLinks(text: string): Generator<void, string> {
+  let [linked, end] = ['', 0];
+  const pace = { unpaused: 0 };
+  for (const { 0: address, index } of text.matchAll(ADDRESS)) {
+    if (isPauseDue(pace, address.length)) yield;
+    linked += escapeHtml(text.slice(end, index)) + linkTo(address);
+    end = index + address.length;
+  }
+  return linked + escapeHtml(text.slice(end));
 }
 
 /** Makes a link of a URL, without punctuation after the URL and without a bracket that was opened before the URL. */
@@ -51,10 +64,9 @@ export async function paragraphsToText(contentHtml: string): Promise<string | un
   const unlinked = contentHtml.replace(/<a href="[^"<>]*"[^<>]*>([^<>]*)<\/a>/g, '$1');
   if (/<(?!\/?p>|br>)/.test(unlinked)) return undefined;
   const blocks = unlinked.split('</p>\n<p>').join('\n\n').replace(/^<p>|<\/p>$/g, '').replaceAll('<br>', '\n');
-  const text = decodeEntities(blocks);
+  const text = unescapeHtml(blocks);
   await nextRound(); // lets other requests run
-  const again = charged(textToParagraphs)(text);
-  await nextRound();
+  const again = await inSteps(readingInParts(textToParagraphs(text)));
   return await inSteps(sanitizing(again)) === contentHtml ? text : undefined;
 }
 
@@ -77,7 +89,7 @@ function* linkAddresses(markup: string): Generator<void, string> {
     if (isPauseDue(pace, piece.length)) yield;
     if (name !== undefined) depth = Math.max(0, depth + (slash === '/' ? -1 : 1));
     if (depth > 0 || piece.startsWith('<') || !piece.includes('://')) continue;
-    linked += markup.slice(end, index) + withLinks(decodeEntities(piece));
+    linked += markup.slice(end, index) + (yield* withLinks(decodeEntities(piece)));
     end = index + piece.length;
   }
   return linked + markup.slice(end);

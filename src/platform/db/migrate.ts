@@ -173,10 +173,21 @@ export function schemaGaps(db: Db, migrations: Migration[]): string[] {
   ];
 }
 
+/** The schema objects of each list of migrations, by its checksums; making the objects takes 50 ms. */
+const knownObjects = new Map<string, SchemaObject[]>();
+
 function expectedObjects(migrations: Migration[]): SchemaObject[] {
+  const key = migrations.map(({ checksum }) => checksum).join();
+  const objects = knownObjects.get(key) ?? objectsMadeBy(migrations);
+  knownObjects.set(key, objects);
+  return objects;
+}
+
+function objectsMadeBy(migrations: Migration[]): SchemaObject[] {
   const db = openInMemory();
   try {
-    migrate(db, migrations, () => 0, true);
+    db.pragma('foreign_keys = OFF'); // as in `migrate`
+    for (const { sql } of migrations) db.exec(sql);
     return schemaObjects(db);
   } finally {
     db.close();

@@ -16,6 +16,8 @@ export type Statement<Params extends unknown[], Row> = {
   /** Returns the first `limit` rows that pass the test; the test may read from the database, but not write. */
   first(limit: number, passes: (row: Row) => boolean, ...params: Params): Row[];
   run(...params: Params): RunResult;
+  /** Runs the statement, and returns the number of changed rows. */
+  change(...params: Params): number;
 };
 
 /**
@@ -42,14 +44,7 @@ export type OpenOptions = { onSlow?: SlowQuery; readonly?: boolean };
 
 /** Opens the database with the settings that all processes share. Throws if the database file cannot be opened. */
 export function openDatabase(path: string, { onSlow = () => {}, readonly = false }: OpenOptions = {}): Db {
-  const file = new Database(path, { timeout: BUSY_TIMEOUT_MS, readonly });
-  try {
-    configure(file, readonly);
-  } catch (error) {
-    file.close();
-    throw error;
-  }
-  return wrap(file, onSlow);
+  return configured(new Database(path, { timeout: BUSY_TIMEOUT_MS, readonly }), readonly, onSlow);
 }
 
 /**
@@ -58,22 +53,25 @@ export function openDatabase(path: string, { onSlow = () => {}, readonly = false
  * read the file, and only a writable connection removes the log again.
  */
 export function openToLook(path: string): Db {
-  const file = new Database(path, {
-    timeout: BUSY_TIMEOUT_MS, readonly: existsSync(`${path}-wal`), fileMustExist: true,
-  });
-  try {
-    configure(file, true);
-    file.pragma('query_only = ON');
-  } catch (error) {
-    file.close();
-    throw error;
-  }
-  return wrap(file, () => {});
+  const options = { timeout: BUSY_TIMEOUT_MS, readonly: existsSync(`${path}-wal`), fileMustExist: true };
+  const db = configured(new Database(path, options), true, () => {});
+  db.pragma('query_only = ON');
+  return db;
 }
 
 /** An empty database in memory, for looking at a schema. */
 export function openInMemory(): Db {
   return wrap(new Database(':memory:'), () => {});
+}
+
+function configured(file: Database.Database, readonly: boolean, onSlow: SlowQuery): Db {
+  try {
+    configure(file, readonly);
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+  return wrap(file, onSlow);
 }
 
 function configure(file: Database.Database, readonly: boolean): void {
@@ -118,6 +116,7 @@ function wrap(file: Database.Database, onSlow: SlowQuery): Db {
           const { changes, lastInsertRowid } = measure(name, onSlow, () => statement.run(...params));
           return { changes, lastInsertRowid: Number(lastInsertRowid) };
         },
+        change: (...params) => measure(name, onSlow, () => statement.run(...params)).changes,
       };
     },
     write: <Result>(name: string, work: () => Result) =>

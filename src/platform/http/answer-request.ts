@@ -13,7 +13,7 @@ import { Html } from './html.ts';
 import { HttpError, type Page, problemReply, type RenderedReply, type Reply } from './reply.ts';
 import { isCacheable, type ResponseCache } from './response-cache.ts';
 import type { Route, Viewer } from './router.ts';
-import { closeFile } from './send-file.ts';
+import { closeBody } from './send-file.ts';
 import { sendCached, sendReply, toCached } from './send-reply.ts';
 import { STREAM_BYTES } from './untaken-answers.ts';
 
@@ -45,22 +45,16 @@ const FOR_PROGRAMS = /^\/+(?:api|reader|accounts)\//;
 /** Sentinel: the version of content that is never cached. */
 const NOT_KEPT = -1;
 
-type AnswerRequest = {
-  /**
-   * Calls the handler, renders its result or error, and sends the response; caches the response if allowed. Resolves
-   * to the status sent, also after an error in a handler, a page or a header.
-   */
-  answer(exchange: Exchange): Promise<number>;
-  /** Sends an error without calling the handler, and ends the connection. */
-  refuse(exchange: Exchange, error: unknown): Promise<number>;
-};
-
-export function createAnswerRequest(options: AnswerOptions): AnswerRequest {
+export function createAnswerRequest(options: AnswerOptions) {
   const { cache, security, errorPage, noteFault, untaken, discardBytes = DISCARD_BYTES } = options;
   const callHandler = createCallHandler(options);
 
   return { answer, refuse };
 
+  /**
+   * Calls the handler, renders its result or error, and sends the response; caches the response if allowed. Resolves
+   * to the status sent, also after an error in a handler, a page or a header.
+   */
   async function answer(exchange: Exchange): Promise<number> {
     const asOf = isAnonymousRead(exchange.req) ? cache.version() : NOT_KEPT;
     try {
@@ -72,6 +66,7 @@ export function createAnswerRequest(options: AnswerOptions): AnswerRequest {
     }
   }
 
+  /** Sends an error without calling the handler, and ends the connection. */
   async function refuse(exchange: Exchange, error: unknown): Promise<number> {
     const reply = await renderReply(problemReply(toHttpError(error)), exchange, options);
     return send(exchange, { ...reply, headers: { ...reply.headers, connection: 'close' } });
@@ -81,7 +76,7 @@ export function createAnswerRequest(options: AnswerOptions): AnswerRequest {
   async function rendered(exchange: Exchange): Promise<RenderedReply | undefined> {
     try {
       const made = await callHandler(exchange);
-      if (isGone(exchange.req)) return await letGo(made);
+      if (isGone(exchange.req)) return void await closeBody(made.body);
       await (isLong(made) ? nextTurn() : ownTurn());
       const reply = await renderReply(made, exchange, options);
       requireAcceptable(exchange.req, reply);
@@ -132,12 +127,6 @@ export function createAnswerRequest(options: AnswerOptions): AnswerRequest {
     res.statusMessage = ''; // removes the reason phrase of the reply that could not be sent
     return send(exchange, await renderReply(problemReply(toHttpError(error)), { ...exchange, viewer: null }, options));
   }
-}
-
-/** Closes the stream or file of a reply that is not sent. */
-async function letGo({ body }: Reply): Promise<undefined> {
-  if (body instanceof Readable) body.destroy();
-  else if (typeof body === 'object' && body !== null && 'fd' in body) await closeFile(body);
 }
 
 /** Throws 406 if the client does not accept the page or JSON of a reply; files and feeds ignore the Accept header. */

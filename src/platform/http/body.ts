@@ -1,5 +1,6 @@
 import http, { type IncomingMessage } from 'node:http';
 import { MINUTE } from '../clock.ts';
+import { createTally } from '../limit-concurrency.ts';
 import { ownTurn } from '../turns.ts';
 import { essenceOf } from './headers.ts';
 import { parseJson } from './parse-json.ts';
@@ -36,21 +37,16 @@ const PIECE = 256;
 
 /** The memory budget for all request bodies. `who`: the client's account, or its networks, narrowest first. */
 export function createBodyMemory(metLimit: MetLimit): (who: readonly string[]) => BodyShare {
-  const ofOne = new Map<string, number>();
+  const held = createTally();
   let ofAll = 0;
 
   function add(who: readonly string[], bytes: number): void {
-    for (const one of who) {
-      const now = (ofOne.get(one) ?? 0) + bytes;
-      if (now > 0) ofOne.set(one, now);
-      else ofOne.delete(one);
-    }
+    held.add(who, bytes);
     ofAll += bytes;
   }
 
   function take(who: readonly string[], bytes: number): void {
-    const isOver = (one: string, n: number): boolean => (ofOne.get(one) ?? 0) + bytes > MEMORY_OF_ONE * 2 ** n;
-    const isTooMuch = ofAll + bytes > MEMORY_OF_ALL || who.some(isOver);
+    const isTooMuch = ofAll + bytes > MEMORY_OF_ALL || held.isOver(who, MEMORY_OF_ONE, bytes);
     if (isTooMuch) throw metLimit('bodies', 10, 'Too much is being sent to the hub at once.');
     add(who, bytes);
   }

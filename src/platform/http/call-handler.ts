@@ -85,7 +85,6 @@ export function createCallHandler(options: CallHandlerOptions) {
   const { match, baseUrl, trustedProxies, hostNames, bodyMemory, authenticate, admitWrite, untaken } = options;
   const callerOf = (req: IncomingMessage, route: Route | undefined): Caller =>
     route?.checksBearer ? NOBODY : (route?.authenticate ?? authenticate)(req);
-  const [isOwnHost, isAnyHost] = [createHostCheck(hostNames), createHostCheck(null)];
 
   return async (exchange: Exchange): Promise<Reply> => {
     const { req, path } = exchange;
@@ -93,7 +92,7 @@ export function createCallHandler(options: CallHandlerOptions) {
     const found = match(method, path);
     const route = found && 'route' in found ? found.route : undefined;
     exchange.route = route;
-    requireHost(req, route?.anyHost ? isAnyHost : isOwnHost);
+    requireHost(req, route?.anyHost ? null : hostNames);
     const caller = callerOf(req, route);
     exchange.viewer = caller.viewer;
     if (!found) throw new HttpError(404, 'There is nothing at this address.');
@@ -173,30 +172,23 @@ function requireAccess(route: Route, { viewer, hasCookie }: Caller, req: Incomin
 }
 
 /** Throws 400 if a request names its host twice; 421 for a foreign host name, because of DNS rebinding attacks. */
-function requireHost(req: IncomingMessage, isAnswered: (req: IncomingMessage) => boolean): void {
-  if (isAnswered(req)) return;
+function requireHost(req: IncomingMessage, names: readonly string[] | null): void {
+  if (hasOwnHost(req, names)) return;
   if (namesHostTwice(req)) throw new HttpError(400, 'A request may have only one Host header.');
   throw new HttpError(421, 'This hub does not answer under that host name. BASE_URL sets the address of the hub.');
 }
 
-/** Returns a check that a request has one host at most: a name in `names` (null: any), `localhost` or an IP address. */
-export function createHostCheck(names: readonly string[] | null): (req: IncomingMessage) => boolean {
-  let known = ''; // the Host header of the last accepted request, which nearly every request repeats
+/** Whether a request has one host at most: a name in `names` (null: any), `localhost` or an IP address. */
+export function hasOwnHost(req: IncomingMessage, names: readonly string[] | null): boolean {
+  if (namesHostTwice(req)) return false;
+  if (names === null) return true;
+  const inTarget = req.url?.startsWith('/') ? undefined : /^https?:\/\/([^/?#]*)/i.exec(req.url ?? '')?.[1];
+  return [req.headers.host, inTarget].every((host) => host === undefined || isOwn(host, names));
+}
 
-  function isOwn(host: string): boolean {
-    if (host === known) return true;
-    const name = host.replace(/:\d*$/, '').toLowerCase();
-    const isFound = name === 'localhost' || names?.includes(name) || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0;
-    if (isFound) known = host;
-    return isFound;
-  }
-
-  return (req) => {
-    if (namesHostTwice(req)) return false;
-    if (names === null) return true;
-    const inTarget = req.url?.startsWith('/') ? undefined : /^https?:\/\/([^/?#]*)/i.exec(req.url ?? '')?.[1];
-    return (req.headers.host === undefined || isOwn(req.headers.host)) && (inTarget === undefined || isOwn(inTarget));
-  };
+function isOwn(host: string, names: readonly string[]): boolean {
+  const name = host.replace(/:\d*$/, '').toLowerCase();
+  return name === 'localhost' || names.includes(name) || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0;
 }
 
 function namesHostTwice({ rawHeaders }: IncomingMessage): boolean {

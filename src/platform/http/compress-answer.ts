@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { essenceOf } from './headers.ts';
+import { essenceOf, readWeights } from './headers.ts';
 import type { ReplyHeaders } from './reply.ts';
 import type { CachedResponse } from './response-cache.ts';
 
@@ -42,21 +42,9 @@ export async function withCompressed(response: CachedResponse): Promise<CachedRe
   }
 }
 
-let asked = '';
-let isAccepted = false;
-
-/** Whether an Accept-Encoding header accepts gzip. Caches the answer for the header seen last. */
+/** Whether an Accept-Encoding header accepts gzip. */
 export function acceptsGzip(header = ''): boolean {
-  if (header === asked) return isAccepted;
-  const weights = new Map(header.split(',').map(coding));
+  const weights = readWeights(header);
   const weight = weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0;
-  [asked, isAccepted] = [header, weight > 0 && weight >= (weights.get('identity') ?? 0)];
-  return isAccepted;
-}
-
-/** `gzip;q=0.5`: a content coding and its weight (RFC 9110 §12.4.2). A malformed `q` counts as 0. */
-function coding(text: string): [name: string, weight: number] {
-  const [name = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
-  const given = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? '1';
-  return [name, /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(given) ? Number(given) : 0];
+  return weight > 0 && weight >= (weights.get('identity') ?? 0);
 }

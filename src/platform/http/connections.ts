@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { MINUTE } from '../clock.ts';
+import { createTally } from '../limit-concurrency.ts';
 import { cidrContains, parseCidrs, type Cidr } from '../net/address-guard.ts';
 import type { MetLimit } from './body.ts';
 import { clientAddress, networksOf } from './call-handler.ts';
@@ -38,49 +39,38 @@ export function limitConnections(
 ): (socket: Socket) => boolean {
   const exempt = [...LOOPBACK, ...proxies];
   const open = new Map<Socket, Place>(); // the oldest first
-  const held = new Map<string, number>();
+  const held = createTally();
   const unanswered = new WeakMap<Socket, ServerResponse[]>();
   const forMonitoring = new WeakSet<Socket>();
 
-  function count(networks: Networks, by: number): void {
-    for (const network of networks) {
-      const now = heldBy(network) + by;
-      if (now > 0) held.set(network, now);
-      else held.delete(network);
-    }
-  }
-
   function add(socket: Socket, place: Place): void {
     open.set(socket, place);
-    count(place.networks, 1);
+    held.add(place.networks, 1);
   }
 
   function remove(socket: Socket): void {
-    count(open.get(socket)?.networks ?? [], -1);
+    held.add(open.get(socket)?.networks ?? [], -1);
     open.delete(socket);
   }
 
   function cut(socket: Socket): void {
     metLimit('connections', 60, 'Too many requests of one connection are unanswered.');
     const { networks = [] } = open.get(socket) ?? {};
-    count(networks, CUT_COUNTS);
-    setTimeout(count, CUT_FOR, networks, -CUT_COUNTS).unref();
+    held.add(networks, CUT_COUNTS);
+    setTimeout(held.add, CUT_FOR, networks, -CUT_COUNTS).unref();
     socket.destroy();
-  }
-
-  function heldBy(network: string | undefined): number {
-    return held.get(network ?? '') ?? 0;
   }
 
   function makeRoom(newcomer: Networks): void {
     let [most, mostIsIdle] = [0, false];
     let first: Socket | undefined;
+    const widest = (networks: Networks): number => held.countOf(networks.at(-1) ?? '');
     for (const [socket, { networks, isExempt }] of open) {
-      const ofNetwork = heldBy(networks.at(-1));
+      const ofNetwork = widest(networks);
       if (ofNetwork < most || (ofNetwork === most && mostIsIdle)) continue;
       const isIdle = answersOf(socket).length === 0;
       const isBetter = ofNetwork > most || isIdle;
-      const mayGo = isIdle || (ofNetwork > heldBy(newcomer.at(-1)) + 1 && !isExempt);
+      const mayGo = isIdle || (ofNetwork > widest(newcomer) + 1 && !isExempt);
       if (isBetter && mayGo) [most, mostIsIdle, first] = [ofNetwork, isIdle, socket];
     }
     if (!first) return;
@@ -100,7 +90,7 @@ export function limitConnections(
     const isExempt = cidrContains(exempt, address);
     add(socket, { networks, isExempt });
     socket.once('close', () => remove(socket));
-    const isTooMany = !isExempt && networks.some((network, n) => heldBy(network) > CONNECTIONS_OF_ONE * 2 ** n);
+    const isTooMany = !isExempt && held.isOver(networks, CONNECTIONS_OF_ONE);
     if (open.size <= places && !isTooMany) return;
     const mayMonitor = cidrContains(LOOPBACK, address) && open.size <= places + FOR_MONITORING;
     if (mayMonitor) return void forMonitoring.add(socket);
@@ -117,4 +107,14 @@ export function limitConnections(
   };
   server.prependListener('request', noteAnswer).prependListener('checkExpectation', noteAnswer);
   return (socket) => forMonitoring.has(socket);
+}
+
+/** Graceful shutdown: accepts no more connections, and cuts requests that are unanswered after `graceMs`. */
+export async function closeServer(server: Server, graceMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  const sweep = setInterval(() => server.closeIdleConnections(), 50); // closes connections kept alive by clients
+  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+  await closed;
+  clearInterval(sweep);
+  clearTimeout(cut);
 }

@@ -1,5 +1,20 @@
 import { html, type Html } from './html.ts';
-import type { HttpError } from './reply.ts';
+import { HttpError, type Reply } from './reply.ts';
+
+/**
+ * Answers a form by `act`. If the hub refuses the form with one of the `statuses` (by default, with any status except
+ * 401), answers by `again`, which shows the form with the error.
+ */
+export async function orAgain(
+  act: () => Promise<Reply>, again: (problem: HttpError) => Reply, statuses?: number[],
+): Promise<Reply> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof HttpError) || !(statuses?.includes(error.status) ?? error.status !== 401)) throw error;
+    return again(error);
+  }
+}
 
 /**
  * `whole`: this field shows a refusal that names no field. `isFirst`: this field has the focus if no field was refused.

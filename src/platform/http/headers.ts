@@ -54,6 +54,25 @@ export function accepts(header: string | undefined, mediaType: string): boolean 
   return ranges.some((range) => range === type || range === type.replace(/\/.*/, '/*'));
 }
 
+const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/; // RFC 9110 §12.4.2
+
+/**
+ * The values in lower case that an Accept or Accept-Encoding header lists, each with its greatest weight (`q`). A value
+ * with the parameter `version` has the name `value;version`. A malformed weight counts as 0, and a malformed value is
+ * left out.
+ */
+export function readWeights(header: string): Map<string, number> {
+  const weights = new Map<string, number>();
+  for (const element of header.toLowerCase().split(',')) {
+    const { value, parameters } = readParameters(element.trim()) ?? {};
+    if (value === undefined) continue;
+    const [weight = '1', version] = [parameters?.get('q'), parameters?.get('version')];
+    const name = version === undefined ? value : `${value};${version}`;
+    weights.set(name, Math.max(weights.get(name) ?? 0, WEIGHT.test(weight) ? Number(weight) : 0));
+  }
+  return weights;
+}
+
 /** A strong entity tag of the bytes (RFC 9110 §8.8.3). */
 export function entityTag(body: string | Buffer): string {
   return `"${hash('sha256', body, 'base64url').slice(0, 22)}"`;

@@ -107,10 +107,15 @@ export function createInput(values: JsonObject, { pointer = '', label = labelOf,
 
 /** Reads one checkbox or button of a form: true for `1`, false for `0`; throws 422 for other values. */
 export function formSwitch(values: JsonObject, name: string): boolean | undefined {
+  return readInput(values, (input) => input.optionalSwitch(name));
+}
+
+/** Returns the fields of a JSON object or form that `read` reads; throws 422 with all faults of the fields. */
+export function readInput<Fields>(values: JsonObject, read: (input: Input) => Fields): Fields {
   const input = createInput(values);
-  const isOn = input.optionalSwitch(name);
+  const fields = read(input);
   input.done();
-  return isOn;
+  return fields;
 }
 
 /** Reads an id from a request's URL path. Throws 404 unless the id is a positive integer. */

@@ -39,16 +39,7 @@ export type OnFile = (file: MultipartFile, chunks: AsyncIterable<Buffer>) => Pro
 type MultipartStream = Readable & Pick<IncomingMessage, 'headers' | 'headersDistinct'>;
 
 /** Reads the multipart events of an arriving body, on demand only. */
-type MultipartSource = {
-  /** Returns the next multipart event of the bytes read so far, or null. Throws 400 or 413 for a bad body. */
-  ready(): MultipartEvent | null;
-  /** Returns the next multipart event, perhaps after reading more bytes. Throws 400 or 413 for a bad body. */
-  next(): Promise<MultipartEvent>;
-  /** Ends the body with an error, and throws this error, or the earlier error that has ended the body before. */
-  fail(error: unknown): never;
-  /** Stops reading the request, without closing its connection. */
-  stop(): void;
-};
+type MultipartSource = ReturnType<typeof openMultipartSource>;
 
 /** The headers of a multipart part, and the first parser event after the headers. */
 type StartedPart = { head: PartHead; first: MultipartEvent };
@@ -147,12 +138,13 @@ function tooMany(what: string, limit: number): HttpError {
 }
 
 /** Reads the body of a request. Throws 413 for more than `limits.bytes`, 400 if the body breaks off. */
-function openMultipartSource(stream: MultipartStream, boundary: string, limits: MultipartLimits): MultipartSource {
+function openMultipartSource(stream: MultipartStream, boundary: string, limits: MultipartLimits) {
   const parser = createMultipartParser(boundary, limits);
   const pieces: AsyncIterator<Buffer> = stream.iterator({ destroyOnReturn: false });
   let received = 0;
   let failure: { error: unknown } | null = null;
 
+  /** Returns the next multipart event of the bytes read so far, or null. Throws 400 or 413 for a bad body. */
   function ready(): MultipartEvent | null {
     if (failure) throw failure.error;
     try {
@@ -162,6 +154,7 @@ function openMultipartSource(stream: MultipartStream, boundary: string, limits: 
     }
   }
 
+  /** Returns the next multipart event, perhaps after reading more bytes. Throws 400 or 413 for a bad body. */
   async function next(): Promise<MultipartEvent> {
     for (;;) {
       const event = ready();
@@ -180,11 +173,13 @@ function openMultipartSource(stream: MultipartStream, boundary: string, limits: 
     parser.write(value);
   }
 
+  /** Ends the body with an error, and throws this error, or the earlier error that has ended the body before. */
   function fail(error: unknown): never {
     failure ??= { error };
     throw failure.error;
   }
 
+  /** Stops reading the request, without closing its connection. */
   function stop(): void {
     failure ??= { error: new Error('the hub no longer reads this body') };
     // The promise of `return` is not awaited, because the client may never send the bytes that `pieces` waits for.

@@ -9,13 +9,7 @@ export type Form = { headers: string[]; body: Buffer; etag: string };
 export type CachedResponse = Form & { status: number; isCompressible: boolean; compressed?: Form };
 export type CachedAnswer = { response: CachedResponse; route: Route };
 
-export type ResponseCache = {
-  get(key: string): CachedAnswer | undefined;
-  /** Caches a response, unless the content has changed since `asOf`, the version before the response was made. */
-  put(key: string, answer: CachedAnswer, asOf: number): void;
-  /** The version of the public content that a new response will show. */
-  version(): number;
-};
+export type ResponseCache = ReturnType<typeof createResponseCache>;
 
 const MAX_BYTES = 16 * 1024 * 1024;
 const MAX_ENTRY_BYTES = 1024 * 1024;
@@ -28,25 +22,52 @@ const UNKNOWN = -1;
  * An in-memory LRU cache of public responses, emptied as soon as `version()` changes. Every look-up calls `version`, so
  * that a cached response is never older than the database.
  */
-export function createResponseCache(version: () => number): ResponseCache {
-  const recent = createRecentAnswers();
+export function createResponseCache(version: () => number) {
+  // A Map keeps insertion order, so the first entry is the least recently used.
+  const entries = new Map<string, CachedAnswer>();
+  let bytes = 0;
   let current = UNKNOWN;
 
   /** Whether the cached responses are current; false if the content version cannot be read, as on a failing disk. */
   function isCurrent(): boolean {
     const now = readVersion(version);
     if (now === current && now !== UNKNOWN) return true;
-    recent.clear();
+    entries.clear();
+    bytes = 0;
     current = now;
     return false;
   }
 
+  function remove(key: string): CachedAnswer | undefined {
+    const found = entries.get(key);
+    if (found) bytes -= sizeOf(key, found);
+    entries.delete(key);
+    return found;
+  }
+
+  function add(key: string, answer: CachedAnswer): void {
+    entries.set(key, answer);
+    bytes += sizeOf(key, answer);
+  }
+
   return {
-    get: (key) => (isCurrent() ? recent.get(key) : undefined),
-    put(key, answer, asOf) {
-      if (isCurrent() && asOf === current) recent.put(key, answer);
+    get(key: string): CachedAnswer | undefined {
+      const found = isCurrent() ? remove(key) : undefined;
+      if (found) add(key, found);
+      return found;
     },
-    version() {
+    /** Caches a response, unless the content has changed since `asOf`, the version before the response was made. */
+    put(key: string, answer: CachedAnswer, asOf: number): void {
+      if (!isCurrent() || asOf !== current || sizeOf(key, answer) > MAX_ENTRY_BYTES) return;
+      remove(key);
+      add(key, answer);
+      for (const oldest of entries.keys()) {
+        if (bytes <= MAX_BYTES) break;
+        remove(oldest);
+      }
+    },
+    /** The version of the public content that a new response will show. */
+    version(): number {
       isCurrent();
       return current;
     },
@@ -67,46 +88,6 @@ function readVersion(version: () => number): number {
   }
 }
 
-/** LRU cache of responses by URL. A Map keeps insertion order, so the first entry is the least recently used. */
-function createRecentAnswers() {
-  const entries = new Map<string, CachedAnswer>();
-  let bytes = 0;
-
-  function remove(key: string): void {
-    const found = entries.get(key);
-    if (found) bytes -= sizeOf(key, found);
-    entries.delete(key);
-  }
-
-  return {
-    get(key: string): CachedAnswer | undefined {
-      const found = entries.get(key);
-      if (found) {
-        entries.delete(key);
-        entries.set(key, found);
-      }
-      return found;
-    },
-
-    put(key: string, answer: CachedAnswer): void {
-      const size = sizeOf(key, answer);
-      if (size > MAX_ENTRY_BYTES) return;
-      remove(key);
-      entries.set(key, answer);
-      bytes += size;
-      for (const oldest of entries.keys()) {
-        if (bytes <= MAX_BYTES) break;
-        remove(oldest);
-      }
-    },
-
-    clear(): void {
-      entries.clear();
-      bytes = 0;
-    },
-  };
-}
-
 function sizeOf(key: string, { response }: CachedAnswer): number {
   const { body, compressed } = response;
   return body.length + (compressed?.body.length ?? 0) + 2 * key.length + ENTRY_OVERHEAD_BYTES;
@@ -116,8 +97,7 @@ function sizeOf(key: string, { response }: CachedAnswer): number {
  * Returns the version of the public content: a number that changes with all content that anonymous readers can see.
  * `PRAGMA data_version` (3 µs) tells whether another connection has committed; the version is read from the table
  * `counts` only after such a commit. `reader` must be a read-only connection, because PRAGMA data_version does not
- * count commits of its own connection. All requests that Node has read in the same pass of its event loop use the same
- * version.
+ * count commits of its own connection.
  */
 export function createContentVersion(reader: Db): () => number {
   const dataVersion = reader.prepare<[], { data_version: number }>('data version', 'PRAGMA data_version');
@@ -125,19 +105,13 @@ export function createContentVersion(reader: Db): () => number {
     `SELECT value FROM counts WHERE metric = 'content_version' AND label = ''`);
   let seen: number | undefined;
   let version = 0;
-  let isFresh = false;
-
-  const endTurn = (): void => void (isFresh = false);
 
   return () => {
-    if (isFresh) return version;
     const now = dataVersion.get()?.data_version;
     if (now !== seen) {
       version = select.get()?.value ?? 0;
       seen = now;
     }
-    isFresh = true;
-    setImmediate(endTurn);
     return version;
   };
 }

@@ -74,18 +74,12 @@ type RouteOptions = {
   usesReserve?: boolean;
 };
 
-export type Route = {
+export type Route = RouteOptions & {
   method: string;
   path: string;
   access: Access;
   summary: string;
   handler: Handler<MemberRequest>;
-  cached: readonly string[] | null;
-  signedOut?: Handler<HubRequest>;
-  authenticate?: (req: IncomingMessage) => Caller;
-  refusal?: (error: HttpError) => Reply;
-  checksBearer: boolean;
-  anyHost: boolean;
   usesReserve: boolean;
 };
 
@@ -103,18 +97,17 @@ export function route<A extends Access>(
   access: A,
   summary: string,
   handler: Handler<RequestFor<A>>,
-  { cached, checksBearer = false, anyHost = false, usesReserve, signedOut, ...more }: RouteOptions = {},
+  options: RouteOptions = {},
 ): Route {
   const [method = '', path = ''] = pattern.split(' ');
+  const usesReserve = options.usesReserve ?? (method === 'DELETE' || access === 'admin');
   // A public handler takes any request; a handler for members is called only after the viewer has been checked.
-  const own = { handler: handler as Handler<MemberRequest>, ...(signedOut && { signedOut }), ...more };
-  const repairs = usesReserve ?? (method === 'DELETE' || access === 'admin');
-  return { method, path, access, summary, ...own, cached: cached ?? null, checksBearer, anyHost, usesReserve: repairs };
+  return { ...options, method, path, access, summary, handler: handler as Handler<MemberRequest>, usesReserve };
 }
 
 /** Reduces the query of a cached route to the parameters that the route knows, in their declared order. */
 export function knownSearch(found: Match, search: string): string {
-  const known = found && 'route' in found ? found.route.cached : null;
+  const known = found && 'route' in found ? found.route.cached : undefined;
   if (!known || search === '') return search;
   const query = new URLSearchParams(search);
   const kept = known.flatMap((name): [string, string][] => (query.has(name) ? [[name, query.get(name) ?? '']] : []));
@@ -129,24 +122,16 @@ type Compiled = { route: Route; regex: RegExp; names: string[] };
 export function createRouter(
   routes: Route[], canonicalPath = (path: string): string => path,
 ): (method: string, path: string) => Match {
-  const fixed = new Map(routes.filter(isFixed).map((route) => [addressOf(route), { route, params: {} }]));
-  const byStart = [...Map.groupBy(routes.map(compile), ({ route }) => fixedStart(route.path))];
+  const withoutParams = routes.filter(({ path }) => !path.includes(':'));
+  const fixed = new Map(withoutParams.map((route) => [`${route.method} ${route.path}`, { route, params: {} }]));
+  const patterns = routes.map(compile);
 
   return (method, typed) => {
     const path = canonicalPath(typed);
     const wanted = method === 'HEAD' ? 'GET' : method;
-    return fixed.get(`${wanted} ${path}`) ?? matchPattern(candidatesFor(byStart, path), wanted, path);
+    const fitting = (): Compiled[] => patterns.filter(({ regex }) => regex.test(path));
+    return fixed.get(`${wanted} ${path}`) ?? matchPattern(fitting(), wanted, path);
   };
-}
-
-/** Finds the routes whose pattern matches `path`. Tries only routes whose path begins like `path`. */
-function candidatesFor(byStart: [string, Compiled[]][], path: string): Compiled[] {
-  const candidates: Compiled[] = [];
-  for (const [start, patterns] of byStart) {
-    if (!path.startsWith(start)) continue;
-    for (const pattern of patterns) if (pattern.regex.test(path)) candidates.push(pattern);
-  }
-  return candidates;
 }
 
 function matchPattern(candidates: Compiled[], method: string, path: string): Match {
@@ -176,20 +161,6 @@ function decodeSegment(segment: string): string {
   } catch {
     return '';
   }
-}
-
-function addressOf({ method, path }: Route): string {
-  return `${method} ${path}`;
-}
-
-function isFixed(route: Route): boolean {
-  return !route.path.includes(':');
-}
-
-/** The part of a route's path before its first parameter: `/api/posts/` for `/api/posts/:id`. */
-function fixedStart(path: string): string {
-  const colon = path.indexOf(':');
-  return colon < 0 ? path : path.slice(0, path.lastIndexOf('/', colon) + 1);
 }
 
 function compile(route: Route): Compiled {

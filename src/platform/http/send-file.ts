@@ -1,7 +1,8 @@
 import { close, read } from 'node:fs';
 import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import type { FileSlice } from './reply.ts';
+import type { FileSlice, Reply } from './reply.ts';
 
 const [readFd, closeFd] = [promisify(read), promisify(close)];
 
@@ -16,23 +17,20 @@ type Pair = [Buffer, Buffer];
 const idle: Pair[] = [];
 
 /**
- * Writes part of an open file as a body, ends the answer, and always closes the file. Rejects if the file cannot be
- * read or has become shorter, or if the client goes away.
+ * Writes part of an open file as a body, and ends the answer. Rejects if the file cannot be read or has become shorter,
+ * or if the client goes away.
  */
 export async function sendFile(res: ServerResponse, slice: FileSlice): Promise<void> {
   const pair = idle.pop() ?? [Buffer.allocUnsafeSlow(SIZE), Buffer.allocUnsafeSlow(SIZE)];
-  try {
-    await pump(res, slice, pair);
-    if (idle.length < IDLE_PAIRS) idle.push(pair); // buffers of a failed send are not reused: they may be in use
-    res.end();
-  } finally {
-    await closeFile(slice);
-  }
+  await pump(res, slice, pair);
+  if (idle.length < IDLE_PAIRS) idle.push(pair); // buffers of a failed send are not reused: they may be in use
+  res.end();
 }
 
-/** Closes the file of a response, also if the response is sent without a body. */
-export function closeFile({ fd }: FileSlice): Promise<void> {
-  return closeFd(fd);
+/** Closes the stream or the file of a reply. */
+export async function closeBody(body: Reply['body']): Promise<void> {
+  if (body instanceof Readable) body.destroy();
+  else if (typeof body === 'object' && body !== null && 'fd' in body) await closeFd(body.fd);
 }
 
 async function pump(res: ServerResponse, { fd, start, length }: FileSlice, [first, second]: Pair): Promise<void> {

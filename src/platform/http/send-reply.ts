@@ -6,7 +6,7 @@ import { entityTag, matchesEntityTag } from './headers.ts';
 import type { FileSlice, RenderedReply, ReplyHeaders } from './reply.ts';
 import type { CachedResponse } from './response-cache.ts';
 import { discardRest } from './discard-rest.ts';
-import { closeFile, sendFile } from './send-file.ts';
+import { closeBody, sendFile } from './send-file.ts';
 
 /**
  * Sends a reply and resolves to the status sent. A text that clients may store gets an entity tag, or 304 if the client
@@ -21,8 +21,7 @@ export async function sendReply(
   const { status, body } = reply;
   const headers = flatten(reply.headers);
   if (body === null) return finish(res, status, headers, undefined);
-  if (body instanceof Readable) return stream(req, res, reply, headers, body);
-  if ('fd' in body) return file(req, res, reply, headers, body);
+  if (body instanceof Readable || 'fd' in body) return sendLong(req, res, reply, headers, body);
   const isStorable = status === 200 && reply.headers['cache-control'] !== 'no-store';
   if (isStorable) {
     const response = toCached(status, reply.headers, body);
@@ -72,30 +71,14 @@ function finish(res: ServerResponse, status: number, headers: string[], body: Bu
   return status;
 }
 
-async function stream(
-  req: IncomingMessage, res: ServerResponse, reply: RenderedReply, headers: string[], body: Readable,
+/** Sends a stream or part of a file; sends only the headers of the reply to HEAD. */
+async function sendLong(
+  req: IncomingMessage, res: ServerResponse, reply: RenderedReply, headers: string[], body: Readable | FileSlice,
 ): Promise<number> {
   res.writeHead(reply.status, headers);
-  if (req.method === 'HEAD') {
-    body.destroy();
-    res.end();
-  } else {
-    await pipeline(body, res).catch(() => res.destroy());
-    body.destroy(); // pipeline leaves the body open if the client has already disconnected
-  }
-  return reply.status;
-}
-
-async function file(
-  req: IncomingMessage, res: ServerResponse, reply: RenderedReply, headers: string[], body: FileSlice,
-): Promise<number> {
-  res.writeHead(reply.status, headers);
-  if (req.method === 'HEAD') {
-    res.end();
-    await closeFile(body);
-  } else {
-    await sendFile(res, body).catch(() => res.destroy());
-  }
+  if (req.method === 'HEAD') res.end();
+  else await (body instanceof Readable ? pipeline(body, res) : sendFile(res, body)).catch(() => res.destroy());
+  await closeBody(body); // pipeline leaves the body open if the client has already disconnected
   return reply.status;
 }
 

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { hasPassed, HOUR, MINUTE, SECOND } from '../clock.ts';
+import { HOUR, MINUTE, SECOND } from '../clock.ts';
 import { errorFields, withLogContext, type Log } from '../log.ts';
 import { createTurns, withTicket, type ClientGroups, type ClientKind } from '../turns.ts';
 import { createAnswerRequest, type AnswerOptions } from './answer-request.ts';
 import { createBodyMemory, type MetLimit, requestsInLargePieces } from './body.ts';
 import {
-  CLIENT_GONE, clientAddress, clientName, createHostCheck, groupsOf, isAnonymous, isAnonymousRead, isGone, isRead,
+  CLIENT_GONE, clientAddress, clientName, groupsOf, hasOwnHost, isAnonymous, isAnonymousRead, isGone, isRead,
   openExchange, type Exchange,
 } from './call-handler.ts';
 import { limitConnections } from './connections.ts';
@@ -78,7 +78,6 @@ export function createHubServer(options: ServerOptions): Server {
   const match = createRouter(routes, options.canonicalPath);
   const own = { match, security, memberPolicy, noteFault, bodyMemory, untaken };
   const { answer, refuse } = createAnswerRequest({ ...options, ...own });
-  const isOwnHost = createHostCheck(options.hostNames);
   const nextId = requestIds();
   const full = () => options.metLimit('turns', 5, 'Too many of your requests are waiting.');
   const turns = createTurns({ now, full });
@@ -93,7 +92,7 @@ export function createHubServer(options: ServerOptions): Server {
     const exchange = openExchange(req, res, nextId());
     const { path, search } = exchange;
     if (search && isAnonymousRead(req)) exchange.search = knownSearch(match('GET', path), search);
-    const client = groups(req, started);
+    const client = groups(req);
     const kept = turns.mayGoAhead() && !isForMonitoring(req.socket) ? sendKept(exchange) : undefined;
     if (kept !== undefined) finish(exchange, kept, started);
     else void withLogContext({ requestId: exchange.id }, () => begin(exchange, client))
@@ -153,7 +152,7 @@ export function createHubServer(options: ServerOptions): Server {
   }
 
   function mayHaveKept(req: IncomingMessage): boolean {
-    return isAnonymousRead(req) && acceptsAnything(req.headers.accept) && isOwnHost(req);
+    return isAnonymousRead(req) && acceptsAnything(req.headers.accept) && hasOwnHost(req, options.hostNames);
   }
 
   function noteFault({ req, path }: Exchange, error: unknown): void {
@@ -189,25 +188,12 @@ export function createHubServer(options: ServerOptions): Server {
   return server;
 }
 
-/** How long a connection's client is remembered while its requests carry the same credentials. */
-const CLIENT_KNOWN = 10 * SECOND;
-
 /** Returns a function that finds the account or the networks of a request's client, for fair queuing. */
 function createGroupsOf({ trustedProxies, accountOf }: ServerOptions) {
-  const last = new WeakMap<Duplex, { shown: string; at: number; groups: ClientGroups }>();
-
-  return (req: IncomingMessage, at: number): ClientGroups => {
-    const { socket, headers } = req;
-    const { cookie = '', authorization = '' } = headers;
-    const shown = `${cookie}\n${authorization}\n${String(headers['x-forwarded-for'])}`;
-    const known = last.get(socket);
-    if (known?.shown === shown && !hasPassed(known.at, CLIENT_KNOWN, at)) return known.groups;
+  return (req: IncomingMessage): ClientGroups => {
     const account = isAnonymous(req) ? undefined : accountIfReadable(req);
-    const groups = account === undefined
-      ? groupsOf(clientAddress(socket.remoteAddress, headers, trustedProxies))
-      : ['member', String(account)] as const;
-    last.set(socket, { shown, at, groups });
-    return groups;
+    if (account !== undefined) return ['member', String(account)];
+    return groupsOf(clientAddress(req.socket.remoteAddress, req.headers, trustedProxies));
   };
 
   /** Ignores the error of an unreadable database here, because the answer to the request reports this error. */
@@ -224,16 +210,6 @@ function createGroupsOf({ trustedProxies, accountOf }: ServerOptions) {
 function bareAnswer(statusLine: string, headers: ReplyHeaders): string {
   const fields = Object.entries({ ...headers, connection: 'close', 'content-length': '0' });
   return [`HTTP/1.1 ${statusLine}`, ...fields.map(([name, value]) => `${name}: ${String(value)}`), '', ''].join('\r\n');
-}
-
-/** Graceful shutdown: accepts no more connections, and cuts requests that are unanswered after `graceMs`. */
-export async function closeServer(server: Server, graceMs: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  const sweep = setInterval(() => server.closeIdleConnections(), 50); // closes connections kept alive by clients
-  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
-  await closed;
-  clearInterval(sweep);
-  clearTimeout(cut);
 }
 
 /** A path that may hold a secret (a parameter named `token`) is logged as its template, also if mistyped. */

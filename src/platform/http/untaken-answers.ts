@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { createTally } from '../limit-concurrency.ts';
 import type { MetLimit } from './body.ts';
 
 /** Limits in bytes of responses that clients have not read: for one client, and for all clients together. */
@@ -13,18 +14,7 @@ const WAITING_OF_ALL = 1_000;
 export const STREAM_BYTES = 2.5 * 1024 * 1024;
 
 /** The memory budget for responses that clients have not read yet. `Asked`: a request with its response. */
-export type UntakenAnswers<Asked> = {
-  /** Counts a response (by default, the bytes that Node holds) until the operating system has taken its last byte. */
-  note(asked: Asked, bytes?: number): void;
-  /** Whether the client of a request has to read earlier responses first. */
-  isFull(asked: Asked): boolean;
-  /**
-   * Resolves when the client has read enough, or has closed the request's connection. Throws 503 if too many requests
-   * wait for slow clients. A client that does not read is disconnected after the server's idle time. Call the function
-   * that `room` resolves to when the request has begun, so that the client's next request can begin.
-   */
-  room(asked: Asked): Promise<() => void>;
-};
+export type UntakenAnswers<Asked extends { res: ServerResponse }> = ReturnType<typeof createUntakenAnswers<Asked>>;
 
 type Held = { who: string; bytes: number };
 
@@ -37,17 +27,15 @@ type Held = { who: string; bytes: number };
  */
 export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   metLimit: MetLimit, clientOf: (asked: Asked) => string,
-): UntakenAnswers<Asked> {
+) {
   const held = new Map<ServerResponse, Held>(); // oldest first
-  const ofOne = new Map<string, number>();
+  const ofOne = createTally();
   const waiting = new Map<string, Set<() => void>>();
   let [ofAll, waitingOfAll] = [0, 0];
 
   function add(who: string, bytes: number): void {
     ofAll += bytes;
-    const now = (ofOne.get(who) ?? 0) + bytes;
-    if (now > 0) ofOne.set(who, now);
-    else ofOne.delete(who);
+    ofOne.add([who], bytes);
   }
 
   function free(res: ServerResponse): void {
@@ -58,6 +46,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
     beginNext(found.who);
   }
 
+  /** Counts a response (by default, the bytes that Node holds) until the operating system has taken its last byte. */
   function note(asked: Asked, bytes = asked.res.writableLength): void {
     const { res } = asked;
     if (bytes === 0 || res.destroyed || held.has(res)) return;
@@ -84,9 +73,21 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   }
 
   function isOver(who: string): boolean {
-    return (ofOne.get(who) ?? 0) >= OF_ONE;
+    return ofOne.countOf(who) >= OF_ONE;
   }
 
+  /** Whether the client of a request has to read earlier responses first. */
+  function isFull(asked: Asked): boolean {
+    if (ofAll < OF_ONE && waitingOfAll === 0) return false; // usually saves the look-up of the client
+    const who = clientOf(asked);
+    return isOver(who) || waiting.has(who);
+  }
+
+  /**
+   * Resolves when the client has read enough, or has closed the request's connection. Throws 503 if too many requests
+   * wait for slow clients. A client that does not read is disconnected after the server's idle time. Call the function
+   * that `room` resolves to when the request has begun, so that the client's next request can begin.
+   */
   function room(asked: Asked): Promise<() => void> {
     const { res } = asked;
     const who = clientOf(asked);
@@ -109,13 +110,5 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
     });
   }
 
-  return {
-    note,
-    isFull(asked) {
-      if (ofAll < OF_ONE && waitingOfAll === 0) return false; // usually saves the look-up of the client
-      const who = clientOf(asked);
-      return isOver(who) || waiting.has(who);
-    },
-    room,
-  };
+  return { note, isFull, room };
 }

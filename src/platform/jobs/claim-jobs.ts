@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { SECOND, type Clock } from '../clock.ts';
 import { isStorageTrouble, type Db } from '../db/open-database.ts';
-import { createDeadLetterTrim } from './dead-letters.ts';
+import { createDeadLetterTrim } from './job-records.ts';
 import { createOwnerTurns, type JobColumns } from './take-turns.ts';
 
 /** A claimed job. Only the worker that holds `leaseToken` may finish the job. */
@@ -18,18 +18,10 @@ type Outlook = { due: number; owned: number; expired: number; farOff: number };
 /** Called for each job whose worker died in the job's last attempt, in the transaction that dead-letters the job. */
 type OnDeadLettered = (job: Job, error: Error) => void;
 
-export type Claim = {
-  /**
-   * Claims up to `limit` due jobs for one lease, jobs of dead workers first. Never claims two jobs with the same
-   * `lane`. Job owners take turns (`take-turns.ts`). A job whose lease ran out in its last attempt is dead-lettered; an
-   * error of `onDeadLettered` is rethrown. Shortens leases that end too far in the future because the clock was set
-   * back.
-   */
-  claim(kind: string, limit: number, onDeadLettered?: OnDeadLettered): Job[];
-};
+export type Claim = ReturnType<typeof createClaim>;
 
 /** Claims jobs for a worker. */
-export function createClaim(db: Db, clock: Clock, lease: number): Claim {
+export function createClaim(db: Db, clock: Clock, lease: number) {
   const sql = prepareClaim(db);
   const takeTurns = createOwnerTurns(db);
   const claimDue = db.transaction('claim jobs', claimInTransaction);
@@ -72,7 +64,13 @@ export function createClaim(db: Db, clock: Clock, lease: number): Claim {
   }
 
   return {
-    claim(kind, limit, onDeadLettered = () => {}) {
+    /**
+     * Claims up to `limit` due jobs for one lease, jobs of dead workers first. Never claims two jobs with the same
+     * `lane`. Job owners take turns (`take-turns.ts`). A job whose lease ran out in its last attempt is dead-lettered;
+     * an error of `onDeadLettered` is rethrown. Shortens leases that end too far in the future because the clock was
+     * set back.
+     */
+    claim(kind: string, limit: number, onDeadLettered: OnDeadLettered = () => {}): Job[] {
       if (limit <= 0) return [];
       const now = clock();
       const outlook = sql.outlook.get({ kind, now, furthest: now + lease + SECOND });

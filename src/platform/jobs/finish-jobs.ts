@@ -2,7 +2,7 @@ import { HOUR, SECOND, type Clock, type Random } from '../clock.ts';
 import { isStorageTrouble, type Db } from '../db/open-database.ts';
 import { toError } from '../error-code.ts';
 import type { Job } from './claim-jobs.ts';
-import { createDeadLetterTrim } from './dead-letters.ts';
+import { createDeadLetterTrim } from './job-records.ts';
 
 /** A function whose SQL runs in the transaction that ends a job. If the commit fails, the function is called again. */
 export type Effects = () => void;

@@ -131,6 +131,18 @@ function prepareList(db: Db, name: string, condition: string) {
   return db.prepare<[number, number], JobColumns>(name, `SELECT ${COLUMNS} FROM jobs WHERE ${condition} LIMIT ?`);
 }
 
+/** The number of dead-lettered jobs kept per job kind and dedupe key. */
+const DEAD_LETTERS_KEPT = 10;
+
+/** Returns a function that discards all but the newest dead letters of the kind and dedupe key of a job. */
+export function createDeadLetterTrim(db: Db, clock: Clock): (job: Pick<JobRow, 'kind' | 'dedupeKey'>) => void {
+  const discard = db.prepare<[number, string, string | null, number]>('discard oldest dead letters', `
+    UPDATE jobs SET state = 'discarded', finished_at = ? WHERE id IN
+      (SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state = 'failed'
+        ORDER BY id DESC LIMIT 100 OFFSET ?)`);
+  return ({ kind, dedupeKey }) => void discard.run(clock(), kind, dedupeKey, DEAD_LETTERS_KEPT);
+}
+
 function toRow(row: JobColumns): JobRow {
   return { ...row, payload: JSON.parse(row.payload) };
 }

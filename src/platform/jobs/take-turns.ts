@@ -21,18 +21,16 @@ const DOUBTFUL_SHARE = 3 / 4;
 type OwnedColumns = JobColumns & { owner: number };
 type Held = { owner: number; rank: Rank; n: number };
 
-/** Takes up to `limit` due jobs of the kind, within the caller's transaction. */
-type TakeTurns = <Job>(kind: string, limit: number, now: number, take: (row: JobColumns) => Job) => Job[];
-
 /**
  * Claims jobs that have an owner: urgent jobs first, then jobs of the owners with the fewest running jobs.
  * However many jobs one owner has, another owner's next job waits only until one running job ends.
  */
-export function createOwnerTurns(db: Db): TakeTurns {
+export function createOwnerTurns(db: Db) {
   const sql = prepareTurns(db);
   const last = new Map<string, number>(); // for each job kind, the owner whose turn was last
   let taken = 0;
 
+  /** Takes up to `limit` due jobs of the kind, within the caller's transaction. */
   return function takeTurns<Job>(kind: string, limit: number, now: number, take: (row: JobColumns) => Job): Job[] {
     const held = sql.held.all(kind);
     const holds = new Map<number, number>();

@@ -15,17 +15,6 @@ type WorkerOptions = {
   onError: (error: unknown) => void; // receives errors of the worker, such as a full disk, never errors of jobs
 };
 
-export type Worker = {
-  start(): void;
-  /** For tests: runs all due jobs, also jobs that become due meanwhile. Returns the number of jobs run. */
-  runDue(): Promise<number>;
-  /**
-   * Claims no more jobs and aborts the signals of in-flight jobs. Jobs that do not end within `graceMs` go back to the
-   * queue without counting the attempt, and their late results are ignored.
-   */
-  stop(graceMs: number): Promise<void>;
-};
-
 /** An idle worker checks every POLL ms whether another process has written, and every FULL_LOOK ms for due jobs. */
 const POLL = SECOND / 4;
 const FULL_LOOK = 5 * SECOND;
@@ -41,7 +30,7 @@ const FIRST_PAUSE = SECOND / 10;
 const LONGEST_PAUSE = 10 * SECOND;
 
 /** Runs jobs in one loop, up to the concurrency limit of each kind. Ignores jobs of a kind without a handler. */
-export function createWorker(options: WorkerOptions): Worker {
+export function createWorker(options: WorkerOptions) {
   const { queue } = options;
   const idle = createIdleWait();
   const inFlight = createInFlightJobs({ ...options, onEnd: idle.wake });
@@ -60,12 +49,13 @@ export function createWorker(options: WorkerOptions): Worker {
   }
 
   return {
-    start() {
+    start(): void {
       unwatch = queue.watch(idle.wake);
       loop.start();
     },
 
-    async runDue() {
+    /** For tests: runs all due jobs, also jobs that become due meanwhile. Returns the number of jobs run. */
+    async runDue(): Promise<number> {
       for (let done = 0; ; ) {
         inFlight.claim();
         if (inFlight.areNone()) return done;
@@ -74,7 +64,11 @@ export function createWorker(options: WorkerOptions): Worker {
       }
     },
 
-    async stop(graceMs) {
+    /**
+     * Claims no more jobs and aborts the signals of in-flight jobs. Jobs that do not end within `graceMs` go back to
+     * the queue without counting the attempt, and their late results are ignored.
+     */
+    async stop(graceMs: number): Promise<void> {
       unwatch();
       inFlight.tellToStop(new Error('the worker is stopping'));
       await loop.stop();
@@ -148,14 +142,10 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
   };
 }
 
-/** A wait that can be cut short. A call to `wake` while nobody waits cuts the next wait short. */
-type IdleWait = {
-  wake(): void;
-  /** Resolves to false after the given time, or to true as soon as `wake` is called. */
-  wait(milliseconds: number): Promise<boolean>;
-};
+type IdleWait = ReturnType<typeof createIdleWait>;
 
-function createIdleWait(): IdleWait {
+/** A wait that can be cut short. A call to `wake` while nobody waits cuts the next wait short. */
+function createIdleWait() {
   let isWoken = false;
   let endWait = () => {};
 
@@ -170,11 +160,12 @@ function createIdleWait(): IdleWait {
   }
 
   return {
-    wake() {
+    wake(): void {
       isWoken = true;
       endWait();
     },
-    async wait(milliseconds) {
+    /** Resolves to false after the given time, or to true as soon as `wake` is called. */
+    async wait(milliseconds: number): Promise<boolean> {
       if (!isWoken) await sleep(milliseconds);
       const woken = isWoken;
       isWoken = false;

@@ -1,11 +1,13 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { refuseInTransaction } from '../db/open-database.ts';
 import { WINDOWS_1252 } from './entities.ts';
+import { atOnce, readingInParts, type Reading } from './in-steps.ts';
 
 type Utf32 = 'utf-32le' | 'utf-32be';
 
 /** The XML declaration and the `meta` element of a page are searched in this many bytes at the start of a document. */
 const [DECLARATION_REACH, META_REACH] = [1024, 32_768];
+/** Bytes that are decoded at a time, in at most 10 ms; a multiple of four, for UTF-32. */
+const PIECE_BYTES = 512 * 1024;
 const ESCAPE = 0x1b;
 const REPLACEMENT_CODE = 0xfffd;
 const CONTROL = /[\x80-\x9f]/;
@@ -17,9 +19,12 @@ const CONTROL = /[\x80-\x9f]/;
  * windows-1252.
  */
 export function decodeText(bytes: Buffer, contentType: string | null): string {
-  refuseInTransaction('decoding a document');
-  if (isAscii(bytes) && !bytes.includes(ESCAPE) && !bytes.includes(0)) return bytes.toString('latin1');
-  return repairControls(decode(bytes, contentType));
+  return atOnce(decodingText(bytes, contentType));
+}
+
+/** Decodes a long document in steps, like `decodeText`. */
+export function decodingText(bytes: Buffer, contentType: string | null): Reading<string> {
+  return readingInParts(decode(bytes, contentType));
 }
 
 /** Repairs text such as `Don\u0092t`, from programs that take windows-1252 for latin1. */
@@ -33,16 +38,17 @@ export function repairControls(text: string): string {
   return units.toString('utf16le');
 }
 
-function decode(bytes: Buffer, contentType: string | null): string {
+function* decode(bytes: Buffer, contentType: string | null): Generator<void, string> {
+  if (isAscii(bytes) && !bytes.includes(ESCAPE) && !bytes.includes(0)) return bytes.toString('latin1');
   const wide = wideEncoding(bytes);
-  if (wide !== null) return decodeAs(bytes, wide);
+  if (wide !== null) return yield* decodeAs(bytes, wide);
   const declared = declaredEncodings(bytes, contentType);
   // ISO-2022-JP writes Japanese in seven bits, so its bytes are always valid UTF-8.
-  if (declared.includes('iso-2022-jp') && bytes.includes(ESCAPE)) return decodeAs(bytes, 'iso-2022-jp');
+  if (declared.includes('iso-2022-jp') && bytes.includes(ESCAPE)) return yield* decodeAs(bytes, 'iso-2022-jp');
   const wideDeclared = declared.find((encoding) => /^utf-(?:16|32)/.test(encoding));
-  if (wideDeclared !== undefined && bytes.includes(0)) return decodeAs(bytes, wideDeclared);
-  if (isUtf8(bytes)) return withoutMark(bytes.toString('utf8'));
-  return decodeDamaged(bytes, declared.filter((encoding) => !/^utf-(?:16|32)/.test(encoding)));
+  if (wideDeclared !== undefined && bytes.includes(0)) return yield* decodeAs(bytes, wideDeclared);
+  if (isUtf8(bytes)) return yield* decodeAs(bytes, 'utf-8');
+  return yield* decodeDamaged(bytes, declared.filter((encoding) => !/^utf-(?:16|32)/.test(encoding)));
 }
 
 /** Detects UTF-16, UTF-32, and UTF-8 with a byte order mark, by the first four bytes (XML 1.0 appendix F). */
@@ -87,12 +93,12 @@ function knownEncoding(label: string | undefined): string | null {
  * Decodes text that is not valid UTF-8, in the first declared encoding that fits, else in windows-1252. UTF-8, declared
  * or assumed, fits a text in which most characters above 127 are valid.
  */
-function decodeDamaged(bytes: Buffer, declared: string[]): string {
+function* decodeDamaged(bytes: Buffer, declared: string[]): Generator<void, string> {
   for (const encoding of declared.length === 0 ? ['utf-8'] : declared) {
-    const text = decodeAs(bytes, encoding);
+    const text = yield* decodeAs(bytes, encoding);
     if (encoding !== 'utf-8' || isMostlyUtf8(text)) return text;
   }
-  return decodeAs(bytes, 'windows-1252');
+  return yield* decodeAs(bytes, 'windows-1252');
 }
 
 /** Whether more characters above 127 were decoded than replaced. */
@@ -105,12 +111,24 @@ function isMostlyUtf8(text: string): boolean {
   return balance > 0;
 }
 
-function decodeAs(bytes: Buffer, encoding: string): string {
-  if (encoding === 'utf-8') return withoutMark(bytes.toString('utf8'));
-  if (encoding === 'utf-32le' || encoding === 'utf-32be') return decodeUtf32(bytes, encoding);
-  // Two calls decode the text, because in one call Node 24.7 leaves 0x80 to 0x9F of windows-1252 as control characters.
-  const decoder = new TextDecoder(encoding);
-  return decoder.decode(bytes, { stream: true }) + decoder.decode();
+/** Decodes a document piece by piece, without its byte order mark. */
+function* decodeAs(bytes: Buffer, encoding: string): Generator<void, string> {
+  const decodePiece = decoderOf(encoding);
+  const pieces: string[] = [];
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    pieces.push(repairControls(decodePiece(bytes.subarray(at, at + PIECE_BYTES))));
+    if (bytes.length > PIECE_BYTES) yield;
+  }
+  const text = pieces.join('') + decodePiece();
+  return text.startsWith('\ufeff') ? text.slice(1) : text;
+}
+
+/** Returns a function that decodes the pieces of a document in turn, and without a piece ends the document. */
+function decoderOf(encoding: string): (piece?: Buffer) => string {
+  if (encoding === 'utf-32le' || encoding === 'utf-32be') return (piece) => (piece ? decodeUtf32(piece, encoding) : '');
+  const decoder = new TextDecoder(encoding, { ignoreBOM: true });
+  // A piece never ends the document, because Node 24.7 then leaves 0x80 to 0x9F of windows-1252 as control characters.
+  return (piece) => (piece ? decoder.decode(piece, { stream: true }) : decoder.decode());
 }
 
 /** Decodes UTF-32, which TextDecoder lacks. Surrogates, numbers beyond Unicode and cut characters become U+FFFD. */
@@ -125,9 +143,5 @@ function decodeUtf32(bytes: Buffer, encoding: Utf32): string {
     write(!isValid ? REPLACEMENT_CODE : code > 0xffff ? 0xdc00 + (code & 0x3ff) : code);
   }
   if (bytes.length % 4 !== 0) write(REPLACEMENT_CODE);
-  return withoutMark(units.toString('utf16le', 0, end));
-}
-
-function withoutMark(text: string): string {
-  return text.startsWith('\ufeff') ? text.slice(1) : text;
+  return units.toString('utf16le', 0, end);
 }

@@ -1,6 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
 import { refuseInTransaction } from '../db/open-database.ts';
-import { charged } from '../turns.ts';
+import { charged, nextRound } from '../turns.ts';
 
 /** Resumable work on a text; `read` handles about `characters` characters and returns whether text is left. */
 export type Reading<Result> = { read(characters: number): boolean; end(): Result };
@@ -16,6 +15,7 @@ export function readingInParts<Result>(parts: Generator<void, Result>): Reading<
   let part: IteratorResult<void, Result> | undefined;
   return {
     read() {
+      refuseInTransaction('reading a text');
       if (part?.done !== true) part = parts.next();
       return part.done !== true;
     },
@@ -31,31 +31,12 @@ export function atOnce<Result>({ read, end }: Reading<Result>): Result {
   return end();
 }
 
-/** Characters that a generator reads between two pauses. */
-const PAUSE = 1_000;
-
 /** Notes that a generator has read `characters` more; returns whether the generator should pause. */
 export function isPauseDue(pace: Pace, characters: number): boolean {
   pace.unpaused += characters;
-  if (pace.unpaused < PAUSE) return false;
+  if (pace.unpaused < STEP) return false;
   pace.unpaused = 0;
   return true;
-}
-
-/** Makes a `Reading` of a generator that pauses whenever `isPauseDue` returns true. */
-export function pausingWork<Result>(work: Generator<void, Result>): Reading<Result> {
-  let result: Result | undefined;
-  const read = (characters: number): boolean => {
-    refuseInTransaction('reading a text');
-    for (let done = 0; done < characters; done += PAUSE) {
-      const step = work.next();
-      if (!step.done) continue;
-      result = step.value;
-      return false;
-    }
-    return true;
-  };
-  return { read, end: () => result as Result };
 }
 
 /**
@@ -64,9 +45,9 @@ export function pausingWork<Result>(work: Generator<void, Result>): Reading<Resu
 export async function inSteps<Result>(reading: Reading<Result>): Promise<Result> {
   const [read, end] = [charged(reading.read), charged(reading.end)];
   let isLong = false;
-  for (; read(STEP); isLong = true) await setImmediate();
-  if (isLong) await setImmediate();
+  for (; read(STEP); isLong = true) await nextRound();
+  if (isLong) await nextRound();
   const result = end();
-  if (isLong) await setImmediate();
+  if (isLong) await nextRound();
   return result;
 }

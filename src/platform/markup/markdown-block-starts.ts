@@ -1,5 +1,7 @@
 import { htmlBlockAt } from './markdown-html.ts';
-import { indentAt, isBlankLine, type LineCursor, skipColumns, skipText, textOfLine } from './markdown-line.ts';
+import {
+  indentAt, isBlankLine, type LineCursor, matchAt, skipColumns, skipText, textOfLine, trimBlanks,
+} from './markdown-line.ts';
 import { startTable } from './markdown-table.ts';
 import {
   type BlockReader, closeUnmatched, container, innermost, type ListMarker, mayNest, openBlock, takeDefinitions,
@@ -56,17 +58,11 @@ function startHeading(reader: BlockReader): BlockStart {
   return 'complete';
 }
 
-function withoutClosingSigns(text: string): string {
-  let end = lastVisible(text, text.length);
-  const visible = end;
+function withoutClosingSigns(line: string): string {
+  const text = trimBlanks(line);
+  let end = text.length;
   while (text[end - 1] === '#') end -= 1;
-  return end < visible && /^[ \t]?$/.test(text.charAt(end - 1)) ? text.slice(0, end) : text.slice(0, visible);
-}
-
-function lastVisible(text: string, from: number): number {
-  let end = from;
-  while (text[end - 1] === ' ' || text[end - 1] === '\t') end -= 1;
-  return end;
+  return /^[ \t]?$/.test(text.charAt(end - 1)) ? text.slice(0, end) : text;
 }
 
 function startFence(reader: BlockReader): BlockStart {
@@ -148,6 +144,5 @@ function startIndentedCode(reader: BlockReader): BlockStart {
 }
 
 function matchHere(expression: RegExp, { line, textAt }: LineCursor): RegExpExecArray | null {
-  expression.lastIndex = textAt;
-  return expression.exec(line);
+  return matchAt(expression, line, textAt);
 }

@@ -1,7 +1,7 @@
 import { CODE_INDENT, skipQuoteMark, startBlock } from './markdown-block-starts.ts';
 import { isPauseDue } from './in-steps.ts';
 import {
-  indentAt, isBlankLine, type LineCursor, restOfLine, skipColumns, startLine, textOfLine,
+  indentAt, isBlankLine, type LineCursor, matchAt, restOfLine, skipColumns, startLine, textOfLine,
 } from './markdown-line.ts';
 import type { LinkReferences } from './markdown-links.ts';
 import { addTableRow, isTableRow } from './markdown-table.ts';
@@ -20,8 +20,7 @@ export function* readBlocks(text: string): Generator<void, { document: MarkdownB
   };
   const pace = { unpaused: 0 };
   for (let at = 0; at < text.length;) {
-    LINE.lastIndex = at;
-    const [whole = '', line = ''] = LINE.exec(text) ?? [];
+    const [whole = '', line = ''] = matchAt(LINE, text, at) ?? [];
     at += whole.length;
     readLine(reader, line);
     if (isPauseDue(pace, whole.length + reader.matched)) yield;
@@ -75,8 +74,7 @@ function codeGoesOn({ fence }: BlockOf<'code'>, cursor: LineCursor): boolean {
 
 function isClosingFence(block: MarkdownBlock, cursor: LineCursor): boolean {
   if (block.kind !== 'code' || block.fence === undefined || indentAt(cursor) >= CODE_INDENT) return false;
-  CLOSING_FENCE.lastIndex = cursor.textAt;
-  const run = CLOSING_FENCE.exec(cursor.line)?.[1] ?? '';
+  const run = matchAt(CLOSING_FENCE, cursor.line, cursor.textAt)?.[1] ?? '';
   return run.startsWith(block.fence.sign) && run.length >= block.fence.length;
 }
 

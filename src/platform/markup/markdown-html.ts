@@ -1,3 +1,5 @@
+import { matchAt } from './markdown-line.ts';
+
 /** An opening or closing tag (CommonMark 0.31.2, section 6.6). */
 const OPENING_TAG =
   /<[a-z][a-z0-9-]*(?:[ \t\n]+[a-z_:][\w.:-]*(?:[ \t\n]*=[ \t\n]*(?:[^\0- "'=<>`]+|'[^']*'|"[^"]*"))?)*[ \t\n]*\/?>/iy;
@@ -31,10 +33,10 @@ export type HtmlBlockStart = {
 /** The kind of the block of raw HTML that begins in `line` at `at` (section 4.6); undefined if none begins. */
 export function htmlBlockAt(line: string, at: number): HtmlBlockStart | undefined {
   if (line[at] !== '<') return undefined;
-  if (matchEnd(RAW_TEXT_START, line, at) !== -1) return { end: RAW_TEXT_END, mayInterrupt: true };
-  const section = SECTIONS.find(({ start }) => matchEnd(start, line, at) !== -1);
+  if (matchAt(RAW_TEXT_START, line, at)) return { end: RAW_TEXT_END, mayInterrupt: true };
+  const section = SECTIONS.find(({ start }) => matchAt(start, line, at));
   if (section !== undefined) return { end: section.end, mayInterrupt: true };
-  if (matchEnd(BLOCK_TAG_START, line, at) !== -1) return { end: undefined, mayInterrupt: true };
+  if (matchAt(BLOCK_TAG_START, line, at)) return { end: undefined, mayInterrupt: true };
   const end = tagEnd(line, at);
   return end === -1 || /[^ \t]/.test(line.slice(end)) ? undefined : { end: undefined, mayInterrupt: false };
 }
@@ -44,7 +46,7 @@ export function htmlBlockAt(line: string, at: number): HtmlBlockStart | undefine
  * because searching for a missing end again and again would take the square of the time.
  */
 export function rawHtmlEnd(text: string, at: number, missing: Set<string>): number {
-  const section = SECTIONS.find(({ start }) => matchEnd(start, text, at) !== -1);
+  const section = SECTIONS.find(({ start }) => matchAt(start, text, at));
   if (section === undefined) return tagEnd(text, at);
   if (section.end === '-->') {
     if (text.startsWith('>', at + 4)) return at + 5;
@@ -56,10 +58,6 @@ export function rawHtmlEnd(text: string, at: number, missing: Set<string>): numb
 }
 
 function tagEnd(text: string, at: number): number {
-  return matchEnd(text[at + 1] === '/' ? CLOSING_TAG : OPENING_TAG, text, at);
-}
-
-function matchEnd(expression: RegExp, text: string, at: number): number {
-  expression.lastIndex = at;
-  return expression.test(text) ? expression.lastIndex : -1;
+  const tag = matchAt(text[at + 1] === '/' ? CLOSING_TAG : OPENING_TAG, text, at);
+  return tag === null ? -1 : at + tag[0].length;
 }

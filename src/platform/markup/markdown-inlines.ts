@@ -3,6 +3,7 @@ import { isPauseDue, type Pace } from './in-steps.ts';
 import { addDelimiter, pairDelimiters } from './markdown-emphasis.ts';
 import type { Delimiter, DelimiterStack, InlinePiece } from './markdown-emphasis.ts';
 import { rawHtmlEnd } from './markdown-html.ts';
+import { matchAt } from './markdown-line.ts';
 import { encodeAddress, normaliseLabel, readLabel, readTarget } from './markdown-links.ts';
 import type { LinkReferences, LinkTarget } from './markdown-links.ts';
 
@@ -131,7 +132,7 @@ function readBackslash(inlines: Inlines): void {
 }
 
 function readReference(inlines: Inlines): void {
-  const written = matchHere(REFERENCE, inlines)?.[0];
+  const written = matchAt(REFERENCE, inlines.text, inlines.at)?.[0];
   const value = written && referredText(written);
   if (written === undefined || value === undefined) return void readAsText(inlines, 1);
   addText(inlines, value);
@@ -191,8 +192,8 @@ function findBackticks(inlines: Inlines, from: number, length: number): number {
 /** Reads an autolink, raw HTML, or `<` as text. */
 function readAngle(inlines: Inlines): void {
   const { text, at } = inlines;
-  const mail = matchHere(MAIL_LINK, inlines)?.[1];
-  const address = mail ?? matchHere(ADDRESS_LINK, inlines)?.[1];
+  const mail = matchAt(MAIL_LINK, text, at)?.[1];
+  const address = mail ?? matchAt(ADDRESS_LINK, text, at)?.[1];
   if (address !== undefined) {
     const href = encodeAddress(mail === undefined ? address : `mailto:${address}`);
     inlines.pieces.push({ before: `<a href="${escapeMarkdownText(href)}">`, text: address, after: '</a>' });
@@ -203,11 +204,6 @@ function readAngle(inlines: Inlines): void {
   if (end === -1) return void readAsText(inlines, 1);
   addMarkup(inlines, text.slice(at, end));
   inlines.at = end;
-}
-
-function matchHere(expression: RegExp, { text, at }: Inlines): RegExpExecArray | null {
-  expression.lastIndex = at;
-  return expression.exec(text);
 }
 
 function openBracket(inlines: Inlines, sign: string): void {

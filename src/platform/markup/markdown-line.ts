@@ -60,6 +60,12 @@ export function textOfLine({ line, textAt }: LineCursor): string {
   return line.slice(textAt);
 }
 
+/** The match of a sticky expression at `at`. */
+export function matchAt(expression: RegExp, text: string, at: number): RegExpExecArray | null {
+  expression.lastIndex = at;
+  return expression.exec(text);
+}
+
 /** The text without spaces, tabs and line endings at its ends, in linear time, which /\s+$/ would not take. */
 export function trimBlanks(text: string): string {
   let [start, end] = [0, text.length];

@@ -1,4 +1,5 @@
 import { referredText } from './entities.ts';
+import { matchAt } from './markdown-line.ts';
 
 /** The address, percent-encoded, and the title of a link or image. */
 export type LinkTarget = { destination: string; title: string };
@@ -127,13 +128,11 @@ function findUnescaped(text: string, from: number, pattern: RegExp): number {
 
 /** The index after spaces, tabs and at most one line ending. */
 function skipSpace(text: string, at: number): number {
-  SPACE.lastIndex = at;
-  SPACE.test(text);
-  return SPACE.lastIndex;
+  return at + (matchAt(SPACE, text, at)?.[0].length ?? 0);
 }
 
 /** The index after the line's end; undefined if more than spaces and tabs stands before the line's end. */
 function endOfLine(text: string, at: number): number | undefined {
-  LINE_END.lastIndex = at;
-  return LINE_END.test(text) ? LINE_END.lastIndex : undefined;
+  const end = matchAt(LINE_END, text, at);
+  return end === null ? undefined : at + end[0].length;
 }

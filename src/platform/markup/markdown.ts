@@ -1,4 +1,4 @@
-import { isPauseDue, pausingWork, type Reading } from './in-steps.ts';
+import { isPauseDue, readingInParts, type Reading } from './in-steps.ts';
 import { readBlocks } from './markdown-blocks.ts';
 import { escapeMarkdownText, type InlineContext, renderInlines } from './markdown-inlines.ts';
 import { trimBlanks } from './markdown-line.ts';
@@ -23,7 +23,7 @@ const MAX_ADDED_CELLS = 10_000;
  * the result, which therefore has to be sanitised.
  */
 export function renderingMarkdown(text: string): Reading<string> {
-  return pausingWork(renderDocument(text));
+  return readingInParts(renderDocument(text));
 }
 
 function* renderDocument(source: string): Generator<void, string> {

@@ -172,7 +172,10 @@ export function withoutImages(sanitized: string): string {
 }
 
 /** An image's address, and for a page its size in pixels; if the size is null, the page uses the stated size. */
-type ShownImage = { address: string; size?: { width: number; height: number } | null | undefined };
+type ShownImage = { address: string; size?: Size | null | undefined };
+
+/** Images up to this height, in pixels, stand within a line of text: smileys, badges and formulas. */
+const LINE_HEIGHT = 40;
 
 /** Replaces image links in sanitised markup by images, if `imageOf` knows their address. Other links stay. */
 export function showImages(sanitized: string, imageOf: (url: string) => ShownImage | undefined): string {
@@ -182,14 +185,24 @@ export function showImages(sanitized: string, imageOf: (url: string) => ShownIma
     if (!image) return link;
     const stated = width === undefined ? null : { width: Number(width), height: Number(height) };
     const isOnPage = image.size !== undefined;
-    const about = (title ? ` title="${title}"` : '') + (isOnPage ? boxOf(image.size ?? stated) : '');
-    const shown = `<img src="${escapeHtml(image.address)}" alt="${label}"${about} loading="lazy">`;
+    const size = isOnPage ? shownSize(image.size ?? null, stated) : null;
+    const about = (title ? ` title="${title}"` : '') + boxOf(size);
+    const look = size !== null && size.height <= LINE_HEIGHT ? ' class="small"' : '';
+    const shown = `<img src="${escapeHtml(image.address)}" alt="${label}"${about} loading="lazy"${look}>`;
     // The style sheet shows this text on touch screens, which have no tooltips; screen readers read the title.
     return title && isOnPage ? `${shown}<span class="picture-title" aria-hidden="true">${title}</span>` : shown;
   });
 }
 
+type Size = { width: number; height: number };
+
+/** An image has its real proportions, and is at most as wide as its publisher states: icons are often large files. */
+function shownSize(real: Size | null, stated: Size | null): Size | null {
+  if (real === null || stated === null || real.width <= stated.width) return real ?? stated;
+  return { width: stated.width, height: Math.max(1, Math.round(real.height * stated.width / real.width)) };
+}
+
 /** Attributes that reserve space for an image of a known size; other images take their space when they load. */
-function boxOf(size: { width: number; height: number } | null): string {
+function boxOf(size: Size | null): string {
   return size === null ? '' : ` width="${size.width}" height="${size.height}"`;
 }

@@ -1,23 +1,9 @@
 import { isStorageTrouble, type Db } from '../db/open-database.ts';
 
 /** A snapshot of the table `counts`. A missing counter reads as 0. */
-export type CountsReading = {
-  value(metric: string, label?: string): number;
-  histogram(metric: string): { counts: number[]; sum: number };
-  /** The labels of a metric, in order. */
-  labels(metric: string): string[];
-};
+export type CountsReading = ReturnType<typeof toReading>;
 
-type Counters = {
-  /** Adds to a counter, in the transaction of the counted change. */
-  add(metric: string, label: string, by: number): void;
-  /** Adds a duration to a histogram with the bounds DURATION_BOUNDS. */
-  observe(metric: string, seconds: number): void;
-  /** Reads one counter; 0 if missing. */
-  value(metric: string, label?: string): number;
-  /** Reads all counters in one query. The table `counts` stays small: one row per series. */
-  read(): CountsReading;
-};
+type Counters = ReturnType<typeof createCounters>;
 
 type CountRow = { metric: string; label: string; value: number };
 
@@ -25,7 +11,7 @@ type CountRow = { metric: string; label: string; value: number };
 export const DURATION_BOUNDS: readonly number[] = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /** Counters in the database, persistent and shared by all processes. */
-export function createCounters(db: Db): Counters {
+export function createCounters(db: Db) {
   const addOne = db.prepare<[string, string, number]>('add to a counter', `
     INSERT INTO counts (metric, label, value) VALUES (?, ?, ?)
       ON CONFLICT DO UPDATE SET value = value + excluded.value`);
@@ -37,9 +23,14 @@ export function createCounters(db: Db): Counters {
   const readAll = db.prepare<[], CountRow>('read all counters', 'SELECT metric, label, value FROM counts');
 
   return {
-    add: (metric, label, by) => void addOne.run(metric, label, by),
-    observe: (metric, seconds) => void addTwo.run(`${metric}_bucket`, boundOf(seconds), `${metric}_sum`, seconds),
-    value: (metric, label = '') => readOne.get(metric, label)?.value ?? 0,
+    /** Adds to a counter, in the transaction of the counted change. */
+    add: (metric: string, label: string, by: number): void => void addOne.run(metric, label, by),
+    /** Adds a duration to a histogram with the bounds DURATION_BOUNDS. */
+    observe: (metric: string, seconds: number): void =>
+      void addTwo.run(`${metric}_bucket`, boundOf(seconds), `${metric}_sum`, seconds),
+    /** Reads one counter; 0 if missing. */
+    value: (metric: string, label = ''): number => readOne.get(metric, label)?.value ?? 0,
+    /** Reads all counters in one query. The table `counts` stays small: one row per series. */
     read: () => toReading(readAll.all()),
   };
 }
@@ -48,33 +39,32 @@ function boundOf(seconds: number): string {
   return String(DURATION_BOUNDS.find((bound) => seconds <= bound) ?? Infinity);
 }
 
-function toReading(rows: readonly CountRow[]): CountsReading {
+function toReading(rows: readonly CountRow[]) {
   const metrics = Map.groupBy(rows, ({ metric }) => metric);
   const values = new Map(rows.map(({ metric, label, value }) => [`${metric},${label}`, value]));
   const value = (metric: string, label = ''): number => values.get(`${metric},${label}`) ?? 0;
   return {
     value,
-    histogram: (metric) => ({
+    histogram: (metric: string): { counts: number[]; sum: number } => ({
       counts: [...DURATION_BOUNDS, Infinity].map((bound) => value(`${metric}_bucket`, String(bound))),
       sum: value(`${metric}_sum`),
     }),
-    labels: (metric) => (metrics.get(metric) ?? []).map(({ label }) => label).sort(),
+    /** The labels of a metric, in order. */
+    labels: (metric: string): string[] => (metrics.get(metric) ?? []).map(({ label }) => label).sort(),
   };
 }
 
-type BufferedCounters = { add(metric: string, label: string): void; flush(): void };
-
 /** Counts requests and other frequent events in memory; `flush` adds the counts to the table `counts`. */
-export function createBufferedCounters(counts: Counters): BufferedCounters {
+export function createBufferedCounters(counts: Counters) {
   const pending = new Map<string, { metric: string; label: string; by: number }>();
 
   return {
-    add(metric, label) {
+    add(metric: string, label: string): void {
       const key = `${metric},${label}`;
       pending.set(key, { metric, label, by: (pending.get(key)?.by ?? 0) + 1 });
     },
 
-    flush() {
+    flush(): void {
       try {
         for (const [key, { metric, label, by }] of pending) {
           counts.add(metric, label, by);

@@ -1,4 +1,4 @@
-import { readParameters } from '../http/headers.ts';
+import { readWeights } from '../http/headers.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -106,54 +106,18 @@ function formatBound(bound: number): string {
   return Number.isInteger(bound) ? `${bound}.0` : String(bound);
 }
 
-type Range = { type: string; version: string | undefined; quality: number };
-type Offer = { type: string; version: string };
-
-const OFFERED: Record<Format, Offer> = {
-  prometheus: { type: 'text/plain', version: '0.0.4' },
-  openmetrics: { type: 'application/openmetrics-text', version: '1.0.0' },
-};
-
-/** How specifically an Accept range names a format: 3 with version, 2 by full type, 1 by main type, 0 by any type. */
-const NAMED = 2;
+/** The media ranges of an Accept header that fit the format 0.0.4, the most specific range first. */
+const PROMETHEUS_RANGES = ['text/plain;0.0.4', 'text/plain', 'text/*', '*/*'];
 
 /**
  * Chooses the format for an `Accept` header (RFC 9110, 12.5.1): the most specific matching range gives a format's
  * quality. The format is OpenMetrics only if the header names OpenMetrics and ranks no format higher, otherwise 0.0.4.
  */
-export function negotiateFormat(accept: string | undefined): Format {
-  const ranges = (accept ?? '*/*').toLowerCase().split(',').map(parseMediaRange);
-  const openMetrics = bestMatch(ranges, OFFERED.openmetrics);
-  const prometheus = bestMatch(ranges, OFFERED.prometheus);
-  const wanted = openMetrics.specificity >= NAMED && openMetrics.quality > 0;
-  return wanted && openMetrics.quality >= prometheus.quality ? 'openmetrics' : 'prometheus';
-}
-
-/** Parses a media range of an Accept header. A malformed media range matches no format. */
-function parseMediaRange(text: string): Range {
-  const { value: type = '', parameters } = readParameters(text.trim()) ?? {};
-  return { type, version: parameters?.get('version'), quality: parseQuality(parameters?.get('q') ?? '1') };
-}
-
-/** Parses the quality (`q`) of a media range; an unreadable `q` counts as 0. */
-function parseQuality(text: string): number {
-  return /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(text) ? Number(text) : 0;
-}
-
-function bestMatch(ranges: readonly Range[], offered: Offer): { quality: number; specificity: number } {
-  const matches = ranges.map((range) => ({ quality: range.quality, specificity: specificityOf(range, offered) }));
-  const fitting = matches.filter(({ specificity }) => specificity >= 0);
-  const [best] = fitting.sort((a, b) => b.specificity - a.specificity || b.quality - a.quality);
-  return best ?? { quality: 0, specificity: -1 };
-}
-
-function specificityOf({ type, version }: Range, offered: Offer): number {
-  if (type === offered.type) {
-    if (version === undefined) return NAMED;
-    return version === offered.version ? NAMED + 1 : -1;
-  }
-  if (type === `${offered.type.split('/')[0]}/*`) return 1;
-  return type === '*/*' ? 0 : -1;
+export function negotiateFormat(accept = '*/*'): Format {
+  const weights = readWeights(accept);
+  const openMetrics = weights.get('application/openmetrics-text;1.0.0') ?? weights.get('application/openmetrics-text');
+  const prometheus = PROMETHEUS_RANGES.map((range) => weights.get(range)).find((weight) => weight !== undefined) ?? 0;
+  return openMetrics && openMetrics >= prometheus ? 'openmetrics' : 'prometheus';
 }
 
 /** A metric with one series for each combination of label values, all known in advance. */

@@ -1,11 +1,7 @@
 import type { ClientKind } from '../turns.ts';
 import type { HistogramSample, Labels, Metric } from './exposition.ts';
 
-export type HttpMetrics = {
-  /** `route` is the route's template, never the path: clients must not be able to create series. */
-  observe(method: string, route: string | undefined, code: number, seconds: number): void;
-  read(): readonly HistogramSample[];
-};
+export type HttpMetrics = ReturnType<typeof createHttpMetrics>;
 
 type Series = { labels: Labels; counts: number[]; sum: number };
 
@@ -52,27 +48,29 @@ export const HTTP_METRICS: readonly Metric<HttpReading>[] = [
 ];
 
 /** Counts this process's HTTP responses and their durations, in memory. */
-export function createHttpMetrics(): HttpMetrics {
+export function createHttpMetrics() {
   const all = new Map<string, Series>();
 
   return {
-    observe(method, route = NO_ROUTE, code, seconds) {
+    /** `route` is the route's template, never the path: clients must not be able to create series. */
+    observe(method: string, route = NO_ROUTE, code: number, seconds: number): void {
       const name = METHODS.has(method) ? method : OTHER_METHOD;
       const key = `${name} ${code} ${route}`;
       const series = all.get(key) ?? emptySeries({ method: name, route, code: String(code) });
       all.set(key, series);
       count(series, seconds);
     },
-    read: () => [...all.values()],
+    read: (): readonly HistogramSample[] => [...all.values()],
   };
 }
 
-type TurnWaits = { observe(client: ClientKind, seconds: number): void; read(): readonly HistogramSample[] };
-
 /** Records in memory how long requests have waited for their first turn on the main thread. */
-export function createTurnWaits(): TurnWaits {
+export function createTurnWaits() {
   const series = { member: emptySeries({ client: 'member' }), network: emptySeries({ client: 'network' }) };
-  return { observe: (client, seconds) => count(series[client], seconds), read: () => Object.values(series) };
+  return {
+    observe: (client: ClientKind, seconds: number): void => count(series[client], seconds),
+    read: (): readonly HistogramSample[] => Object.values(series),
+  };
 }
 
 function emptySeries(labels: Labels): Series {

@@ -11,24 +11,7 @@ export class ClamdError extends Error {}
 /** `idleMs`: limit for connecting and for each write. `answerMs`: limit from a file's last byte to clamd's answer. */
 export type ClamdOptions = { address: ClamdAddress; maxBytes: number; idleMs?: number; answerMs?: number };
 
-/** `scan` and `ping` reject with ClamdError if clamd gives no clear answer, or with the signal's AbortError. */
-export type ClamdClient = {
-  /**
-   * Streams the bytes to clamd with back-pressure. Rejects a file of more than `maxBytes`, because clamd calls a file
-   * above its MaxFileSize clean without scanning it. Also rejects if reading the file's `bytes` fails.
-   */
-  scan(bytes: AsyncIterable<Buffer>, signal: AbortSignal): Promise<ClamdVerdict>;
-  /** Resolves if clamd answers. */
-  ping(signal: AbortSignal): Promise<void>;
-};
-
-type Conversation = {
-  /** Resolves when the socket has room for more bytes. Throws once clamd has answered or disconnected. */
-  send(bytes: Buffer): Promise<void>;
-  /** Waits for the answer of clamd, and returns the answer without its final NUL. */
-  answer(limitMs: number): Promise<string>;
-  close(): void;
-};
+export type ClamdClient = ReturnType<typeof createClamdClient>;
 
 const MAX_ANSWER_LENGTH = 4 * 1024;
 const MAX_QUOTED = 200;
@@ -37,10 +20,17 @@ const END_OF_STREAM = Buffer.alloc(4);
 // With AlertExceedsMax, clamd reports an incomplete scan as if it had found malware.
 const INCOMPLETE_SCAN = /^Heuristics\.Limits\.Exceeded/;
 
-/** A client for clamd(8), which uses INSTREAM over TCP or a Unix socket. */
-export function createClamdClient(options: ClamdOptions): ClamdClient {
+/**
+ * A client for clamd(8), which uses INSTREAM over TCP or a Unix socket. `scan` and `ping` reject with ClamdError if
+ * clamd gives no clear answer, or with the signal's AbortError.
+ */
+export function createClamdClient(options: ClamdOptions) {
   const { address, maxBytes, idleMs = 10 * SECOND, answerMs = 120 * SECOND } = options;
 
+  /**
+   * Streams the bytes to clamd with back-pressure. Rejects a file of more than `maxBytes`, because clamd calls a file
+   * above its MaxFileSize clean without scanning it. Also rejects if reading the file's `bytes` fails.
+   */
   async function scan(bytes: AsyncIterable<Buffer>, signal: AbortSignal): Promise<ClamdVerdict> {
     const clamd = await converse(address, idleMs, signal);
     try {
@@ -58,6 +48,7 @@ export function createClamdClient(options: ClamdOptions): ClamdClient {
     }
   }
 
+  /** Resolves if clamd answers. */
   async function ping(signal: AbortSignal): Promise<void> {
     const clamd = await converse(address, idleMs, signal);
     try {
@@ -94,7 +85,7 @@ function parseVerdict(answer: string): ClamdVerdict {
   return { clean: false, signature };
 }
 
-async function converse(address: ClamdAddress, idleMs: number, signal: AbortSignal): Promise<Conversation> {
+async function converse(address: ClamdAddress, idleMs: number, signal: AbortSignal) {
   const socket = connect({ ...address, signal });
   const answered = readAnswer(socket);
   let over = false;
@@ -102,6 +93,7 @@ async function converse(address: ClamdAddress, idleMs: number, signal: AbortSign
   const connected = new Promise<void>((resolve) => socket.once('connect', resolve));
   await within(idleMs, 'did not accept a connection', Promise.race([connected, answered]));
 
+  /** Resolves when the socket has room for more bytes. Throws once clamd has answered or disconnected. */
   async function send(bytes: Buffer): Promise<void> {
     if (!over && !socket.write(bytes)) await within(idleMs, 'took no bytes', roomOrEnd(socket));
     if (over) throw unexpected(await answered, ' before it had the whole file');
@@ -117,7 +109,9 @@ async function converse(address: ClamdAddress, idleMs: number, signal: AbortSign
     }
   }
 
-  return { send, answer: (limitMs) => within(limitMs, 'gave no verdict', answered), close: () => socket.destroy() };
+  /** Waits for the answer of clamd, and returns the answer without its final NUL. */
+  const answer = (limitMs: number): Promise<string> => within(limitMs, 'gave no verdict', answered);
+  return { send, answer, close: () => void socket.destroy() };
 }
 
 /** Reads clamd's answer up to its final NUL. Rejects if the connection fails or closes before clamd's final NUL. */

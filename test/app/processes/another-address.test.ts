@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { createWebServer } from '../../../src/app/processes/web-server.ts';
 import { sessions } from '../../../src/features/accounts/credential-store.ts';
-import { closeServer } from '../../../src/platform/http/server.ts';
+import { closeServer } from '../../../src/platform/http/connections.ts';
 import { addNotes, addPost } from '../../support/accounts.ts';
 import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
@@ -30,6 +30,11 @@ test('npm start: a newcomer joins by the printed link, adds a feed, reads it as 
   await waitUntil('the set-up link', () => /works once\): \S+\n/.test(printed.out) || hub.exitCode !== null, 60_000);
   const address = /running at (\S+)/.exec(printed.out)?.[1] ?? assert.fail(`no address:\n${printed.out}${printed.err}`);
   const link = /works once\): (\S+)/.exec(printed.out)?.[1] ?? '';
+
+  if (process.platform === 'linux') {
+    const environment = readFileSync(`/proc/${readFileSync(join(dataDir, 'run/hub.pid'), 'utf8').trim()}/environ`, 'utf8');
+    assert.match(environment, /\0MALLOC_ARENA_MAX=2\0/, 'the supervisor returns freed memory');
+  }
 
   const newcomer = createClient(address);
   const joined = await newcomer.form(link.slice(address.length), { username: 'ada', password: 'correct horse battery' });

@@ -32,7 +32,7 @@ async function backUp(hub: Hub): Promise<void> {
   mkdirSync(join(hub.dataDir, 'backups', name), { recursive: true });
   mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
   const run = { name, at: hub.now(), ok: true, verdict: 'verified', bytes: 5, seconds: 1, problem: null } as const;
-  await noteRun(hub.dataDir, 'backup', run, process.pid);
+  await noteRun(hub.dataDir, 'backup', run);
 }
 
 test('whoever sets the hub up lands on a list whose steps are ticked as they are done, also by others, and which goes with the last', async (t) => {

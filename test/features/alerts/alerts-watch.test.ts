@@ -97,7 +97,7 @@ test('a backup that fails, one that fails its verification and none for 26 hours
   const note = async (kind: 'backup' | 'verification', changes: Partial<RunResult> = {}): Promise<void> => {
     const run = backupRun(hub.now(), changes);
     if (run.name) mkdirSync(join(hub.dataDir, 'backups', run.name), { recursive: true });
-    await noteRun(hub.dataDir, kind, run, 1);
+    await noteRun(hub.dataDir, kind, run);
   };
   await passTime(hub, 2 * DAY, 4 * HOUR);
   assert.deepEqual(events(), [], 'a hub without backups is left in peace');
@@ -125,23 +125,23 @@ test('a backup that lacks what the hub has lost is told as such, and a damaged o
     .map(({ event, severity }) => `${event} ${severity}`);
   const lost = 'missing or damaged uploads: 1 (uploads/ab/abcd)';
   mkdirSync(join(hub.dataDir, 'backups', backupName(hub.now())), { recursive: true });
-  await noteRun(hub.dataDir, 'backup', backupRun(hub.now(), { ok: false, verdict: 'degraded', problem: lost }), 1);
-  await noteRun(hub.dataDir, 'verification', backupRun(hub.now(), { ok: false, verdict: 'degraded', problem: lost }), 1);
+  await noteRun(hub.dataDir, 'backup', backupRun(hub.now(), { ok: false, verdict: 'degraded', problem: lost }));
+  await noteRun(hub.dataDir, 'verification', backupRun(hub.now(), { ok: false, verdict: 'degraded', problem: lost }));
   await passTime(hub, 20 * MINUTE, 10 * MINUTE);
   assert.deepEqual(told().sort(), ['backup-degraded error', 'backup-stale error']);
   assert.match(receiver.alerts().map(({ text }) => text).join(), /uploads\/ab\/abcd/);
 
   const whole = backupRun(hub.now());
   mkdirSync(join(hub.dataDir, 'backups', whole.name ?? ''));
-  await noteRun(hub.dataDir, 'backup', whole, 1);
+  await noteRun(hub.dataDir, 'backup', whole);
   await passTime(hub, HOUR, 10 * MINUTE);
   assert.deepEqual(told().slice(2).sort(), ['backup-degraded resolved', 'backup-stale resolved']);
 
   const config = { dataDir: hub.dataDir, backupDir: join(hub.dataDir, 'backups') };
-  await noteVerdict(config, { ...whole, ok: false, verdict: 'failed', problem: 'hub.db is damaged' }, 1);
+  await noteVerdict(config, { ...whole, ok: false, verdict: 'failed', problem: 'hub.db is damaged' });
   const next = backupRun(hub.now());
   mkdirSync(join(hub.dataDir, 'backups', next.name ?? ''));
-  await noteRun(hub.dataDir, 'backup', next, 1);
+  await noteRun(hub.dataDir, 'backup', next);
   await passTime(hub, 2 * HOUR, 10 * MINUTE);
   assert.deepEqual(told().slice(4), ['backup-verify-failed error'], 'another good backup makes none of this one');
   rmSync(join(hub.dataDir, 'backups', whole.name ?? ''), { recursive: true });

@@ -40,12 +40,12 @@ test('an image in a post becomes one that is loaded from the hub, with its words
 });
 
 test('the title of an image stays, on a page also as text for touch screens, unless it says nothing new', () => {
-  const joke = '<img src="/owl.png" alt="An owl" title=" Owls &amp;\n &quot;hats&quot; " width=9 height=8>';
+  const joke = '<img src="/owl.png" alt="An owl" title=" Owls &amp;\n &quot;hats&quot; " width=90 height=80>';
   const shown = (markup: string, size?: null): string => showImages(sanitize(markup), () => ({ address: '/a', size }));
 
   assert.equal(shown(joke), '<img src="/a" alt="An owl" title="Owls &amp; &quot;hats&quot;" loading="lazy">');
   assert.equal(shown(joke, null),
-    '<img src="/a" alt="An owl" title="Owls &amp; &quot;hats&quot;" width="9" height="8" loading="lazy">'
+    '<img src="/a" alt="An owl" title="Owls &amp; &quot;hats&quot;" width="90" height="80" loading="lazy">'
     + '<span class="picture-title" aria-hidden="true">Owls &amp; &quot;hats&quot;</span>');
   for (const title of ['An owl', 'owl', 'OWL.png', ' ']) {
     assert.doesNotMatch(shown(`<img src="/o/owl.png" alt="An owl" title="${title}">`, null), /title/, title);
@@ -95,6 +95,7 @@ test('until its size is known, the one that its publisher states for an image ke
   assert.equal(shown('width="640" height="480"'), 'width="640" height="480"');
   assert.equal(shown('width=" 640px " height=480'), 'width="640" height="480"');
   assert.equal(shown('width="640" height="480"', { width: 3, height: 2 }), 'width="3" height="2"');
+  assert.equal(shown('width="20" height="30"', { width: 300, height: 600 }), 'width="20" height="40"', 'no wider than stated');
   assert.equal(shown('style="width: 32px; HEIGHT:24px"'), 'width="32" height="24"');
   assert.equal(shown('width="32" style="height:24px;border:0"'), 'width="32" height="24"');
   for (const odd of ['', 'width="640"', 'style="max-width:32px;line-height:24px"', 'style="width:50%;height:24px"',
@@ -102,6 +103,9 @@ test('until its size is known, the one that its publisher states for an image ke
     'width="64000" height="480"', 'width="6.4" height="4"', 'width="6&quot; onload=&quot;x" height="4"']) {
     assert.equal(shown(odd), undefined, odd);
   }
+  const isSmall = (height: number): boolean =>
+    showImages(sanitize(`<img src="/a.png" width="20" height="${height}">`), () => ({ address: '/i', size: null })).endsWith('class="small">');
+  assert.deepEqual([isSmall(40), isSmall(41)], [true, false], 'small images stand within a line');
   const sanitized = sanitize('<img src="/a.png" width="640" height="480">');
   assert.equal(sanitize(sanitized), sanitized);
   assert.deepEqual(imageAddresses(sanitized), ['https://blog.test/a.png']);

@@ -42,7 +42,7 @@ async function run(hub: Hub, verdict: RunResult['verdict'], problem: string | nu
 
 function note(hub: Hub, kind: Kind, name: string | null, verdict: RunResult['verdict'], problem: string | null): Promise<void> {
   const ok = verdict === 'verified';
-  return noteRun(hub.dataDir, kind, { name, at: hub.now(), ok, verdict, bytes: 5, seconds: 60, problem }, process.pid);
+  return noteRun(hub.dataDir, kind, { name, at: hub.now(), ok, verdict, bytes: 5, seconds: 60, problem });
 }
 
 test('health, metrics and the administrators\' page tell the age and the result of backups, whatever came of the last one', async (t) => {
@@ -151,7 +151,7 @@ test('a scrape tells when that backup was last verified for which it is the long
   const [first, second] = [await run(hub, 'verified', null), await run(hub, 'verified', null)];
   const config = { dataDir: hub.dataDir, backupDir: join(hub.dataDir, 'backups') };
   const verified = (name: string, at: number): Promise<void> => noteVerdict(config,
-    { name, at, ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null }, process.pid);
+    { name, at, ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null });
   assert.equal(await oldest(), (first.endedAt - MINUTE) / 1_000, 'as old as the backup, which is verified when it is made');
 
   await verified(first.name, second.endedAt + 5_000);
@@ -173,7 +173,7 @@ test('a BACKUP_DIR that is away is told as that, in health too, and no record of
   mkdirSync(join(backupDir, name), { recursive: true });
   await note(hub, 'backup', name, 'verified', null);
   const judged = { name, at: hub.now(), ok: true, verdict: 'verified', bytes: 5, seconds: 60, problem: null } as const;
-  await noteVerdict(hub.config, judged, process.pid);
+  await noteVerdict(hub.config, judged);
   hub.passTime(HOUR);
   const known = { lastBackup: { ageSeconds: 3_600, verified: true }, lastVerifiedBackup: { ageSeconds: 3_600 } };
   const degraded = async () => (await hub.anybody.get('/api/health')).json<{ degraded: string[] }>().degraded;
@@ -182,7 +182,7 @@ test('a BACKUP_DIR that is away is told as that, in health too, and no record of
   for (const [isMountPoint, words] of [[false, 'is not there'], [true, 'holds none of the backups that were made in it']] as const) {
     rmSync(backupDir, { recursive: true });
     if (isMountPoint) mkdirSync(backupDir);
-    await noteVerdict(hub.config, { ...judged, name: null, ok: false, verdict: 'failed' }, process.pid); // the next night's run
+    await noteVerdict(hub.config, { ...judged, name: null, ok: false, verdict: 'failed' }); // the next night's run
     const { health, page } = await told(hub, ada);
     assert.deepEqual([health, await degraded()], [known, ['backup-dir']]);
     assert.deepEqual([page.here?.level, page.here?.state], ['bad', 'not there']);

@@ -122,11 +122,11 @@ test('status files that are damaged, or of another kind, are as none', async (t)
 test('a run is noted in one step, whatever had been there, or not at all', async (t) => {
   const hub = backupHub(t);
   const run: RunResult = { name: null, at: 5, ok: false, verdict: 'failed', bytes: null, seconds: 1, problem: 'p' };
-  await noteRun(hub.dataDir, 'verification', run, 1);
-  await noteRun(hub.dataDir, 'verification', { ...run, ok: true, at: 6 }, 1);
-  await noteRun(hub.dataDir, 'verification', { ...run, at: 7 }, 1);
+  await noteRun(hub.dataDir, 'verification', run);
+  await noteRun(hub.dataDir, 'verification', { ...run, ok: true, at: 6 });
+  await noteRun(hub.dataDir, 'verification', { ...run, at: 7 });
   const { lastVerification, lastVerifiedAt } = statusOf(hub.dataDir);
   assert.deepEqual([lastVerification?.at, lastVerifiedAt], [7, 6]);
   assert.deepEqual(readdirSync(join(hub.dataDir, 'run')), ['last-verification.json']);
-  await assert.rejects(noteRun(join(hub.dataDir, 'nowhere'), 'backup', run, 1), /ENOENT/);
+  await assert.rejects(noteRun(join(hub.dataDir, 'nowhere'), 'backup', run), /ENOENT/);
 });

@@ -31,13 +31,13 @@ async function night(hub: Hub, bytes = 5_000): Promise<void> {
   mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
   mkdirSync(join(hub.dataDir, 'backups', name), { recursive: true });
   const run = { name, at: hub.now(), ok: true, bytes, seconds: 60, problem: null };
-  await noteRun(hub.dataDir, 'backup', { ...run, verdict: 'verified' }, process.pid);
-  await noteOffsite(hub.handle.config, 'dir', { ...run, unsent: null }, process.pid);
+  await noteRun(hub.dataDir, 'backup', { ...run, verdict: 'verified' });
+  await noteOffsite(hub.handle.config, 'dir', { ...run, unsent: null });
 }
 
 function drilled(hub: Hub, outcome: DrillRun['outcome'], problem: string | null = null, name: Destination = 'dir'): Promise<void> {
   const drill = { outcome, name: '20300115-031500', at: hub.now(), seconds: 12, problem };
-  return noteDrill(hub.handle.config, name, drill, process.pid);
+  return noteDrill(hub.handle.config, name, drill);
 }
 
 test('a drill is due at the first copy and 30 days after the last one, and runs by itself for backups up to 1 GiB', async (t) => {

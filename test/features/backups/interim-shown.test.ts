@@ -19,16 +19,16 @@ async function run(hub: Hub, verdict: 'verified' | 'degraded' | 'failed', proble
   mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
   if (name !== null) mkdirSync(join(hub.dataDir, 'backups/interim', name), { recursive: true });
   const run = { name, at: hub.now(), ok: verdict === 'verified', verdict, bytes: 5, seconds: 1, problem, everyHours: 2 };
-  await noteRun(hub.dataDir, 'interim', run, process.pid);
-  await noteVerdict(hub.handle.config, run, process.pid);
+  await noteRun(hub.dataDir, 'interim', run);
+  await noteVerdict(hub.handle.config, run);
 }
 
 async function night(hub: Hub): Promise<void> {
   const name = backupName(hub.now());
   mkdirSync(join(hub.dataDir, 'backups', name));
   const run = { name, at: hub.now(), ok: true, verdict: 'verified' as const, bytes: 5, seconds: 1, problem: null };
-  await noteRun(hub.dataDir, 'backup', run, process.pid);
-  await noteVerdict(hub.handle.config, run, process.pid);
+  await noteRun(hub.dataDir, 'backup', run);
+  await noteVerdict(hub.handle.config, run);
 }
 
 /** What the alert says, or nothing. */

@@ -94,7 +94,7 @@ test('a hub that has sent nothing is asked nothing, and one that goes on after 1
   const { config } = hub.handle;
   mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
   assert.equal(asked(hub), null);
-  await noteOffsite(config, 'restic', { name: null, at: hub.now(), ok: true, bytes: 1, seconds: 1, problem: null, unsent: null }, process.pid);
+  await noteOffsite(config, 'restic', { name: null, at: hub.now(), ok: true, bytes: 1, seconds: 1, problem: null, unsent: null });
   assert.match(asked(hub)?.says ?? '', /^Since the upgrade from 1\.0\.0 .* adopt: .* adopt --no\.$/);
   await settle(hub.dataDir);
   assert.equal(asked(hub), null, 'until the repository was searched');

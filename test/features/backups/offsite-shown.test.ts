@@ -26,13 +26,13 @@ async function night(hub: Hub): Promise<string> {
   mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
   mkdirSync(join(hub.dataDir, 'backups', name), { recursive: true });
   await noteRun(hub.dataDir, 'backup',
-    { name, at: hub.now(), ok: true, verdict: 'verified', bytes: 5, seconds: 60, problem: null }, process.pid);
+    { name, at: hub.now(), ok: true, verdict: 'verified', bytes: 5, seconds: 60, problem: null });
   return name;
 }
 
 function sent(hub: Hub, destination: Destination, name: string, changes: Partial<OffsiteRun> = {}): Promise<void> {
   const run = { name, at: hub.now(), ok: true, bytes: 7_000, seconds: 12, problem: null, unsent: null, ...changes };
-  return noteOffsite(hub.handle.config, destination, run, process.pid);
+  return noteOffsite(hub.handle.config, destination, run);
 }
 
 function unsent(hub: Hub, destination: Destination, name: string, problem: string): Promise<void> {
@@ -154,7 +154,7 @@ test('if a destination for off-site copies was set after the hub’s start, the 
   const noteTo = (destination: Destination, places: Partial<Config>, changes: Partial<OffsiteRun>): Promise<void> => {
     const config = { ...hub.handle.config, ...places };
     const run = { name, at: hub.now(), ok: true, bytes: 7_000, seconds: 12, problem: null, unsent: null, ...changes };
-    return noteOffsite(config, destination, run, process.pid);
+    return noteOffsite(config, destination, run);
   };
   const failed = { name: null, ok: false, bytes: null, problem: UNPLUGGED, unsent: name };
   await noteTo('dir', { backupOffsiteDir: '/mnt/unplugged' }, failed);
@@ -275,13 +275,13 @@ test('when the restic repository was last read is shown, and by hubctl recorded,
   takeIn(reading, [sha256('a pack')], [], Date.now());
   notePartRead(reading, WHOLE, 1, 1_700_000_000_000);
   const place = destinationKey(hub.handle.config, 'restic') ?? '';
-  await noteReading(hub.dataDir, place, reading, process.pid);
+  await noteReading(hub.dataDir, place, reading);
   const env = { DATA_DIR: hub.dataDir, ...restic };
   assert.equal((await hubctl(env, 'offsite-note', 'restic', 'ok')).status, 0);
   assert.equal(await check(), 1_700_000_000);
 
   noteDamage(reading, WHOLE, Date.now());
-  await noteReading(hub.dataDir, place, reading, process.pid);
+  await noteReading(hub.dataDir, place, reading);
   assert.equal((await hubctl(env, 'offsite-note', 'restic', 'ok')).status, 0);
   const [{ last } = { last: null }] = readOffsite(hub.handle);
   assert.equal(last?.isDamaged, true);

@@ -29,7 +29,7 @@ function call({ handle, now }: Hub, heartbeatUrl: string | null) {
 }
 
 function callWith(config: Config, heartbeatUrl: string | null, clock = Date.now) {
-  return giveSignOfLife(heartbeatUrl, config, { clock, pid: process.pid, patience: BRIEF });
+  return giveSignOfLife(heartbeatUrl, config, { clock, patience: BRIEF });
 }
 
 function finding(hub: Hub) {

@@ -53,7 +53,7 @@ test('a refusal names each address with its answer, and what to try; at most 12 
     assert.doesNotMatch(error.message, /secret/);
     return true;
   });
-  assert.equal(origin.requests.length, 11);
+  assert.equal(origin.requests.length, 12);
   const typed = discoverFeed(handle, `${origin.url}/gone`, { guess: true });
   await assert.rejects(typed, /^Error: No feed was found at [^/]*\/gone: 127[^/]* answered 404: [^.]*\. Look for a link/);
   const anchors = ['/1.xml', '/2.xml', '/3.xml', '/4.xml'].map((path) => `<a href="${path}">RSS</a>`).join('');

@@ -46,11 +46,13 @@ test('hosts do not wait for one another', async (t) => {
   const fetch = openFetch({ lookup, totalMs: 10_000 });
   const other = await startOrigin(t, () => {}); // never answers
 
-  const stuck = fetch({ url: other.url, maxBytes: 9, signal: AbortSignal.timeout(2_000) });
+  const controller = new AbortController();
+  const stuck = fetch({ url: other.url, maxBytes: 9, signal: controller.signal });
   const answer = await fetch({ url: `http://a.example:${port}/`, maxBytes: 9 });
   assert.equal(answer.status, 200);
   assert.equal(most.size, 1);
-  await assert.rejects(stuck);
+  controller.abort();
+  assert.equal((await failure(stuck)).reason, 'aborted');
 });
 
 test('hosts that redirect to one host meet there one after the other', async (t) => {
@@ -101,11 +103,9 @@ test('who gives up while waiting is not sent, and the next one has its turn', as
 test('waiting for a host counts towards the time of a fetch', async (t) => {
   const origin = await startOrigin(t, () => {}); // never answers
   const fetch = openFetch({ lookup, totalMs: 500 });
-  const started = performance.now();
-
   const endings = [1, 2, 3, 4, 5, 6].map((n) => failure(fetch({ url: `${origin.url}/${n}`, maxBytes: 9 })));
   for (const { reason } of await Promise.all(endings)) assert.equal(reason, 'timeout');
-  assert.ok(performance.now() - started < 2_500, 'one after the other would take 3 s');
+  assert.ok(origin.requests.length < 4, `${origin.requests.length} were sent; one after the other, all would be`);
 });
 
 test('work that fails frees its host, and so does work that was called off as its turn came', async () => {

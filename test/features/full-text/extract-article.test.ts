@@ -142,3 +142,24 @@ test('an article longer than a post can be is cut with its elements closed', () 
   assert.ok(length > 399_000 && length < 401_000, String(length));
   assert.match(result.article.contentHtml, /<\/p>\n?<\/article>$/);
 });
+
+test('of an old page whose layout is a table, the columns of links go, and the article between them stays', () => {
+  const column = (word: string): string => `<td width=150>${[1, 2, 3].map((n) => `<a href=/${n}>${word} headline ${n}</a><br>`).join('')}`;
+  const text = PROSE.replaceAll('<p>', '').replaceAll('</p>', '<br><br>');
+  const article = articleOf(`<table><tr><td colspan=3><a href=/>Start</a> | <a href=/sport>Sport</a>
+    <tr>${column('Left')}<td valign=top><font size=2>${text}</font>${column('Right')}<tr><td colspan=3><small>Imprint</small></table>`);
+  assert.match(article, /three weeks after[^]*Engineers want/);
+  assert.doesNotMatch(article, /headline/);
+});
+
+test('comments with names of other languages, a form to comment, and the address of the author go', () => {
+  const comment = '<p>I was there last year, and I liked it very much too, above all the fish market on Mondays.</p>';
+  for (const name of ['komentarze', 'leserkommentare', 'reactions', 'yorumlar']) {
+    const article = articleOf(`<div id="a">${PROSE}<div id="${name}">${comment}</div>
+      <form><p>Your name is required, and your address will not be shown to anybody</p><input><textarea></textarea></form>
+      <address>Last changed by Ada Example, who lives in the harbour since she was born</address></div>`);
+    assert.match(article, /Engineers want/);
+    assert.doesNotMatch(article, /fish market on Mondays|Your name|Ada Example/, name);
+  }
+  assert.match(articleOf(`<form action="/page.aspx"><div>${PROSE}</div></form>`), /Engineers want/, 'a form around the whole page stays');
+});

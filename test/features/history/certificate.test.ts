@@ -6,7 +6,7 @@ import tls from 'node:tls';
 import { alertEvents } from '../../../src/features/alerts/alert-store.ts';
 import { findings } from '../../../src/features/health/findings.ts';
 import { watchConditions } from '../../../src/features/health/watch-conditions.ts';
-import { certificates, seenCertificate } from '../../../src/features/history/certificate-store.ts';
+import { certificates, seenCertificate } from '../../../src/features/history/history-store.ts';
 import { lookAtCertificate } from '../../../src/features/history/watch-certificate.ts';
 import type { Hub } from '../../../src/features/hub/hub.ts';
 import { DAY } from '../../../src/platform/clock.ts';

@@ -6,9 +6,8 @@ import { test } from 'node:test';
 import { webTasks, workerTasks } from '../../../src/app/schedule.ts';
 import { begunPath } from '../../../src/features/backups/backup-status.ts';
 import { noteRun } from '../../../src/features/backups/note-run.ts';
-import { backupRuns, MOST_RUNS } from '../../../src/features/history/backup-run-store.ts';
 import { ANSWERS, FIGURES, merge, type Figure } from '../../../src/features/history/figures.ts';
-import { COARSE, FINE, history, readings } from '../../../src/features/history/history-store.ts';
+import { backupRuns, COARSE, FINE, history, MOST_RUNS, readings } from '../../../src/features/history/history-store.ts';
 import { beatOfWorker } from '../../../src/features/history/record-history.ts';
 import { beatOfWeb } from '../../../src/features/history/process-notes.ts';
 import { counts, heartbeats, jobs } from '../../../src/features/hub/hub.ts';
@@ -200,7 +199,7 @@ test('each run of a backup is remembered after the next one, and no more than 50
   const hub = await startHub(t);
   mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
   const night = (verdict: 'verified' | 'failed' | 'degraded', problem: string | null): Promise<void> => noteRun(hub.dataDir, 'backup',
-    { name: null, at: hub.now(), ok: verdict === 'verified', verdict, bytes: 5, seconds: 60, problem }, process.pid);
+    { name: null, at: hub.now(), ok: verdict === 'verified', verdict, bytes: 5, seconds: 60, problem });
   for (const [verdict, problem] of [['verified', null], ['failed', 'no room'], ['degraded', 'one is missing']] as const) {
     await night(verdict, problem);
     run(hub, 2 * FINE);
@@ -225,7 +224,7 @@ test('a run of a backup, and one that was killed, are among the nights with the 
   mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
   run(hub, FINE);
   await noteRun(hub.dataDir, 'backup',
-    { name: null, at: hub.now(), ok: true, verdict: 'verified', bytes: 5, seconds: 60, problem: null }, process.pid);
+    { name: null, at: hub.now(), ok: true, verdict: 'verified', bytes: 5, seconds: 60, problem: null });
   hub.passTime(5 * SECOND);
   beatOfWorker(hub.handle);
   writeFileSync(begunPath(hub.dataDir, 'backup'), JSON.stringify({ at: hub.now() }));

@@ -6,9 +6,8 @@ import { test } from 'node:test';
 import { alertEvents } from '../../../src/features/alerts/alert-store.ts';
 import { backupName } from '../../../src/features/backups/backup-name.ts';
 import { noteVerdict } from '../../../src/features/backups/note-run.ts';
-import { backupRuns, type BackupRun } from '../../../src/features/history/backup-run-store.ts';
 import { ANSWERS, type Figures } from '../../../src/features/history/figures.ts';
-import { FINE, history } from '../../../src/features/history/history-store.ts';
+import { backupRuns, FINE, history, type BackupRun } from '../../../src/features/history/history-store.ts';
 import { NIGHTS, readNights } from '../../../src/features/history/nights.ts';
 import { BYTES, COUNT, PERCENT, TIME, type Unit } from '../../../src/features/history/plot-views.ts';
 import { answerTime, readDays, readSlots, sum } from '../../../src/features/history/read-history.ts';
@@ -111,7 +110,7 @@ test('when all is well the page says what was over last, and before the first ba
   const name = backupName(hub.now() - HOUR);
   for (const folder of ['run', `backups/${name}`]) mkdirSync(join(hub.dataDir, folder), { recursive: true });
   const run = { name, at: hub.now(), ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null } as const;
-  await noteVerdict(hub.config, run, process.pid);
+  await noteVerdict(hub.config, run);
   assert.match((await ada.page('/admin')).text, /<h2>All is well\.<\/h2><\/div>[^]*<ol class="nights">/);
   const over = (event: string, ago: number): void => alertEvents(hub.handle).put({
     event, isOpen: 0, isTold: 0, untold: 0, subjects: [], raisedAt: null, toldAt: null, overToldAt: hub.now() - ago,
@@ -174,6 +173,6 @@ test('backups that are there count though their runs are forgotten, and a damage
   const here = () => readNights(hub.handle, dayOf).slice(-4).map((night) => night.here);
   assert.deepEqual(here(), ['unknown', 'good', 'good', 'unknown']);
   await noteVerdict(hub.config, { name: names[1] ?? '', at: hub.now(), ok: false, verdict: 'failed', bytes: 1, seconds: 1,
-    problem: 'a byte differs' }, process.pid);
+    problem: 'a byte differs' });
   assert.deepEqual(here(), ['unknown', 'good', 'failed', 'unknown']);
 });

@@ -129,19 +129,25 @@ test('a password stays with its origin, and a new address may come with a passwo
   assert.match((await ada.page(`/sources/${id}/settings`)).text, new RegExp(`name="url" value="${other.url}/third"`));
 });
 
-test('followers are told once, the owner changes the address on the page, and others may not', async (t) => {
+test('followers are told once, and the owner of what an administrator changes; others may not change an address', async (t) => {
   const { hub, ada, id, other, routes, shown } = await movingFeed(t);
   const bob = await hub.person('bob');
   assert.equal((await sendJson(bob, 'PUT', `/api/sources/${id}/follow`, {})).status < 300, true);
-  routes['/third'] = serving(() => rss('Owls', NEW));
+  routes['/third'] = routes['/fourth'] = serving(() => rss('Owls', NEW));
 
   assert.equal((await bob.patch(`/api/sources/${id}`, { url: `${other.url}/new` })).status, 403);
   for (const path of ['/new', '/third']) {
     const saved = await ada.form(`/sources/${id}`, { title: 'Owls', visibility: 'public', url: other.url + path });
     assert.deepEqual([saved.status, (await shown()).url], [303, other.url + path], saved.text);
   }
+  const own = await addFeed(bob, `${other.url}/new`, { visibility: 'public' });
+  assert.equal((await ada.patch(`/api/sources/${own}`, { url: `${other.url}/fourth` })).status, 200);
   const refused = await ada.form(`/sources/${id}`, { title: 'Owls', visibility: 'public', url: `${other.url}/gone` });
 
   assert.match(refused.text, /name="url"[^>]*aria-invalid="true"[^]*answered 404/);
-  assert.deepEqual(await notificationTitles(bob), ['“Owls” now comes from another address; you still follow it']);
+  assert.deepEqual(await notificationTitles(bob), [
+    '“Owls” now comes from another address, which an administrator has entered',
+    '“Owls” now comes from another address; you still follow it',
+  ]);
+  assert.deepEqual(await notificationTitles(ada), []);
 });

@@ -58,6 +58,7 @@ test('an import shows how far it is, and then what became of each line', async (
   assert.doesNotMatch(done, /http-equiv="refresh"|<progress/);
   assert.match(done, /2 added, 1 followed \(already on this hub\), 1 already in your list, 1 not added\. 1 added feed cannot be fetched/);
   assert.match(done, /Good[^]*\/good[^]*>Added<[^]*open[^]*Followed: this hub already had the feed/i);
+  assert.match(done, /cannot be fetched: [^]*Not added: [^]*>Added</, 'lines with problems come first');
   assert.match(done, /in A \/ B[^]*cannot be fetched: [^<]* answered 404[^]*Already in your list/);
   assert.match(done, /javascript:alert[^]*Not added: the address is not an http or https address/);
   assert.deepEqual(await foldersOf(bob), [['A', ['Open']], ['A / B', ['gone']], [null, ['Good', 'Mine']]]);

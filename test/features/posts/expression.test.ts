@@ -116,7 +116,7 @@ test('an author is found by the name, not by what a text says, and together with
   }
   const refused = await ada.get('/api/posts?view=list&q=owl+is:red');
   assert.deepEqual([refused.status, refused.json<{ errors: object[] }>().errors], [400, [{
-    pointer: '/q', at: 4, detail: 'Character 5: “is:” is followed by unread, starred or muted.',
+    pointer: '/q', at: 4, detail: 'Character 5: A search may have “unread”, “starred” or “muted” after “is:”. A rule cannot use “is:”.',
   }]]);
   const page = (await ada.get('/all?q=owl+is:red')).text;
   assert.match(page, /Character 5: .*<code>owl <mark>i<\/mark>s:red<\/code>/s);

@@ -1,4 +1,4 @@
-// Protects what readers see of formulas and of the titles of pictures, in a real browser.
+// Protects what readers see of formulas, paragraphs and titles of pictures, in a real browser.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addFeed, itemsAt } from '../../support/accounts.ts';
@@ -12,9 +12,10 @@ const POWERS = Array.from({ length: 40 }, (_, n) => `<msup><mi>x</mi><mn>${n}</m
 const SQUARE = '<math><mi>E</mi><mo>=</mo><mi>m</mi><msup><mi>c</mi><mn>2</mn></msup></math>';
 const content = (origin: string): string => `<p id="short">Energy is ${SQUARE}, as is known.</p>
   <p>Long: <math>${POWERS}<mi>y</mi></math></p><math display="block">${POWERS}<mi>y</mi></math>
-  <p><img src="${origin}/a.png" alt="An owl" title="Owls wear no hats" width="30" height="20"></p>`;
+  <p><img src="${origin}/a.png" alt="An owl" title="Owls wear no hats" width="30" height="20"></p>
+  <div><div><p>One</p><p>Two</p></div><div><p>Three</p></div></div>`;
 
-test('a browser lays out formulas, long formulas scroll by themselves, and touch screens show titles', async (t) => {
+test('a browser lays out formulas and paragraphs, long formulas scroll by themselves, and touch screens show titles', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const { hub, ada } = await hubWith(t, ['ada']);
   const origin = await startOrigin(t, {
@@ -30,6 +31,10 @@ test('a browser lays out formulas, long formulas scroll by themselves, and touch
     document.querySelector('.prose ' + name).getBoundingClientRect().top);`);
   assert.ok(raised < base, 'an exponent stands above the line');
   assert.equal(await browser.run('return document.documentElement.scrollWidth'), 375);
+  const gaps = await browser.run<number[]>(`const all = [...document.querySelectorAll('.prose div p')]
+    .map((each) => each.getBoundingClientRect()); return all.slice(1).map(({ top }, n) => top - all[n].bottom);`);
+  assert.deepEqual(gaps.map((gap) => gap > 10), [true, true], 'paragraphs within other elements stand apart too');
+  assert.equal(await browser.run("return getComputedStyle(document.querySelector('.prose img')).display"), 'inline');
   const isTitleShown = `return getComputedStyle(document.querySelector('.picture-title')).display !== 'none';`;
   assert.equal(await browser.run("return matchMedia('(hover: none)').matches"), true, 'headless');
   assert.equal(await browser.run(isTitleShown), true);

@@ -41,7 +41,7 @@ test('a list keeps the chosen order on its pages, from post to post, on the way 
   assert.deepEqual(idsIn(first), upFrom(1, 30));
   assert.match(first.text, />Newer posts</);
   assert.doesNotMatch(first.text, /class="fresh"/, 'new posts come on a later page');
-  assert.match(first.text, /iconic on" aria-label="View: oldest first"/);
+  assert.match(first.text, /iconic on" aria-label="View: oldest first"[^]*?<span class="choice-words">oldest first</);
   assert.match((await page(bob, '/')).text, /iconic" aria-label="View"/, 'the usual order and posts are not mentioned');
 
   const second = await page(bob, linkIn(first, NEXT));
@@ -153,4 +153,19 @@ test('a list of the newest unread post of each source goes from source to source
     assert.deepEqual(idsIn(await page(bob, at)).toSorted(), rest.toSorted(), 'the next unread posts of two sources');
     for (const id of shown) await sendJson(bob, 'DELETE', `/api/posts/${id}/read`, {});
   }
+});
+
+test('folders with names that browsers take out of paths can be opened, and stay apart from similar names', async (t) => {
+  const { bob, sources } = await hubWithLists(t, 4, 4);
+  const names = ['.', '..', '~.', '~~..'];
+  for (const [n, folder] of names.entries()) await sendJson(bob, 'PUT', `/api/sources/${sources[n]}/follow`, { folder });
+
+  const rail = (await page(bob, '/')).text;
+  const paths = Array.from(rail.matchAll(/<a class="item" href="(\/folders\/[^"]+)"/g), ([, path = '']) => path);
+  const opened = await Promise.all(paths.map(async (path) => {
+    assert.equal(new URL(path, 'https://hub.test').pathname, path);
+    const shown = await page(bob, path);
+    return [/<h1><span dir="auto">([^<]+)</.exec(shown.text)?.[1], idsIn(shown)];
+  }));
+  assert.deepEqual(opened.toSorted(), names.map((name, n) => [name, [n + 1]]).toSorted());
 });

@@ -40,6 +40,11 @@ test('a search finds what is unread, starred, in a folder or of a source, and no
   assert.deepEqual(await titlesAt(ben, '/folders/Birds?q=owl&show=all'), ['Unread', 'Read']);
   assert.deepEqual(await titlesAt(ben, `/sources/${sourceId}?q=owl`), ['Unread', 'Read']);
   assert.deepEqual(await titlesAt(ben, `/sources/${other}?q=owl&show=unread`), ['Elsewhere']);
+  for (const [list, saved] of [['/folders/Birds', 'in:"Birds" owl'], ['/starred', 'is:starred owl'], [`/sources/${other}`, 'source:"Other" owl']]) {
+    const [, q = ''] = /action="\/searches"><input type="hidden" name="q"\s+value="([^>]+)"/.exec((await ben.get(`${list}?q=owl`)).text) ?? [];
+    assert.equal(q.replaceAll('&quot;', '"'), saved, 'a saved search looks where the search has looked');
+  }
+  assert.deepEqual(await titlesAt(ben, '/all?q=in:"Birds"+owl'), ['Unread', 'Read']);
   assert.deepEqual(await titlesAt(ben, '/all?q=-newt'), [], 'of nothing but what must not occur nothing is made');
   assert.deepEqual(await titlesAt(ben, '/all?q=owl+-elsewhere'), ['Unread', 'Read']);
 });

@@ -71,10 +71,10 @@ test('the form offers Markdown first, and its preview and the preview beside the
 
 test('a post that an earlier version stored without its text is edited as the text that its HTML shows', async (t) => {
   const { ada, hub, sourceId } = await hubWithOwnPosts(t);
-  await ada.post('/api/posts', { sourceId, title: 'x', content: 'See https://owls.test/.\n\nFive.' });
+  await ada.post('/api/posts', { sourceId, title: 'x', content: `See https://owls.test/.\n\n"Five" & '<&lt;>'.` });
   await ada.post('/api/posts', { sourceId, title: 'x', content: '<h2>Owls</h2>', contentType: 'text/html' });
   forgetTexts(hub);
-  assert.match((await ada.page('/posts/1/edit')).text, /See https:\/\/owls\.test\/\.\n\nFive\.[^]*value="text\/plain" selected/);
+  assert.match((await ada.page('/posts/1/edit')).text, /See https:\/\/owls\.test\/\.\n\n"Five" &amp; '&lt;&amp;lt;&gt;'\.<[^]*value="text\/plain" selected/);
   assert.match((await ada.page('/posts/2/edit')).text, /&lt;h2(?:&gt;|>)Owls[^]*value="text\/html" selected/);
   assert.equal((await ada.get('/api/posts/1')).json<Shown>().content, undefined);
 });

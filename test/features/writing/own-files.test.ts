@@ -1,7 +1,9 @@
 // Protects files in the text of a post: a text names its files, which nobody but their author sees before publishing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { uploads } from '../../../src/features/attachments/attachment-store.ts';
+import { attachments, uploads } from '../../../src/features/attachments/attachment-store.ts';
+import { contentWithImages } from '../../../src/features/attachments/own-files.ts';
+import { posts } from '../../../src/features/posts/post-store.ts';
 import { itemsAt } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import type { Hub } from '../../support/hub.ts';
@@ -53,6 +55,11 @@ test('a text names its files: a preview and the post show them, and other relati
   const shown = withoutKeys(post.contentHtml.replaceAll(hub.config.baseUrl, ''));
   assert.match(shown, /<img src="\/attachments\/1-KEY\/owl\.png" alt="An owl"[^>]*> <a href="\/attachments\/2-KEY\/paper\.pdf">the paper<\/a>/);
   assert.match(shown, /<a>no<\/a> <a>up<\/a> <a>gone<\/a> <a>a<\/a> <a>b<\/a>/);
+  const [files, { contentHtml = '' } = {}] = [attachments(hub.handle).ofPosts([post.id]), posts(hub.handle).find(post.id)];
+  let signed = 0;
+  const sign = (path: string): string => `${path}?n=${++signed}`;
+  const many = contentWithImages(hub.handle, { attachments: files, contentHtml: contentHtml.repeat(50) }, '', undefined, sign);
+  assert.deepEqual([signed, many.split('owl.png?n=').length], [2, 51], 'each file is signed once, however often a text shows the file');
   const page = (await hub.anybody.page(`/posts/${post.id}`)).text;
   assert.equal(page.match(/<img src="\/attachments/g)?.length, 1, 'the picture stands in the text, and not once more beside it');
   assert.match(page, /1 attachment<\/h2>[^]*paper\.pdf/);

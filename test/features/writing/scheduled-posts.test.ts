@@ -95,14 +95,14 @@ test('a post waits for its turn and for room on the disk, and is published after
   assert.deepEqual(await publicTitles(hub), ['Owls']);
 });
 
-test('of two requests at once that publish one draft, one makes the post', async (t) => {
+test('of two requests at once that publish one draft with different texts, one makes the post', async (t) => {
   const { hub, ada } = await hubWithOwnPosts(t);
   const content = 'Owls. '.repeat(20_000);
   assert.equal((await ada.post(`${FORM}/draft`, { ...TYPED, content })).status, 200);
-  const publish = () => submitForm(hub, ada, FORM, { ...TYPED, content, revision: '1' }, []);
-  const answers = await Promise.all([publish(), publish()]);
+  const publish = (title: string) => submitForm(hub, ada, FORM, { ...TYPED, title, content, revision: '1' }, []);
+  const answers = await Promise.all([publish('Owls'), publish('Other owls')]);
   assert.deepEqual(answers.map(({ status }) => status).sort(), [303, 409]);
-  assert.deepEqual(await publicTitles(hub), ['Owls']);
+  assert.equal((await publicTitles(hub)).length, 1);
   assert.equal(drafts(hub.handle).find(1, FORM), undefined);
 });
 

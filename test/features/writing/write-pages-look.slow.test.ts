@@ -102,7 +102,7 @@ test('every field and button of the form for a post is reached with the keyboard
     const { name, outline } = await browser.run<{ name: string; outline: string }>(`
       const { name, ariaLabel, textContent } = document.activeElement;
       const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
-      return { name: name || ariaLabel || textContent.trim(), outline: outlineStyle + ' ' + outlineWidth };`);
+      return { name: ariaLabel || name || textContent.trim(), outline: outlineStyle + ' ' + outlineWidth };`);
     seen.push(name);
     // WebDriver would take keys for the name of a file.
     await browser.run(`if (document.activeElement.type === 'file') document.activeElement.type = 'text'`);

@@ -73,7 +73,11 @@ test('a person makes a source for their own posts, writes a post with files, cha
 
   await browser.click('.bar .drop summary');
   await follow(browser, 'a[href="/posts/1/edit"]');
+  await browser.type('[name=title]', ' too');
   await follow(browser, '.files li:nth-child(2) button');
+  assert.equal(await path(browser), '/posts/1/edit?said=deleted');
+  assert.equal(await valueOf(browser, 'title'), 'Owls at dusk, and at dawn too');
+  await follow(browser, SEND);
   assert.deepEqual(await browser.run(files), ['owl.png', 'vole.jpg']);
   await browser.click('.bar .drop summary');
   await follow(browser, 'a[href="/posts/1/delete"]');
@@ -115,7 +119,7 @@ test('one writes from anywhere, on a phone and without scripts too; the first ti
   await addNotes(ada, 'For all');
   await browser.goto(`${hub.address}/write`);
   assert.match(await browser.text('.places'), /Field notes\s+Only you can read the posts.\s+For all\s+Everyone can read the posts/);
-  assert.equal(await browser.run('return document.querySelectorAll("[name=sourceId]:checked").length'), 0);
+  assert.equal(await browser.run('return document.querySelector("[name=sourceId]:checked").value'), '1');
   await browser.type('[name=title]', 'Two places');
   await browser.click('[name=sourceId][value="2"]');
   await follow(browser, '.bar [name=preview]');

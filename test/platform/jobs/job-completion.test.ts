@@ -5,7 +5,8 @@ import { HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { backoff } from '../../../src/platform/jobs/finish-jobs.ts';
 import { LEASE } from '../../../src/platform/jobs/worker-queue.ts';
 import { addBallast, failWrites } from '../../support/stored-rows.ts';
-import { add, assertCountsAreTrue, claimOne, completeAll, START, startQueue, state } from '../../support/queue.ts';
+import { add, assertCountsAreTrue, claimOne, START, startQueue, state } from '../../support/queue.ts';
+import { stopWatch } from '../../support/stopped-watch.ts';
 
 test('a released job is due at once with the attempt not counted, and keeps its place', (t) => {
   const { queue, passTime } = startQueue(t);
@@ -106,6 +107,7 @@ test('a job’s completion and its effects are stored together or not at all', (
 });
 
 test('in a batch of completions each stands or falls by itself', (t) => {
+  stopWatch(t);
   const { db, queue, passTime, effect, effects } = startQueue(t);
   add(queue);
   const late = claimOne(queue);
@@ -118,7 +120,7 @@ test('in a batch of completions each stands or falls by itself', (t) => {
     throw new Error('bad');
   };
 
-  const results = completeAll(queue, [
+  const results = queue.completeMany([
     { job: one, effects: effect(one) },
     { job: bad, effects: badEffects },
     { job: late, effects: effect(late) },
@@ -133,6 +135,7 @@ test('in a batch of completions each stands or falls by itself', (t) => {
 });
 
 test('a full disk loses nothing: what does not fit is not done, and work goes on when there is space', (t) => {
+  stopWatch(t);
   const { db, queue, effect, effects } = startQueue(t);
   for (let n = 0; n < 3; n++) add(queue);
   const [one, two, three] = queue.claim('k', 3);
@@ -150,7 +153,7 @@ test('a full disk loses nothing: what does not fit is not done, and work goes on
   assertCountsAreTrue(db);
 
   db.pragma('max_page_count = 1000000');
-  assert.deepEqual(completeAll(queue, batch), [true, true]);
+  assert.deepEqual(queue.completeMany(batch), [true, true]);
   assert.deepEqual(effects(), [one.id]);
   assert.equal(queue.fail(three, new Error('x'), { effects: large }), 'retrying');
   assert.equal(db.pragma('integrity_check'), 'ok');

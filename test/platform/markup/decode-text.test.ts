@@ -1,7 +1,7 @@
 // Protects the text of feeds in any encoding: neither lost nor garbled, and no bytes make the decoder fail.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { decodeText } from '../../../src/platform/markup/decode-text.ts';
+import { decodeText, decodingText } from '../../../src/platform/markup/decode-text.ts';
 
 const TEXT = '<?xml version="1.0"?><a>Grüße “世界” 🌍</a>';
 
@@ -166,4 +166,26 @@ test('control characters that stand for punctuation of windows-1252 are read as 
   }
   const latin2 = Buffer.from('<?xml version="1.0" encoding="iso-8859-2"?><a>Don\x92t \xb1</a>', 'latin1');
   assert.match(decodeText(latin2, null), /Don’t ą/);
+});
+
+test('a long document is decoded in steps, as if it were decoded at once', () => {
+  const damaged = Buffer.concat([Buffer.from('é漢🌍'), Buffer.from('8080f0', 'hex')]);
+  for (let before = 0; before < damaged.length; before += 1) { // the cut at 512 KiB meets each byte of `damaged`
+    const bytes = Buffer.concat([Buffer.alloc(before, 'x'), Buffer.alloc(525_000, damaged)]);
+    assert.ok(decodeText(bytes, null) === new TextDecoder().decode(bytes), String(before));
+  }
+  const patterns = {
+    'gb18030': ['78', 'baba8139ee39'], 'shift_jis': ['78', '93fa967b'], 'iso-2022-jp': ['78', '1b244234413b7a1b2842'],
+    'utf-16be': ['feff', '6f22d83cdf0d'],
+  };
+  for (const [encoding, [start = '', hex]] of Object.entries(patterns)) {
+    const bytes = Buffer.concat([Buffer.from(start, 'hex'), Buffer.alloc(600_000, hex, 'hex')]);
+    assert.ok(decodeText(bytes, `text/html; charset=${encoding}`) === new TextDecoder(encoding).decode(bytes), encoding);
+  }
+  const text = `<${'漢🌍'.repeat(70_000)}`;
+  assert.ok(decodeText(utf32(`\ufeff${text}`, false), null) === text);
+  const reading = decodingText(Buffer.from('漢'.repeat(1_000_000)), null);
+  let steps = 1;
+  while (reading.read(1)) steps += 1;
+  assert.deepEqual([steps > 5, reading.end().length], [true, 1_000_000]);
 });

@@ -1,17 +1,18 @@
 // The script of the pages on which members write posts; hub.js comes first and defines $, $$ and ask. It uses:
-// form#post[data-draft] with [name=tab], [name=revision], [name=title], [name=content], [name=contentType],
-// [name=url], [name=attachments]; .files with ul, template, li[data-name], .name, .size, progress, .alt, [data-alt], [name=remove],
-// .fault; [name=preview], .preview with h3, .prose; .bar .primary; [data-sign], [data-saved-at], [data-keep].
+// form#post[data-draft] with [name=tab], [name=revision], [name=title], [name=content], [name=contentType], [name=url],
+// [name=publishAt], [name=attachments]; .files with ul, template, li[data-name], .name, .size, progress, .alt,
+// [data-alt], [name=remove], .fault; [name=preview], .preview with h3, .prose; .bar .primary[data-now][data-later];
+// [data-sign], [data-saved-at], [data-keep].
 
 const post = $('#post');
-const { title, content, revision, contentType, url } = post.elements;
+const { title, content, revision, contentType, url, publishAt } = post.elements;
 const typed = () => Object.fromEntries([...new FormData(post)].filter(([, value]) => typeof value === 'string'));
 
 // Saves the draft two seconds after the last key.
 
 let [saved, saving, pausing] = [JSON.stringify(typed()), false];
 
-/** Shows only the sign with this name, of all signs about the draft. */
+/** Shows only the sign with this name. */
 function showSign(name) {
   for (const sign of $$('[data-sign]')) sign.hidden = sign.dataset.sign !== name;
   const time = new Date().toLocaleTimeString([], { timeStyle: 'short' });
@@ -21,7 +22,10 @@ function showSign(name) {
 /** Notes the answer of the hub to a draft with these fields. */
 function noteSaved(status, fields, made) {
   const isSaved = status === 200;
-  if (status === 409) $('[data-keep]').value = made.revision;
+  if (status === 409) {
+    $('[data-sign=changed] p').textContent = made.detail;
+    $('[data-keep]').value = made.revision;
+  }
   if (isSaved) {
     revision.value = made.revision;
     saved = JSON.stringify({ ...JSON.parse(fields), revision: revision.value });
@@ -72,6 +76,10 @@ function togglePreview() {
 }
 
 post.addEventListener('input', saveLater);
+publishAt?.addEventListener('input', () => {
+  const button = $('.bar .primary');
+  button.textContent = button.dataset[publishAt.value ? 'later' : 'now'];
+});
 post.addEventListener('submit', (event) => {
   if (event.submitter?.name === 'preview') {
     event.preventDefault();
@@ -91,6 +99,7 @@ $('[data-keep]').addEventListener('click', ({ target }) => {
 
 const files = $('.files', post);
 const nameOf = (item) => item.dataset.name;
+const isMarkdown = () => contentType.value === 'text/markdown';
 const isImage = (name) => /\.(png|jpe?g|jfif|gif|webp|avif)$/i.test(name);
 
 /** A file's name as an address in Markdown. */
@@ -156,15 +165,15 @@ function addFile(file) {
   const item = $('template', files).content.cloneNode(true).firstElementChild;
   $('ul', files).append(item);
   nameItem(item, name);
-  if (contentType.value === 'text/markdown') {
-    insertText(isImage(name) ? `${placeOf(name, '')}\n` : placeOf(name, name));
-  }
+  if (isMarkdown()) insertText(isImage(name) ? `${placeOf(name, '')}\n` : placeOf(name, name));
   queue = queue.then(() => uploadFile(file, item));
 }
 
+/** Gives a name to an item and to its labels, which end with the name. */
 function nameItem(item, name) {
+  const end = -nameOf(item).length || undefined;
+  for (const part of $$('[aria-label]', item)) part.ariaLabel = part.ariaLabel.slice(0, end) + name;
   item.dataset.name = $('.name', item).textContent = name;
-  $('[name=remove]', item).ariaLabel = `${$('[name=remove]', item).textContent} ${name}`;
 }
 
 let queue = Promise.resolve();
@@ -219,8 +228,13 @@ files.addEventListener('click', (event) => {
 });
 addEventListener('dragover', (event) => event.dataTransfer.types.includes('Files') && event.preventDefault());
 addEventListener('drop', (event) => takeFiles(event, event.dataTransfer));
-content.addEventListener('paste', (event) =>
-  event.clipboardData.types.includes('text/plain') || takeFiles(event, event.clipboardData));
+content.addEventListener('paste', (event) => {
+  const pasted = event.clipboardData.getData('text/plain');
+  if (!pasted) return takeFiles(event, event.clipboardData);
+  if (content.selectionStart === content.selectionEnd || !isMarkdown() || !/^https?:\/\/\S+$/.test(pasted)) return;
+  event.preventDefault();
+  surround('[', `](${pasted})`);
+});
 
 function takeFiles(event, { files: taken }) {
   if (!taken.length) return;
@@ -240,6 +254,18 @@ function surround(before, after, chosen = '') {
   content.setSelectionRange(start, start + (chosen ? chosen.length : to - from));
 }
 
+/** Begins the next item of a list; ends the list after an empty item. */
+function continueList(event) {
+  const { selectionStart: at, value } = content;
+  const start = value.lastIndexOf('\n', at - 1) + 1;
+  const [, mark, text] = /^( *(?:[-*+]|\d+[.)]) +)(.*)$/.exec(value.slice(start, at)) ?? [];
+  if (!mark || !isMarkdown() || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  if (text) return insertText(`\n${mark.replace(/\d+/, (number) => Number(number) + 1)}`);
+  content.setSelectionRange(start, at);
+  document.execCommand('delete');
+}
+
 const WRITING = {
   Enter: () => follow('.bar .primary'), P: togglePreview, s: saveDraft, b: () => surround('**', '**'),
   i: () => surround('*', '*'), k: () => surround('[', `](${url.placeholder})`, url.placeholder),
@@ -247,7 +273,8 @@ const WRITING = {
 
 addEventListener('keydown', (event) => {
   const { ctrlKey, metaKey, altKey, key, shiftKey, target } = event;
-  const act = (ctrlKey || metaKey) && !altKey && WRITING[key.length > 1 ? key : letterOf(event)];
+  if (!ctrlKey && !metaKey) return key === 'Enter' && target === content && continueList(event);
+  const act = !altKey && WRITING[key.length > 1 ? key : letterOf(event)];
   if (!act || shiftKey !== (act === togglePreview) || /[bik]/i.test(key) && target !== content) return;
   event.preventDefault();
   act();

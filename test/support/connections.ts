@@ -20,8 +20,8 @@ type Connection = {
 const USER_AGENT = 'a User-Agent header with the hub’s version and `BASE_URL`';
 
 /**
- * Describes every network connection that the hub's processes and scripts open. No process reads CONNECTIONS at run
- * time: `src/LEDGER.md` is made from CONNECTIONS, and `test/app/connections.slow.test.ts` tests CONNECTIONS on a hub.
+ * Describes every network connection that the hub's processes and scripts open: `src/LEDGER.md` is made from CONNECTIONS,
+ * and `test/app/connections.slow.test.ts` tests CONNECTIONS on a hub.
  */
 export const CONNECTIONS = {
   names: {
