@@ -7,6 +7,7 @@ import { createDisk } from '../../src/features/hub/disk-space.ts';
 import { openStores, type Hub } from '../../src/features/hub/hub.ts';
 import { PROJECT_ROOT, readConfig } from '../../src/features/hub/read-config.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
+import type { Job } from '../../src/platform/jobs/claim-jobs.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { createOutboundFetch } from '../../src/platform/net/outbound-fetch.ts';
 import { randomBelow } from '../support/random.ts';
