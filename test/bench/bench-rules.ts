@@ -102,7 +102,7 @@ function hubOf(folder: string, urls: string[], rules: number): Hub {
 
 /**
  * The members, who each follow some feeds, and their rules, as people write them: about rare words, mostly of titles,
- * most of which no post has. A rule acts about once in 10,000 posts, which is a day.
+ * most of which no post has. A rule acts on two or three of 10,000 posts, which are the posts of a day.
  */
 function addMembers(db: Db, rules: number, feeds: number): void {
   const below = randomBelow(11);
