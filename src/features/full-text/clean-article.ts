@@ -15,15 +15,12 @@ const [MIN_CAPTION, LEVELS, SAME_TITLE, MANY_LINKS, MIN_COLUMN] = [60, 4, 0.75, 
 
 /** Drops parts of the chosen subtrees that are no part of the article. Returns the number of characters left. */
 export function* cleanArticle(
-  page: MeasuredPage, { roots, dropped }: ChosenPart, { cleans }: Rules, titles: string[],
+  page: MeasuredPage, { roots, dropped, texts: { sizes, links } }: ChosenPart, { cleans }: Rules, titles: string[],
 ): Generator<void, number> {
   const { tree, hints, isOuter, blocks, prose } = page;
   const titleWords = titles.map((title) => wordsOf(title)).filter((words) => words.size > 0);
   const captions = new Set<string>();
   const halfOfProse = roots.reduce((sum, root) => sum + (prose[root] ?? 0), 0) / 2;
-  const sizes = sumSubtrees(page, page.sizes, dropped);
-  const links = sumSubtrees(page, page.linkedSizes, dropped);
-  yield;
   const [heads, rows, cells] = [yield* countElements('th'), yield* countElements('tr'), yield* countElements('td')];
   let [left, work] = [0, 0];
   for (const root of roots) {

@@ -3,11 +3,11 @@ import { parentOf, raise, sumProse, sumSubtrees, type MeasuredPage } from './mea
 /** The rules of an attempt; an attempt that finds too little text is followed by an attempt with weaker rules. */
 export type Rules = { dropsClutter: boolean; cleans: boolean };
 
-/** The chosen subtrees, in document order, and the dropped nodes of the page (1). */
-export type ChosenPart = { roots: number[]; dropped: Uint8Array };
+/** For each subtree without dropped nodes: its characters, the characters of links, and the characters of prose. */
+type Texts = { sizes: Int32Array; links: Int32Array; prose: Int32Array };
 
-/** For each subtree that was not dropped: characters, the share of links in them, and characters of long paragraphs. */
-type Texts = { sizes: Int32Array; density: Float64Array; prose: Int32Array };
+/** The chosen subtrees, in document order, the dropped nodes of the page (1), and the texts of all subtrees. */
+export type ChosenPart = { roots: number[]; dropped: Uint8Array; texts: Texts };
 
 const NEVER = new Set(
   'script style template select nav dialog button canvas link meta base footer aside address object applet'.split(' '),
@@ -33,16 +33,20 @@ const [BESIDE, MIN_POINTS, LONG_PARAGRAPH] = [0.2, 10, 80];
 export function* findArticle(page: MeasuredPage, rules: Rules): Generator<void, ChosenPart> {
   const dropped = dropClutter(page, rules);
   yield;
-  const texts = sumTexts(page, dropped);
+  const texts = {
+    sizes: sumSubtrees(page, page.sizes, dropped), links: sumSubtrees(page, page.linkedSizes, dropped),
+    prose: sumProse(page, dropped),
+  };
   yield;
-  const points = scoreBlocks(page, dropped);
+  const points = scoreBlocks(page, dropped).map((value, node) => value * (1 - densityAt(texts, node)));
   yield;
-  let best = 0;
-  points.forEach((value, node) => {
-    points[node] = value * (1 - (texts.density[node] ?? 0));
-    if ((points[node] ?? NaN) > (points[best] || -Infinity)) best = node;
-  });
-  return { roots: withBlocksBeside(page, { points, dropped, ...texts }, widen(page, texts, best)), dropped };
+  const best = points.reduce((highest, value, node) => value > (points[highest] ?? 0) ? node : highest, 0);
+  return { roots: withBlocksBeside(page, { points, dropped, texts }, widen(page, texts, best)), dropped, texts };
+}
+
+/** The share of links in the characters of a subtree. */
+function densityAt({ sizes, links }: Texts, node: number): number {
+  return (links[node] ?? 0) / Math.max(1, sizes[node] ?? 0);
 }
 
 /** Whether an element is more than some words within a paragraph. */
@@ -67,7 +71,7 @@ function dropClutter(page: MeasuredPage, { dropsClutter, cleans }: Rules): Uint8
   return dropped;
 }
 
-/** Gives points for each paragraph to the blocks around the paragraph; NaN for blocks without points. */
+/** Gives points for each paragraph to the blocks around the paragraph. */
 function scoreBlocks(page: MeasuredPage, dropped: Uint8Array): Float64Array {
   const { tree, count, sizes, blocks, isOuter, own } = page;
   const parts = new Int32Array(count).fill(1);
@@ -79,13 +83,13 @@ function scoreBlocks(page: MeasuredPage, dropped: Uint8Array): Float64Array {
       lastBreak = block;
     } else if ((sizes[node] ?? 0) > 1) lastBreak = -1;
   }
-  const points = new Float64Array(count).fill(NaN);
+  const points = new Float64Array(count);
   for (let node = 0; node < count; node += 1) {
     const [size, count] = [own[node] ?? 0, parts[node] ?? 1];
     if (size < MIN_PARAGRAPH || dropped[node] === 1) continue;
     let block = isOuter[node] === 1 || count > 1 ? node : blockAround(page, node);
     for (const share of SHARES) {
-      if (Number.isNaN(points[block])) points[block] = /^(?:article|main)$/.test(tree.names[block] ?? '') ? MARKED : 0;
+      if (points[block] === 0 && /^(?:article|main)$/.test(tree.names[block] ?? '')) points[block] = MARKED;
       raise(points, block, share * (2 * count + size / POINT));
       if (block === 0) break;
       block = blockAround(page, block);
@@ -98,22 +102,16 @@ function blockAround(page: MeasuredPage, node: number): number {
   return page.blocks[parentOf(page, node)] ?? 0;
 }
 
-function sumTexts(page: MeasuredPage, dropped: Uint8Array): Texts {
-  const sizes = sumSubtrees(page, page.sizes, dropped);
-  const links = sumSubtrees(page, page.linkedSizes, dropped);
-  const density = Float64Array.from(links, (size, node) => size / Math.max(1, sizes[node] ?? 0));
-  return { sizes, density, prose: sumProse(page, dropped) };
-}
-
 /** Goes up to a block around that has hardly more text, or more prose and hardly any links. */
-function widen(page: MeasuredPage, { sizes, density, prose }: Texts, best: number): number {
+function widen(page: MeasuredPage, texts: Texts, best: number): number {
+  const { sizes, prose } = texts;
   let chosen = best;
   let around = best;
   for (let level = 0; level < LEVELS_UP && around > 0; level += 1) {
     around = blockAround(page, around);
     const [before, after] = [prose[chosen] ?? 0, prose[around] ?? 0];
     const isSame = after === before && (sizes[around] ?? 0) <= (sizes[chosen] ?? 0) * SAME_TEXT;
-    const isMore = after >= before * MORE_PROSE && (density[around] ?? 0) < FEW_LINKS;
+    const isMore = after >= before * MORE_PROSE && densityAt(texts, around) < FEW_LINKS;
     if (around > 0 && (isSame || isMore)) chosen = around;
   }
   return chosen;
@@ -121,7 +119,8 @@ function widen(page: MeasuredPage, { sizes, density, prose }: Texts, best: numbe
 
 /** The chosen block, and blocks beside the chosen block that have points enough or are paragraphs. */
 function withBlocksBeside(
-  page: MeasuredPage, { points, dropped, prose }: Texts & { points: Float64Array; dropped: Uint8Array }, root: number,
+  page: MeasuredPage, { points, dropped, texts }: Pick<ChosenPart, 'dropped' | 'texts'> & { points: Float64Array },
+  root: number,
 ): number[] {
   if (root === 0) return [0];
   const { tree, isOuter } = page;
@@ -129,7 +128,7 @@ function withBlocksBeside(
   const parent = parentOf(page, root);
   const roots: number[] = [];
   for (let node = parent + 1; node < (tree.ends[parent] ?? 0); node = tree.ends[node] ?? Infinity) {
-    const isLong = isOuter[node] === 0 && (prose[node] ?? 0) > LONG_PARAGRAPH;
+    const isLong = isOuter[node] === 0 && (texts.prose[node] ?? 0) > LONG_PARAGRAPH;
     const isParagraph = isLong && (tree.names[node] === 'p' || tree.names[node] === 'div');
     const hasPoints = (points[node] ?? 0) >= enough;
     if (node === root || (dropped[node] === 0 && (isParagraph || hasPoints))) roots.push(node);

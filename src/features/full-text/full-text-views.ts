@@ -17,7 +17,7 @@ import { sourceFullTexts, type ResultCount } from './source-full-text-store.ts';
 export function textSwitch({ post, which, wanted, fullText }: ShownText<{ id: number }>, from: string): Html {
   const shown = html`<span class="tag">${which === 'full' ? 'Full text' : 'As in the feed'}</span>`;
   const why = wanted === 'full' && which === 'feed' ? fullText.explanation : undefined;
-  const status = why && html`<span role="status" tabindex="-1">${why}</span>`;
+  const status = why && html`<span role="status" tabindex="-1">No full text. ${why}</span>`;
   if (wanted === 'full' && fullText.state === 'waiting') {
     return html`<div class="text-switch" data-waiting>${shown}<span role="status"
   tabindex="-1">The hub is fetching the full text.</span></div>`;
@@ -33,8 +33,8 @@ export function textSwitch({ post, which, wanted, fullText }: ShownText<{ id: nu
 export function offerPanel(hub: Hub, sourceId: number, offer: FullTextOffer | null): Html | false {
   if (!offer) return false;
   if (offer.why === 'comparing') {
-    return html`<p class="said" role="status">The hub is comparing three posts with their pages, to find out whether
-the feed has the full text.</p>`;
+    return html`<p class="said full-text-offer" role="status">The hub is comparing three posts with their
+pages, to find out whether the feed has the full text.</p>`;
   }
   return html`
 <section class="panel full-text-offer" aria-labelledby="full-text-offer"><h2 id="full-text-offer">Always fetch the full
@@ -42,14 +42,16 @@ text?</h2>
 ${offer.why !== 'teasers' ? html`<p>The full text of posts of this source was opened several times. The hub can fetch
 the full text of each new post by itself.</p>` : html`<p>The posts of this feed look like teasers. The hub can fetch the
 full text of each new post from its page.</p>${sideBySide(hub, offer.postId)}`}
-<div class="actions">${choice(sourceId, 'always', 'Always fetch the full text', 'primary')}${
-  choice(sourceId, 'asked', 'No, thanks', '')}</div></section>`;
+<form method="post" action="/sources/${sourceId}/full-text" class="stack">
+  ${LAST_POSTS_BOX}
+  <div class="actions"><button name="fullText" value="always">Always fetch the full text</button>
+    <button class="secondary" name="fullText" value="asked" form="no-full-text">No, thanks</button></div>
+</form><form method="post" action="/sources/${sourceId}/full-text" id="no-full-text" hidden></form></section>`;
 }
 
-function choice(sourceId: number, value: 'always' | 'asked', label: string, look: string): Html {
-  return html`<form method="post" action="/sources/${sourceId}/full-text"><button class="${look}" name="fullText"
-  value="${value}">${label}</button></form>`;
-}
+/** The box of a form that asks for the full texts of posts which a source already has. */
+const LAST_POSTS_BOX = html`<label class="check"><input type="checkbox" name="fullTextOfLast" value="1"> Also fetch the
+  full text of the last 20 posts</label>`;
 
 /** A preview has PREVIEW characters, made from the first PREVIEW_MARKUP characters of a text's markup. */
 const PREVIEW_MARKUP = 8_000;
@@ -75,8 +77,7 @@ export function fullTextSettings(hub: Hub, sourceId: number): Html {
   <input type="hidden" name="fullText" value="asked">
   <label class="check"><input type="checkbox" name="fullText" value="always" ${isAlways === 1 && html`checked`}> Fetch
     the full text of each new post</label>
-  <label class="check"><input type="checkbox" name="fullTextOfLast" value="1"> Also fetch the full text of the last 20
-    posts</label>
+  ${LAST_POSTS_BOX}
   <button>Save</button>
 </form>
 <p>${resultsText(sourceFullTexts(hub).results(sourceId))}</p>`;

@@ -53,11 +53,11 @@ async function addedByPage(t: Parameters<typeof hubWithTeasers>[0], content: str
 
 test('a new feed of teasers is found out by three of its pages, and its owner sees both texts side by side', async (t) => {
   const { hub, ada, path, page, pagesAsked } = await addedByPage(t, '<p>The barn owl hunts voles at night over the meadows…</p>');
-  assert.match(await page(), /comparing three posts with their pages/);
+  assert.match(await page(), /comparing three posts with their\s+pages/);
   await hub.fetchFullTexts();
   assert.equal(pagesAsked(), 3);
   const shown = await page();
-  assert.match(shown, /look like teasers[^]*<h3>As in the feed<\/h3>[^]*<h3>Full text<\/h3>/);
+  assert.match(shown, /look like teasers[^]*<h3>As in the feed<\/h3>[^]*<h3>Full text<\/h3>[^]*name="fullTextOfLast"/);
   await ada.form(`${path}/full-text`, { fullText: 'always' });
   assert.doesNotMatch(await page(), /look like teasers/);
   const settings = (await ada.page(`${path}/settings`)).text;

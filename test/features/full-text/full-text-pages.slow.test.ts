@@ -24,6 +24,8 @@ test('button and key show the full text, the progress and the feed’s text in p
   await hub.work();
   await shows(/Full text\s+As in the feed[^]*Tyto alba/);
   assert.equal(await browser.run('return document.activeElement.textContent'), 'As in the feed', 'the keyboard focus stays');
+  const gap = await browser.run('return parseFloat(getComputedStyle(document.querySelector(".prose p + p")).marginBlockStart)');
+  assert.ok(Number(gap) > 10, `${String(gap)} pixels between paragraphs`);
   await browser.type('body', 't');
   await shows(/As in the feed\s+Full text/);
   assert.doesNotMatch(await article(), /Tyto alba/);

@@ -105,7 +105,7 @@ test('a page that is no article leaves the teaser, and the reader is told why in
     assert.match(shown.explanation ?? '', words);
     const { text } = await ada.page(`/posts/${id}?text=full`);
     assert.match(text, words);
-    assert.match(text, /As in the feed/);
+    assert.match(text, /As in the feed[^]*No full text\. /);
     assert.match(text, /hunts voles/, 'the teaser stays');
   }
   assert.match((await hub.anybody.get('/api/metrics')).text, /service_full_texts_total\{result="refused"\} 3\n/);
@@ -329,7 +329,7 @@ test('the longest unread full texts go first, and 0 turns full texts off and rem
   assert.doesNotMatch((await ada.page(`/sources/${sourceId}/settings`)).text, /id="full-text"/);
 });
 
-test('a full text that an app fetches counts as read, and a second fetch on the same day writes nothing', async (t) => {
+test('a full text that an app or a program fetches counts as read, and a second fetch on the same day writes nothing', async (t) => {
   const names = ['a', 'b', 'c'];
   const { hub, ada, sourceId, posts } = await hubWithTeasers(t, Object.fromEntries(names.map((name) => [name, htmlPage(articlePage(name))])),
     { env: { FULL_TEXT_MAX_BYTES: '9000' } });
@@ -348,6 +348,9 @@ test('a full text that an app fetches counts as read, and a second fetch on the 
   const first = await reads();
   hub.passTime(DAY - 1);
   assert.equal(await reads(), first);
+  hub.passTime(DAY);
+  await fullTextOf(ada, a);
+  assert.notEqual(keptFullTexts(hub)?.lastUse, first, 'by the API');
   await askFor(ada, c);
   await hub.work();
   const states = await Promise.all(posts.map(async (id) => (await fullTextOf(ada, id)).state));
