@@ -22,6 +22,7 @@ import { workerQueue } from '../features/hub/worker-jobs.ts';
 import { endExpiredOffers } from '../features/manage-sources/answer-offer.ts';
 import { offers } from '../features/manage-sources/offer-store.ts';
 import { drafts } from '../features/writing/draft-store.ts';
+import { links } from '../features/posts/link-store.ts';
 import { planDuePosts } from '../features/writing/scheduled-posts.ts';
 import { raiseMarks } from '../features/reading/raise-marks.ts';
 import { readUndo } from '../features/reading/reading-store.ts';
@@ -72,6 +73,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   throttledTask('end expired offers', MINUTE, endExpiredOffers),
   throttledTask('forget ended offers', HOUR, (hub, limit) => offers(hub).forgetEnded(limit)),
   throttledTask('remove expired undo records', MINUTE, (hub, limit) => readUndo(hub).removeOld(limit)),
+  throttledTask('store the links of old posts', HOUR, (hub, limit) => links(hub).putOld(limit)),
   { name: 'raise high-water marks', everyMs: 6 * HOUR, run: raiseMarks },
   { name: 'remove old rows', everyMs: 5 * SECOND, run: removeOldRows },
 

@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { hubRoutes } from '../../src/app/routes.ts';
+import { managedSources } from '../../src/features/manage-sources/many-sources.ts';
 import { MAX_PAGE_BYTES } from '../../src/platform/http/answer-request.ts';
+import type { Viewer } from '../../src/platform/http/router.ts';
+import { withTicket } from '../../src/platform/turns.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { hubWith, type Hub } from '../support/hub.ts';
 import { submitForm } from '../support/own-posts.ts';
@@ -57,6 +60,13 @@ test('every page of a hub full of the longest texts fits into the size limit', a
   const page = async (path: string): Promise<string> => (await ada.page(path)).text;
   assert.match(await page('/write?source=1999'), /value="1999" required checked/, 'what is chosen is there');
   assert.match(await page('/'), /All 2000 folders/);
+  let turns = 0;
+  const again = (): Promise<void> => Promise.resolve(void turns++);
+  const ticket = { enter: again, again, isRunning: () => true, othersWait: () => false, charge() {}, now: () => 0 };
+  const wanted = { show: 'all', sort: 'name', q: '', folder: '', after: 0 } as const;
+  const viewer = { id: 1, role: 'admin', via: 'session' } as Viewer;
+  const listed = await withTicket(ticket, () => managedSources(hub.handle, viewer, wanted, 50));
+  assert.deepEqual([listed.total, turns], [2_000, 1], 'other requests run between reading and sorting 2,000 sources');
   assert.equal((await page('/settings')).match(/>Revoke</g)?.length, 100);
   assert.match(await page('/settings/delete'), /1900 more sources are in the/);
 });

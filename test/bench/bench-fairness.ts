@@ -30,6 +30,7 @@ const ATTACKS = [
   'a feed of 2,000 items with 60 images each', '30 posts of 400,000 characters at once',
   '20 readers of long posts by the API', '20 searches',
   '60 uploads left open', CONNECTIONS, '100 wrong passwords', 'eight feeds of 10 MiB at once',
+  '100 rules of 20 words with stars, and their previews', '20 saved searches of 20 words with stars',
   '100 readers of the longest draft who read nothing', 'readers of the longest draft who go at once',
 ];
 

@@ -1,7 +1,9 @@
 import type { Hub } from '../../src/features/hub/hub.ts';
+import { DEFAULT_PREFERENCES } from '../../src/features/hub/preferences.ts';
 import { typedQuery } from '../../src/features/posts/find-posts-store.ts';
 import { markRead, undoMark } from '../../src/features/reading/mark-read.ts';
-import { readingCounts } from '../../src/features/reading/reading-counts.ts';
+import { countsForPage, readingCounts } from '../../src/features/reading/reading-counts.ts';
+import { searchCounts } from '../../src/features/reading/saved-searches.ts';
 import { listView, wholePage } from '../../src/features/reading/reading-list.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import type { Viewer } from '../../src/platform/http/router.ts';
@@ -13,9 +15,10 @@ const ROUNDS = 15;
 const PAGE = 30;
 
 /**
- * Milliseconds of processor for the first page of unread posts with all counts, for a search among them, and for
- * marking everything as read, with 100,000 posts of 1,000 sources and 20 members, who follow 300 each: beside what most
- * readers keep, a row for each post that somebody has read.
+ * Milliseconds of processor for the first page of unread posts, alone and with all counts, for a search among them, and
+ * for marking everything as read, with 100,000 posts of 1,000 sources, some of them doubles, and 20 members, who follow
+ * 300 sources each and have 100 rules, muted posts and 20 saved searches: beside what most readers keep, a row for each
+ * post that somebody has read.
  */
 export async function benchReadingLists(path: string): Promise<BenchRow[]> {
   const db = openDatabase(path);
@@ -30,6 +33,7 @@ export async function benchReadingLists(path: string): Promise<BenchRow[]> {
     };
     rows.push(await row(`unread list with all counts, read: ${kind}`, ours, () => peer.listAndCounts(id)));
   }
+  for (const [kind, id] of Object.entries(READERS)) rows.push(...await limitRows(hub, kind, id));
   const { commonest } = readableWords();
   for (const [kind, id] of Object.entries(READERS)) {
     const viewer = { id, role: 'member' } as Viewer;
@@ -59,6 +63,32 @@ async function row(name: string, ours: () => unknown, peers: () => unknown): Pro
   const [mine, theirs] = [median(times[0]), median(times[1])];
   const peer = 'a row for each post that is read';
   return { name, ours: mine, peer, peerFigure: theirs, unit: 'ms', ratio: theirs / mine, want: '>= 1' };
+}
+
+/** The limits of an unread list, alone and with all counts of the sidebar, which a marked post makes out of date. */
+async function limitRows(hub: Hub, kind: string, id: number): Promise<BenchRow[]> {
+  const viewer = { id, role: 'member', preferences: DEFAULT_PREFERENCES } as Viewer;
+  const times: [list: number[], withCounts: number[]] = [[], []];
+  for (let round = -1; round < 2 * ROUNDS; round++) {
+    const { items: [first] } = listView(hub, viewer, { kind: 'unread' }, { limit: PAGE });
+    const { undo } = await markRead(hub, viewer, { posts: [first?.id ?? 0] });
+    const asked = { ...viewer }; // the counts of a request are kept by its viewer
+    const before = process.cpuUsage();
+    listView(hub, asked, { kind: 'unread' }, { limit: PAGE });
+    const list = process.cpuUsage(before);
+    countsForPage(hub, asked);
+    searchCounts(hub, asked);
+    const all = process.cpuUsage(before);
+    await undoMark(hub, viewer, undo);
+    if (round < 0) continue;
+    times[0].push((list.user + list.system) / 1_000);
+    times[1].push((all.user + all.system) / 1_000);
+  }
+  const names = ['unread list', 'unread list with all counts, also of 20 saved searches'];
+  return names.map((name, index): BenchRow => {
+    const [ours, limit] = [median(times[index] ?? []), [5, 12][index] ?? NaN];
+    return { name: `${name}, read: ${kind}`, ours, peer: 'the limit', peerFigure: limit, unit: 'ms', ratio: limit / ours, want: '>= 1' };
+  });
 }
 
 /** The same state of all readers as rows (member, post), and what is asked of them. */

@@ -17,10 +17,13 @@ const agent = new Agent({ keepAlive: true });
 const HEAD_OF_MEBIBYTE = Buffer.from(`POST /api/webhooks/999999 HTTP/1.1\r\nHost: localhost\r\n` +
   `Content-Type: application/json\r\nContent-Length: ${MEBIBYTE + 1}\r\n\r\n`);
 setPriority(19);
-const end = performance.now() + Number(milliseconds);
+let end = Infinity;
 
 /** Comes from an address that the hub takes for a proxy, which names others. */
 const asProxy = new Agent({ keepAlive: true, localAddress: '127.0.0.2' });
+
+/** The beginnings of the words of `hostile`: three letters each. */
+const BEGINNINGS = Array.from({ length: 40 }, (_, n) => `q${'abcdefgh'[n % 8]}${'vwxyz'[Math.floor(n / 8)]}`);
 
 type Attack = () => Promise<void>;
 type Act = () => Promise<void>;
@@ -32,6 +35,12 @@ export const ATTACKS: Record<string, Attack> = {
   '30 posts of 400,000 characters at once': () => repeat(30, writingLongPost()),
   '20 readers of long posts by the API': () => repeat(20, () => get('/api/posts?limit=100')),
   '20 searches': () => repeat(20, () => get('/api/posts?q=common')),
+  '100 rules of 20 words with stars, and their previews': async () => {
+    await Promise.all([repeat(20, posting('/api/rules/preview', { match: hostile(0) })), repeat(1, writing('a b c '.repeat(2_000)))]);
+  },
+  '20 saved searches of 20 words with stars': async () => {
+    await Promise.all([repeat(20, () => get('/')), repeat(1, writing('a b c '))]); // a new post makes all counts out of date
+  },
   'OPML of 3,000 dead hosts': () => repeat(1, importing(deadHosts())),
   '100 images of a post on hosts that hang': async () => {
     const { places, asked } = await imagesThatHang();
@@ -73,6 +82,20 @@ export const ATTACKS: Record<string, Attack> = {
   },
 };
 
+/** What an attack needs before it begins. */
+const PREPARATIONS: Record<string, Act> = {
+  '100 rules of 20 words with stars, and their previews': async () => {
+    await writePrefixes();
+    for (let n = 0; n < 100; n++) await posting('/api/rules', { match: hostile(n), act: 'mute' })();
+  },
+  '20 saved searches of 20 words with stars': async () => {
+    await writePrefixes();
+    for (let n = 0; n < 20; n++) await posting('/api/searches', { q: hostile(n) })();
+  },
+};
+
+await PREPARATIONS[name]?.();
+end = performance.now() + Number(milliseconds);
 process.stdout.write('ready\n');
 await ATTACKS[name]?.();
 process.exit();
@@ -137,6 +160,24 @@ function networkOf(n: number): string {
 /** Asks as a visitor from that address, with a parameter that nobody has asked for yet. */
 function visit(path: string, address: string): Promise<void> {
   return send('GET', `${path}?x=${Math.random()}`, { 'x-forwarded-for': address }, undefined, asProxy);
+}
+
+/** An expression of 20 words, 19 of which stand for the beginnings of very many words. */
+function hostile(n: number): string {
+  const stars = Array.from({ length: 19 }, (_, at) => `${BEGINNINGS[(n + at) % BEGINNINGS.length]}*`);
+  return `${stars.join(' OR ')} -zz${n}`;
+}
+
+/** Posts whose words are as many different words as possible, which begin as those of `hostile`. */
+async function writePrefixes(): Promise<void> {
+  for (let post = 0; post < 10; post++) {
+    const word = (_: unknown, n: number): string => `${BEGINNINGS[n % BEGINNINGS.length]}${post.toString(36)}${n.toString(36)}`;
+    await writing(Array.from({ length: 25_000 }, word).join(' '))();
+  }
+}
+
+function writing(content: string): Act {
+  return posting('/api/posts', { sourceId: Number(source), title: 'A post', content, contentType: 'text/plain' });
 }
 
 function openUpload() {

@@ -21,7 +21,7 @@ db?.pragma('temp_store = MEMORY');
 const answers = new Map([...pages].map(([target, { headers, body, compressed, calls }]) => {
   const textOf = (sql: string): string =>
     isPlanned ? sql.replace(/'[^']*'|--.*|(?=[?@])/g, (text) => text || '+') : sql;
-  const work = db ? calls.map(({ sql, kind, params }) => ({ statement: db.prepare(textOf(sql)), kind, params })) : [];
+  const work = db ? calls.map(({ sql, ...call }) => ({ statement: db.prepare(textOf(sql)), ...call })) : [];
   return [target, { headers, body, compressed, work }];
 }));
 
@@ -29,7 +29,10 @@ const server = createServer((req, res) => {
   const answer = answers.get((req.url ?? '').replace(/[?&]round=\d+$/, ''));
   if (!answer) return void res.writeHead(404).end();
   const { headers, body, compressed, work } = answer;
-  for (const { statement, kind, params } of work) statement[kind](...params);
+  for (const { statement, kind, params, rows } of work) {
+    if (kind === 'first') Iterator.from(statement.iterate(...params)).take(rows).toArray();
+    else statement[kind](...params);
+  }
   const send = (bytes: Buffer): void => void res.writeHead(200, headers).end(bytes);
   if (!db) return send(compressed);
   gzip(body, (error, bytes) => (error ? res.destroy() : send(bytes)));

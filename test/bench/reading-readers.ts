@@ -4,6 +4,9 @@ import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import type { Hub } from '../../src/features/hub/hub.ts';
 import { linkKey, links } from '../../src/features/posts/link-store.ts';
 import { searchIndex } from '../../src/features/posts/search-index-store.ts';
+import { mutedPosts } from '../../src/features/reading/muted-store.ts';
+import { savedSearches, SEARCHES_MAX } from '../../src/features/reading/saved-search-store.ts';
+import { ACTS, RULES_MAX } from '../../src/features/rules/rule-store.ts';
 import { raiseMarks } from '../../src/features/reading/raise-marks.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { randomBelow } from '../support/random.ts';
@@ -24,6 +27,9 @@ const LONG_EVERY = 500;
 
 /** One post in so many has the link of the post before it, which is mostly a post of another source. */
 const DOUBLE_EVERY = 30;
+
+/** One in so many posts that a member follows is muted. */
+const MUTED_EVERY = 30;
 
 /** A post that most readers have not read yet, and that is long. */
 export const LONG_POST = 99_500;
@@ -62,7 +68,10 @@ export async function fillReadingLists(path: string, { posts, sources, members, 
       SELECT i, 1 + i % ${members}, 'feed', 'Source ' || i, 0, 0 FROM n`);
   nameSources(db, sources);
   const sourceOf = addPosts(db, below, posts, sources);
-  for (let accountId = 1; accountId <= members; accountId++) addMember(db, below, accountId, sourceOf, { sources, follows });
+  for (let accountId = 1; accountId <= members; accountId++) {
+    addMember(db, below, accountId, sourceOf, { sources, follows });
+    addRulesAndSearches(db, below, accountId);
+  }
   db.exec('COMMIT');
   const disk = { space: () => ({ total: Infinity, used: 0, free: Infinity, emptyPages: 0, searchIndex: 0 }) };
   await raiseMarks({ db, clock: () => NOW, disk } as Hub);
@@ -128,6 +137,30 @@ function addMember(
     if (isCaughtUp && unread > 0 && id > last / 4 && below(100) === 0) unread -= mark.run(accountId, sourceId, id, 0, 1).changes;
     const isRead = accountId === READERS['the newest 2 %'] ? id > last * 0.98 : below(100) < share;
     if (!isCaughtUp && isRead) mark.run(accountId, sourceId, id, 1, 1);
+  }
+}
+
+/** Rules, which have muted one in MUTED_EVERY of the posts that the account follows, and saved searches of all kinds. */
+function addRulesAndSearches(db: Db, below: (limit: number) => number, accountId: number): void {
+  const { all } = madeUpWords(WORDS);
+  const word = (): string => all[below(all.length)] ?? '';
+  const rule = db.prepare<[number, string, string, number]>('rule',
+    'INSERT INTO rules (account_id, match, act, version, created_at) VALUES (?, ?, ?, ?, 0)');
+  const ids = Array.from({ length: RULES_MAX }, (_, n) =>
+    rule.run(accountId, `title:${word()} -${word()}`, ACTS[n % ACTS.length] ?? 'mute', accountId * RULES_MAX + n).lastInsertRowid);
+  const followed = db.prepare<[number], { id: number }>('posts of follows', `
+    SELECT p.id FROM follows f CROSS JOIN posts p ON p.source_id = f.source_id WHERE f.account_id = ?`).all(accountId);
+  const muted = followed.filter(() => below(MUTED_EVERY) === 0);
+  mutedPosts({ db, clock: () => NOW }).add(muted.map(({ id }): [number, number, number] =>
+    [accountId, id, ids[ACTS.length * below(RULES_MAX / ACTS.length)] ?? 0]));
+  const kinds = [
+    () => word(), () => `${word()} ${word()}`, () => `title:${word()} OR title:${word()}`, () => `${word().slice(0, 4)}* -${word()}`,
+    () => `${all[0]}`, () => `${all[1]} is:starred`, () => `author:somebody ${word()}`, () => `"${all[0]} ${all[2]}"`,
+    () => `${word()} after:2020-01-01`, () => `source:${madeUpWords(5).all[0]} ${word()}`,
+  ];
+  for (let n = 0; n < SEARCHES_MAX; n++) {
+    const q = kinds[n % kinds.length]?.() ?? '';
+    savedSearches({ db, clock: () => NOW }).add(accountId, q, q);
   }
 }
 

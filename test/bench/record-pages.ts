@@ -12,7 +12,8 @@ import type { Db, Statement } from '../../src/platform/db/open-database.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { createOutboundFetch } from '../../src/platform/net/outbound-fetch.ts';
 
-export type RecordedCall = { sql: string; kind: 'get' | 'all' | 'run'; params: unknown[] };
+/** `first` reads the first `rows` rows. */
+export type RecordedCall = { sql: string; kind: 'get' | 'all' | 'first' | 'run'; rows: number; params: unknown[] };
 
 /** An answer of the hub, and all that it asked the database for it. */
 export type RecordedPage = { headers: string[]; body: Buffer; compressed: Buffer; calls: RecordedCall[] };
@@ -67,10 +68,16 @@ export async function recordPages(
 function recording(db: Db, calls: RecordedCall[]): Db {
   function prepare<Params extends unknown[], Row>(name: string, sql: string): Statement<Params, Row> {
     const statement = db.prepare<Params, Row>(name, sql);
-    const note = (kind: RecordedCall['kind'], params: Params): void => void calls.push({ sql, kind, params });
+    const note = (kind: RecordedCall['kind'], params: Params, rows = 0): void => void calls.push({ sql, kind, params, rows });
     return {
       get: (...params) => (note('get', params), statement.get(...params)),
       all: (...params) => (note('all', params), statement.all(...params)),
+      first(limit, passes, ...params) {
+        let rows = 0;
+        const found = statement.first(limit, (row) => (rows++, passes(row)), ...params);
+        note('first', params, rows);
+        return found;
+      },
       run: (...params) => (note('run', params), statement.run(...params)),
       change: (...params) => (note('run', params), statement.change(...params)),
     };

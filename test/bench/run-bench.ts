@@ -19,6 +19,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   scrape: async () => (await import('./bench-scrape.ts')).benchScrape(),
   queue: async () => (await import('./bench-queue.ts')).benchQueue(),
   sync: async () => (await import('./bench-sync.ts')).benchSync(),
+  rules: async () => (await import('./bench-rules.ts')).benchRules(),
   webhooks: async () => (await import('./bench-webhooks.ts')).benchWebhooks(),
   fairness: async () => (await import('./bench-fairness.ts')).benchFairness(),
   routes: async () => (await import('./bench-routes.ts')).benchRoutes(),

@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { readService, SERVICE_METRICS } from '../../src/features/health/metrics.ts';
+import { startReading } from '../../src/features/health/condition.ts';
+import { SERVICE_METRICS } from '../../src/features/health/metrics.ts';
 import { createDisk } from '../../src/features/hub/disk-space.ts';
 import type { Hub } from '../../src/features/hub/hub.ts';
 import type { Clock } from '../../src/platform/clock.ts';
@@ -9,7 +10,7 @@ import { familiesFrom, type Family, renderPrometheus } from '../../src/platform/
 import { migratedDatabase, type MigratedDatabase } from './migrated-database.ts';
 
 export const NOW = Date.UTC(2026, 0, 15);
-const BUILD = { version: '1.2.3', node: 'v24.7.0', sqlite: '3.54.0' };
+const VERSION = '1.2.3';
 
 type MeasuredHub = MigratedDatabase & {
   families(clock?: Clock): Family[];
@@ -22,15 +23,20 @@ export function measuredHub(t: TestContext): MeasuredHub {
   db.exec(`INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
     VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0)`);
   const families = (clock: Clock = () => NOW): Family[] =>
-    familiesFrom(SERVICE_METRICS)({ ...readService(handleOf(db, path, clock)), build: BUILD });
+    serviceFamilies(handleOf(db, path, clock));
   return { db, path, connect, families, series: (clock) => parseSeries(renderPrometheus(families(clock))) };
+}
+
+/** What a scrape says of the hub itself, without the process and its answers. */
+export function serviceFamilies(hub: Hub): Family[] {
+  return familiesFrom(SERVICE_METRICS)(startReading(hub));
 }
 
 /** As much of a hub as health and metrics read: that database, and no backups. */
 export function handleOf(db: Db, path: string, clock: Clock, settings: Partial<Hub['config']> = {}): Hub {
   const dataDir = dirname(path);
   const config = {
-    version: BUILD.version, databasePath: path, dataDir, backupDir: join(dataDir, 'backups'), attachmentCacheMaxBytes: 1024,
+    version: VERSION, databasePath: path, dataDir, backupDir: join(dataDir, 'backups'), attachmentCacheMaxBytes: 1024,
   };
   const disk = createDisk(db, { ...config, diskReserveBytes: null }, () => 0);
   return { db, clock, random: Math.random, config: { ...config, ...settings }, disk } as Hub;

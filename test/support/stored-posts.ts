@@ -1,7 +1,7 @@
 import { searchIndex, type Indexable } from '../../src/features/posts/search-index-store.ts';
 import type { Stored } from './stored-rows.ts';
 
-type NewPost = { title: string; content: string; publishedAt: number; createdAt: number; leftAt: number | null };
+type NewPost = { title: string; url: string | null; content: string; publishedAt: number; createdAt: number; leftAt: number | null };
 
 type StoredPost = NewPost & { id: number; sourceId: number; ownerId: number; guid: string; isPublic: number };
 
@@ -13,14 +13,14 @@ export function addPosts(
   { db }: Stored, sourceId: number, count: number, fields: (n: number) => Partial<NewPost> = () => ({}),
 ): number[] {
   const insert = db.prepare<[NewPost & { sourceId: number }], { id: number }>('add post', `
-    INSERT INTO posts (source_id, owner_id, is_public, guid, title, content_html, summary, content_hash, published_at,
+    INSERT INTO posts (source_id, owner_id, is_public, guid, title, url, content_html, summary, content_hash, published_at,
                        updated_at, created_at, left_at)
-    SELECT id, owner_id, visibility = 'public', lower(hex(randomblob(8))), @title, @content, '', '', @publishedAt,
+    SELECT id, owner_id, visibility = 'public', lower(hex(randomblob(8))), @title, @url, @content, '', '', @publishedAt,
            @createdAt, @createdAt, @leftAt FROM sources WHERE id = @sourceId RETURNING id`);
   const add = (n: number): number => {
     const given = fields(n);
     const { publishedAt = n } = given;
-    const row = { sourceId, title: 'x', content: 'x', publishedAt, createdAt: publishedAt, leftAt: null, ...given };
+    const row = { sourceId, title: 'x', url: null, content: 'x', publishedAt, createdAt: publishedAt, leftAt: null, ...given };
     return insert.get(row)?.id ?? NaN;
   };
   return db.write('add posts', () => Array.from({ length: count }, (_, index) => add(index + 1)));
@@ -29,7 +29,7 @@ export function addPosts(
 /** All posts, in the order of their ids. */
 export function storedPosts({ db }: Stored): StoredPost[] {
   return db.prepare<[], StoredPost>('stored posts', `
-    SELECT id, source_id AS sourceId, owner_id AS ownerId, guid, is_public AS isPublic, title,
+    SELECT id, source_id AS sourceId, owner_id AS ownerId, guid, is_public AS isPublic, title, url,
            content_html AS content, published_at AS publishedAt, created_at AS createdAt, left_at AS leftAt
       FROM posts ORDER BY id`).all();
 }

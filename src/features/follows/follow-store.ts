@@ -60,8 +60,11 @@ export function asking({ id, role }: Pick<Viewer, 'id' | 'role'>): Asking {
   return { viewerId: id, isAdmin: role === 'admin' ? 1 : 0 };
 }
 
+/** SQL: the name of the folder of the follow `f`, or NULL. */
+const FOLDER = '(SELECT name FROM folders WHERE id = f.folder_id)';
+
 /** SQL: the columns of the follow `f`, with the name of its folder. */
-export const FOLLOW = `f.source_id AS sourceId, (SELECT name FROM folders WHERE id = f.folder_id) AS folder, f.notify,
+export const FOLLOW = `f.source_id AS sourceId, ${FOLDER} AS folder, f.notify,
   f.hide_globally AS hideGlobally, f.read_up_to AS readUpTo`;
 
 /** SQL: the title of the source `s` as the account of the follow `f` sees it; without a follow, the source's title. */
@@ -170,7 +173,7 @@ export const follows = store(({ db, clock }) => {
     toTell: (sourceId: number): number[] => selectToTell.all(sourceId).map(({ id }) => id),
     /** All accounts that follow a source, with their own names for the source and their folders. */
     readersOf: db.prepare<[sourceId: number], Reader>('readers of source', `
-      SELECT f.account_id AS accountId, f.title AS ownTitle, (SELECT name FROM folders WHERE id = f.folder_id) AS folder
+      SELECT f.account_id AS accountId, f.title AS ownTitle, ${FOLDER} AS folder
         FROM follows f WHERE f.source_id = ?`).all,
     /** Removes up to `limit` follows of an account; returns the number of removed follows. */
     removeOf: db.prepare<[accountId: number, limit: number]>('remove follows of account', `

@@ -8,7 +8,7 @@ import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts
 import { readDrills, type DrillStatus } from '../backups/drill-status.ts';
 import { readInterim, type InterimStatus } from '../backups/interim-status.ts';
 import { readOffsite, type Copies, type Destination, type OffsiteStatus } from '../backups/offsite-status.ts';
-import { findSpace } from '../backups/storage-space.ts';
+import { findSpace, readStorageSizes, type StorageSizes } from '../backups/storage-space.ts';
 import { recentErrors } from '../history/record-history.ts';
 import { HYSTERESIS } from '../hub/disk-reserve.ts';
 import { counts, heartbeats, type Hub } from '../hub/hub.ts';
@@ -91,7 +91,10 @@ const WORKER_ALIVE_SECONDS = 30;
 
 export type WorkerState = { ok: boolean; lastSeenSeconds: number | null };
 
-/** The state of the hub for one check of its health. Each function reads a part of this state when first called. */
+/**
+ * The state of the hub for one check of its health, or for one scrape of its metrics. Each function reads a part of
+ * this state when first called.
+ */
 export type HubReading = {
   hub: Hub;
   pending: readonly Migration[]; // migrations that the database lacks; always empty in the web and worker processes
@@ -101,6 +104,7 @@ export type HubReading = {
   interim(): InterimStatus;
   offsite(): OffsiteStatus[];
   drills(): DrillStatus[];
+  storage(): StorageSizes;
   space(): ReturnType<typeof findSpace>;
   errors(): { count: number; since: number | null };
 };
@@ -114,6 +118,7 @@ export function startReading(hub: Hub, pending: readonly Migration[] = []): HubR
     interim: lazily(() => readInterim(hub)),
     offsite: lazily(() => readOffsite(hub)),
     drills: lazily(() => readDrills(hub)),
+    storage: lazily(() => readStorageSizes(hub.config.databasePath)),
     space: lazily(() => findSpace(hub, kept().value('uploads_bytes'), isAlertOpen(hub, 'space-low') ? HYSTERESIS : 1)),
     errors: lazily(() => recentErrors(hub, BURST_TIME)),
   };

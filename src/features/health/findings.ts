@@ -7,7 +7,6 @@ import { alertDeliveries } from '../alerts/alert-store.ts';
 import { COPIES, type Copies, type Destination } from '../backups/offsite-status.ts';
 import { recoveryKitPrintedAt } from '../backups/backup-status.ts';
 import { lastSignOfLife } from '../backups/sign-of-life.ts';
-import { readStorageSizes } from '../backups/storage-space.ts';
 import { seenCertificate } from '../history/history-store.ts';
 import { recentAnswerTime } from '../history/read-history.ts';
 import { heartbeats, oldestDueSeconds, type Hub } from '../hub/hub.ts';
@@ -128,8 +127,8 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
     const detail = `the next backup may need ${byteSize(needed)}`;
     return { state: `${byteSize(least)} free`, detail, href: ROOM_HREF };
   },
-  Database({ hub }) {
-    const { databaseBytes, walBytes } = readStorageSizes(hub.config.databasePath);
+  Database({ storage }) {
+    const { databaseBytes, walBytes } = storage();
     return { state: byteSize(databaseBytes), detail: `write-ahead log ${byteSize(walBytes)}`, href: ROOM_HREF };
   },
   Files({ kept }) {

@@ -1,35 +1,31 @@
 import { DAY, SECOND, wholeSeconds } from '../../platform/clock.ts';
 import { sqliteVersion } from '../../platform/db/open-database.ts';
 import { JOB_STATES } from '../../platform/jobs/job-records.ts';
-import { DURATION_BOUNDS, type CountsReading } from '../../platform/metrics/counters.ts';
+import { DURATION_BOUNDS } from '../../platform/metrics/counters.ts';
 import { familiesFrom, type HistogramSample, type Metric } from '../../platform/metrics/exposition.ts';
 import { HTTP_METRICS } from '../../platform/metrics/http-metrics.ts';
 import { PROCESS_METRICS, type ProcessReading } from '../../platform/metrics/process-metrics.ts';
 import { DELIVERY_STATES } from '../alerts/alert-store.ts';
 import { timeOfBackup } from '../backups/backup-name.ts';
-import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
-import { type DrillStatus, readDrills } from '../backups/drill-status.ts';
-import { type InterimStatus, readInterim } from '../backups/interim-status.ts';
-import { DESTINATIONS, readOffsite, type Destination, type OffsiteStatus } from '../backups/offsite-status.ts';
-import { readStorageSizes, type StorageSizes } from '../backups/storage-space.ts';
+import type { DrillStatus } from '../backups/drill-status.ts';
+import { DESTINATIONS, type Destination, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { PICTURE_RESULTS } from '../feeds/fetch-pictures.ts';
-import {
-  bufferedCounts, counts, heartbeats, httpMetrics, jobs, once, processMetrics, turnWaits, type Hub,
-} from '../hub/hub.ts';
+import { bufferedCounts, httpMetrics, jobs, once, processMetrics, turnWaits, type Hub } from '../hub/hub.ts';
 import { LIMITS } from '../hub/limits.ts';
 import { ACTS } from '../rules/rule-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState } from '../sources/sync-state-store.ts';
 import { WEBHOOK_STATES } from '../webhooks/webhook-store.ts';
+import { startReading, type HubReading } from './condition.ts';
 
 /** The metrics of the hub, without the metrics of the process and of HTTP. */
-export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
+export const SERVICE_METRICS: readonly Metric<HubReading>[] = [
   {
     type: 'info',
     name: 'service_build_info',
     help: 'Versions of the hub, of Node.js and of SQLite that are running.',
     labels: { version: 'version of the hub', node: 'version of Node.js', sqlite: 'version of SQLite' },
-    samples: ({ build }) => [{ labels: build, value: 1 }],
+    samples: ({ hub }) => [{ labels: versions(hub), value: 1 }],
   },
 
   kept('gauge', 'service_sources', 'Number of sources by kind and state.',
@@ -43,14 +39,14 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
     name: 'service_sync_jobs',
     help: 'Synchronisation jobs by state; a failed job has used up its attempts and waits for a person or a success.',
     labels: { state: JOB_STATES.filter((state) => state !== 'done' && state !== 'discarded') },
-    value: ({ counts }, state) => counts.value('jobs', `${SYNC_SOURCE},${state}`),
+    value: ({ kept }, state) => kept().value('jobs', `${SYNC_SOURCE},${state}`),
   },
   gauge('service_sync_oldest_due_seconds',
     'Waiting time of the due synchronisation job that has waited longest, 0 if no job is due.',
-    ({ oldestDueSyncSeconds }) => oldestDueSyncSeconds),
+    ({ hub }) => Math.floor(jobs(hub).oldestDueSeconds(SYNC_SOURCE))),
   gauge('service_sync_oldest_success_seconds',
     'Time since the last success of the unpaused feed that has waited longest for a success, 0 without feeds.',
-    ({ oldestSuccessSeconds }) => oldestSuccessSeconds),
+    ({ hub }) => wholeSeconds(hub.clock() - (syncState(hub).mostBehindSince() ?? hub.clock()))),
   kept('counter', 'service_sync_runs_total', 'Number of finished synchronisations by result.',
     { result: ['changed', 'unchanged', 'error'] }),
   {
@@ -58,7 +54,7 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
     name: 'service_sync_duration_seconds',
     help: 'Duration of synchronisations.',
     bounds: DURATION_BOUNDS,
-    samples: ({ counts }) => [{ labels: {}, ...counts.histogram('sync_duration_seconds') }],
+    samples: ({ kept }) => [{ labels: {}, ...kept().histogram('sync_duration_seconds') }],
   },
 
   kept('gauge', 'service_webhooks',
@@ -69,7 +65,7 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   kept('gauge', 'service_attachment_cache_files', 'Number of files in the cache of remote attachments.'),
   kept('gauge', 'service_attachment_cache_bytes', 'Size of the cache of remote attachments.'),
   gauge('service_attachment_cache_max_bytes', 'Maximum size of the cache of remote attachments, 0 if the cache is off.',
-    ({ cacheMaxBytes }) => cacheMaxBytes),
+    ({ hub }) => hub.config.attachmentCacheMaxBytes),
   kept('counter', 'service_attachment_cache_requests_total', 'Number of requests for remote attachments by result.',
     { result: ['hit', 'miss', 'error'] }),
   kept('counter', 'service_list_pictures_total',
@@ -92,21 +88,21 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   kept('counter', 'service_error_events_total',
     'Errors that are the fault of the hub, by the process in which they occurred.', { process: ['web', 'worker'] }),
   gauge('service_worker_last_seen_timestamp_seconds', 'Time of the last heartbeat of the worker, 0 for never.',
-    ({ workerSeenAt }) => seconds(workerSeenAt)),
+    ({ worker }) => seconds(worker().seenAt)),
 
   gauge('service_backup_last_success_timestamp_seconds', 'Time of the last complete backup, 0 for never.',
-    ({ backups }) => seconds(backups.lastSuccessAt)),
+    ({ backups }) => seconds(backups().lastSuccessAt)),
   gauge('service_backup_last_verified_timestamp_seconds',
     'Time of the last successful verification of a backup, 0 for never.',
-    ({ backups }) => seconds(backups.lastVerifiedAt)),
+    ({ backups }) => seconds(backups().lastVerifiedAt)),
   gauge('service_backup_oldest_verification_timestamp_seconds',
     'Oldest of the last verification times of the backups on this machine, 0 without backups.',
-    ({ backups }) => seconds(backups.byVerification[0]?.at ?? null)),
+    ({ backups }) => seconds(backups().byVerification[0]?.at ?? null)),
   gauge('service_backup_interim_last_success_timestamp_seconds',
     'When the newest verified interim backup on this machine was made, 0 for none.',
-    ({ interim }) => seconds(interim.newestAt)),
+    ({ interim }) => seconds(interim().newestAt)),
   gauge('service_backup_interim_last_run_failed', '1 if the last run of interim-backup.sh failed, otherwise 0.',
-    ({ interim }) => Number(interim.last?.ok === false)),
+    ({ interim }) => Number(interim().last?.ok === false)),
   {
     type: 'gauge',
     name: 'service_backup_last_run_failed',
@@ -130,7 +126,7 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
     type: 'gauge',
     name: 'service_backup_restic_last_check_timestamp_seconds',
     help: 'Time when a part of the restic repository was last read and found intact, 0 for never.',
-    value: ({ offsite }) => seconds(offsite.find(({ name }) => name === 'restic')?.last?.checkedAt ?? null),
+    value: ({ offsite }) => seconds(offsite().find(({ name }) => name === 'restic')?.last?.checkedAt ?? null),
   },
 
   drill('service_backup_last_proven_restore_timestamp_seconds',
@@ -140,12 +136,12 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
     'Time between drills that run by themselves and prove a restore, 0 if no drill does.',
     ({ isSealed, intervalDays }) => isSealed ? 0 : seconds(intervalDays * DAY)),
 
-  gauge('service_database_bytes', 'Size of the database file.', ({ storage }) => storage.databaseBytes),
+  gauge('service_database_bytes', 'Size of the database file.', ({ storage }) => storage().databaseBytes),
   gauge('service_database_wal_bytes', 'Size of the write-ahead log of the database.',
-    ({ storage }) => storage.walBytes),
+    ({ storage }) => storage().walBytes),
   kept('gauge', 'service_uploads_bytes', 'Size of the uploaded attachments.'),
   gauge('service_data_free_bytes', 'Free space for the hub on the file system of its data.',
-    ({ storage }) => storage.freeBytes),
+    ({ storage }) => storage().freeBytes),
 ];
 
 /** Every metric. A new metric needs a line in this list, and code that counts it. */
@@ -154,14 +150,14 @@ export const METRICS: readonly Metric<MetricsReading>[] = [...SERVICE_METRICS, .
 /** The metric families of one scrape. */
 export const metricFamilies = familiesFrom(METRICS);
 
-function gauge(name: string, help: string, value: (reading: ServiceReading) => number): Metric<ServiceReading> {
+function gauge(name: string, help: string, value: (reading: HubReading) => number): Metric<HubReading> {
   return { type: 'gauge', name, help, value };
 }
 
 /** A gauge metric with a value for each off-site destination; the value is 0 if the destination is not configured. */
 function perDestination<Status extends { name: Destination }>(
-  name: string, help: string, statuses: (reading: ServiceReading) => Status[], value: (status: Status) => number,
-): Metric<ServiceReading> {
+  name: string, help: string, statuses: (reading: HubReading) => Status[], value: (status: Status) => number,
+): Metric<HubReading> {
   return {
     type: 'gauge', name, help, labels: { destination: DESTINATIONS },
     value(reading, destination) {
@@ -171,83 +167,49 @@ function perDestination<Status extends { name: Destination }>(
   };
 }
 
-function offsite(name: string, help: string, value: (status: OffsiteStatus) => number): Metric<ServiceReading> {
-  return perDestination(name, help, ({ offsite }) => offsite, value);
+function offsite(name: string, help: string, value: (status: OffsiteStatus) => number): Metric<HubReading> {
+  return perDestination(name, help, ({ offsite }) => offsite(), value);
 }
 
-function drill(name: string, help: string, value: (status: DrillStatus) => number): Metric<ServiceReading> {
-  return perDestination(name, help, ({ drills }) => drills, value);
+function drill(name: string, help: string, value: (status: DrillStatus) => number): Metric<HubReading> {
+  return perDestination(name, help, ({ drills }) => drills(), value);
 }
 
-function lastRunFailed({ backups, offsite }: ServiceReading, run: string | undefined): number {
-  if (run === 'backup') return Number(backups.lastBackupFailed);
-  if (run === 'verify') return Number(backups.damaged !== null);
-  const status = offsite.find(({ name }) => run === `offsite-${name}`);
+function lastRunFailed({ backups, offsite }: HubReading, run: string | undefined): number {
+  if (run === 'backup') return Number(backups().lastBackupFailed);
+  if (run === 'verify') return Number(backups().damaged !== null);
+  const status = offsite().find(({ name }) => run === `offsite-${name}`);
   return Number(status?.hasFailed ?? false);
 }
 
 type KnownLabels = Record<string, readonly string[]>;
 
 /** A metric from the table `counts`, found by its name without `service_` and by its label values, joined by commas. */
-function kept(type: 'gauge', name: string, help: string, labels?: KnownLabels): Metric<ServiceReading>;
-function kept(type: 'counter', name: `${string}_total`, help: string, labels?: KnownLabels): Metric<ServiceReading>;
-function kept(type: 'gauge' | 'counter', name: string, help: string, labels: KnownLabels = {}): Metric<ServiceReading> {
+function kept(type: 'gauge', name: string, help: string, labels?: KnownLabels): Metric<HubReading>;
+function kept(type: 'counter', name: `${string}_total`, help: string, labels?: KnownLabels): Metric<HubReading>;
+function kept(type: 'gauge' | 'counter', name: string, help: string, labels: KnownLabels = {}): Metric<HubReading> {
   const metric = name.slice('service_'.length);
-  const value = ({ counts }: ServiceReading, ...values: string[]): number => counts.value(metric, values.join(','));
-  return { type, name, help, labels, value } as Metric<ServiceReading>;
+  const value = ({ kept }: HubReading, ...values: string[]): number => kept().value(metric, values.join(','));
+  return { type, name, help, labels, value } as Metric<HubReading>;
 }
 
 function seconds(at: number | null): number {
   return (at ?? 0) / SECOND;
 }
 
-/**
- * The values that one scrape reads from the database and from some files. Ages are in whole seconds; an age is 0 if
- * nothing exists whose age could be measured.
- */
-type ServiceReading = {
-  build: { version: string; node: string; sqlite: string };
-  counts: CountsReading;
-  workerSeenAt: number | null; // unix ms
-  oldestDueSyncSeconds: number;
-  oldestSuccessSeconds: number;
-  cacheMaxBytes: number;
-  storage: StorageSizes;
-  backups: BackupStatus;
-  interim: InterimStatus;
-  offsite: OffsiteStatus[];
-  drills: DrillStatus[];
-};
-
-type MetricsReading = ServiceReading & {
+type MetricsReading = HubReading & {
   http: readonly HistogramSample[]; waits: readonly HistogramSample[]; process: ProcessReading;
 };
 
 const versions = once(({ db, config }: Hub) =>
   ({ version: config.version, node: process.version, sqlite: sqliteVersion(db) }));
 
-/** Reads the values of all metrics, after storing the counts that are still in memory only. */
+/**
+ * Stores the counts that are still in memory only, and begins to read the values of all metrics. A scrape reads only
+ * kept counts, and single rows by an index, so that a scrape costs the same for any amount of data.
+ */
 export function readMetrics(hub: Hub): MetricsReading {
   bufferedCounts(hub).flush();
   const [http, waits] = [httpMetrics(hub).read(), turnWaits(hub).read()];
-  return { ...readService(hub), http, waits, process: processMetrics(hub).read() };
-}
-
-/** Reads only kept counts, and single rows by an index, so that a scrape costs the same for any amount of data. */
-export function readService(hub: Hub): ServiceReading {
-  const { clock, config } = hub;
-  const behindSince = syncState(hub).mostBehindSince() ?? clock();
-  return {
-    build: versions(hub),
-    counts: counts(hub).read(),
-    workerSeenAt: heartbeats(hub).lastSeen('worker'),
-    oldestDueSyncSeconds: Math.floor(jobs(hub).oldestDueSeconds(SYNC_SOURCE)),
-    oldestSuccessSeconds: wholeSeconds(clock() - behindSince),
-    cacheMaxBytes: config.attachmentCacheMaxBytes,
-    storage: readStorageSizes(config.databasePath),
-    backups: readBackupStatus(hub),
-    interim: readInterim(hub),
-    offsite: readOffsite(hub),
-    drills: readDrills(hub),
-  };
+  return { ...startReading(hub), http, waits, process: processMetrics(hub).read() };
 }

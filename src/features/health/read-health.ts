@@ -2,12 +2,11 @@ import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { wholeSeconds } from '../../platform/clock.ts';
 import { createSchemaVersion } from '../../platform/db/migrate.ts';
-import { readBackupStatus, recoveryKitPrintedAt } from '../backups/backup-status.ts';
-import { readDrills } from '../backups/drill-status.ts';
-import { readOffsite, type Destination } from '../backups/offsite-status.ts';
-import { counts, oldestDueSeconds, once, store, type Hub } from '../hub/hub.ts';
+import { recoveryKitPrintedAt } from '../backups/backup-status.ts';
+import type { Destination } from '../backups/offsite-status.ts';
+import { oldestDueSeconds, once, store, type Hub } from '../hub/hub.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
-import { readWorker, startReading, type Condition, type WorkerState } from './condition.ts';
+import { readWorker, startReading, type Condition, type HubReading, type WorkerState } from './condition.ts';
 import { CONDITIONS } from './conditions.ts';
 
 type Health = {
@@ -58,37 +57,36 @@ function fileId(path: string): string | undefined {
 /** Throws an error if the database cannot be read, or if its file was removed or replaced. */
 export function readHealth(hub: Hub): Health {
   assertInPlace(hub);
-  const kept = counts(hub).read();
+  const reading = startReading(hub);
   return {
     ok: true,
-    failedJobs: kept.value('jobs', `${SYNC_SOURCE},failed`),
+    failedJobs: reading.kept().value('jobs', `${SYNC_SOURCE},failed`),
     database: 'ok',
     worker: readWorker(hub),
     schemaVersion: schemaVersionReader(hub)(),
     oldestDueJobSeconds: oldestDueSeconds(hub),
-    ...readBackups(hub),
-    degraded: CONDITIONS.flatMap(({ degrades, look }) => (degrades && look(startReading(hub)) ? [degrades] : [])),
+    ...readBackups(reading),
+    degraded: CONDITIONS.flatMap(({ degrades, look }) => (degrades && look(reading) ? [degrades] : [])),
   };
 }
 
 /** Reads the state of backups from files, because a restored database is as old as its backup. */
 function readBackups(
-  hub: Hub,
+  { hub: { config, clock }, backups, offsite, drills }: HubReading,
 ): Pick<Health, 'lastBackup' | 'lastVerifiedBackup' | 'offsite' | 'recoveryKit' | 'lastProvenRestore'> {
-  const { config, clock } = hub;
-  const { newest, newestVerified } = readBackupStatus(hub);
+  const { newest, newestVerified } = backups();
   const printedAt = recoveryKitPrintedAt(config.dataDir);
   const ageOf = ({ createdAt }: { createdAt: number }): number => wholeSeconds(clock() - createdAt);
   return {
     lastBackup: newest && { ageSeconds: ageOf(newest), verified: newest.verified },
     lastVerifiedBackup: newestVerified && { ageSeconds: ageOf(newestVerified) },
-    offsite: readOffsite(hub).map(({ name, last, lastGood, hasFailed, isStale }) => {
+    offsite: offsite().map(({ name, last, lastGood, hasFailed, isStale }) => {
       const ageSeconds = lastGood && wholeSeconds(clock() - lastGood.at);
       const checkAgeSeconds = last?.checkedAt ? wholeSeconds(clock() - last.checkedAt) : null;
       return { name, ok: !hasFailed && !isStale, ageSeconds, ...(name === 'restic' && { checkAgeSeconds }) };
     }),
     recoveryKit: printedAt === null ? null : { ageSeconds: wholeSeconds(clock() - printedAt) },
-    lastProvenRestore: readDrills(hub).flatMap(({ name: destination, lastProven }) =>
+    lastProvenRestore: drills().flatMap(({ name: destination, lastProven }) =>
       (lastProven ? [{ destination, ageSeconds: wholeSeconds(clock() - lastProven.at) }] : [])),
   };
 }

@@ -29,15 +29,15 @@ import { countFollowers } from './tell-followers.ts';
 const PER_PAGE = 50;
 
 /** Page: the sources of a member; visitors see the public sources. */
-export function showSources(hub: Hub, { viewer, query }: HubRequest): Reply {
+export async function showSources(hub: Hub, { viewer, query }: HubRequest): Promise<Reply> {
   if (!viewer) {
     return page(publicSourcesPage(sourcesAfter(hub, viewer, query, PER_PAGE), (source) => sourceIcon(hub, source)));
   }
-  return page(ownSources(hub, viewer, readWanted(query)));
+  return page(await ownSources(hub, viewer, readWanted(query)));
 }
 
-function ownSources(hub: Hub, viewer: Viewer, wanted: Wanted, sent?: SentChoice): Page {
-  const shown = managedSources(hub, viewer, wanted, PER_PAGE);
+async function ownSources(hub: Hub, viewer: Viewer, wanted: Wanted, sent?: SentChoice): Promise<Page> {
+  const shown = await managedSources(hub, viewer, wanted, PER_PAGE);
   const folders = follows(hub).folderNames(viewer.id);
   const hooks = new Map(shown.items.flatMap((source) => webhookOf(hub, source)));
   const icons = iconsOfSources(hub, shown.items);
@@ -109,7 +109,7 @@ export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply
   const folder = name === 'move' ? readName('folder', typed) : '';
   if (folder instanceof HttpError) {
     const sent = { form: 'several' as const, typed, chosen: ids, problem: folder };
-    return page(ownSources(hub, req.viewer, wantedAt(back), sent), 422);
+    return page(await ownSources(hub, req.viewer, wantedAt(back), sent), 422);
   }
   let count = 0;
   for (const id of ids) {
@@ -182,7 +182,7 @@ export async function submitFolder(hub: Hub, req: MemberRequest): Promise<Reply>
   const to = read === '' ? invalid([{ pointer: '/name', detail: 'A folder needs a name.' }]) : read;
   if (to instanceof HttpError) {
     const sent = { form: 'folder' as const, typed: name, chosen: [], problem: to };
-    return page(ownSources(hub, req.viewer, wantedAt(sourcesPath({ folder })), sent), 422);
+    return page(await ownSources(hub, req.viewer, wantedAt(sourcesPath({ folder })), sent), 422);
   }
   req.recheck();
   renameFolder(hub, req.viewer.id, folder, to);

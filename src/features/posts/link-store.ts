@@ -1,14 +1,22 @@
 import { createHash } from 'node:crypto';
-import { store } from '../hub/hub.ts';
+import { counts, store } from '../hub/hub.ts';
+import { fromSource, joinSource } from '../sources/source-store.ts';
 
 /** The name of the table of posts whose link another source has too; queries of reading lists join this table. */
 export const DOUBLES = 'doubles';
 
 /**
  * Maximum number of posts with one link that lists show in one row; later posts with this link have rows of their own.
- * A list looks at all posts of a row, so this number limits what a row costs.
+ * A list looks at all posts of a row, so this number limits what a row costs. Only the posts of public sources and of
+ * the owner's sources count: otherwise an owner could learn from a row that a private source of another owner has the
+ * link.
  */
 const ROW_MAX = 32;
+
+/** From this number of posts with one link on, with all owners' private sources, further posts join no row. */
+const LINKED_MAX = 1_000;
+
+const LINKED_UP_TO = 'posts_linked_up_to';
 
 const KEY_BYTES = 16;
 
@@ -29,23 +37,31 @@ export function linkKey(address: string | null): Buffer | null {
   return createHash('sha256').update(link).digest().subarray(0, KEY_BYTES);
 }
 
-type Linked = { postId: number; sourceId: number; rowId: number | null };
+/** `isSeen`: 1 for a post of a public source or of a source with the same owner. */
+type Linked = { postId: number; sourceId: number; rowId: number | null; isSeen: number };
+type Unlinked = { id: number; sourceId: number; url: string | null; isLinked: number };
 
 /** The links of posts, and which posts of several sources have the same link. */
-export const links = store(({ db }) => {
+export const links = store((hub) => {
+  const { db } = hub;
   const select = db.prepare<[number], { link: Uint8Array }>('link of post',
     'SELECT link FROM post_links WHERE post_id = ?');
   const insert = db.prepare<[Uint8Array, number, number]>('store link of post',
     'INSERT INTO post_links (link, source_id, post_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
   const removeLink = db.prepare<[number]>('remove link of post', 'DELETE FROM post_links WHERE post_id = ?');
   const removeDouble = db.prepare<[number]>('take post out of its row', 'DELETE FROM doubles WHERE post_id = ?');
-  const selectLike = db.prepare<[Uint8Array, number], Linked>('posts with a link', `
-    SELECT l.post_id AS postId, l.source_id AS sourceId, d.row_id AS rowId
-      FROM post_links l LEFT JOIN doubles d ON d.post_id = l.post_id WHERE l.link = ? LIMIT ?`);
+  const selectLike = db.prepare<[number, Uint8Array, number], Linked>('posts with a link', `
+    SELECT l.post_id AS postId, l.source_id AS sourceId, d.row_id AS rowId,
+           s.visibility = 'public' OR s.owner_id = (SELECT s.owner_id ${fromSource('?')}) AS isSeen
+      FROM post_links l ${joinSource('l.source_id')} LEFT JOIN doubles d ON d.post_id = l.post_id
+     WHERE l.link = ? LIMIT ?`);
+  const selectAfter = db.prepare<[number, number], Unlinked>('posts after a post, with their links', `
+    SELECT p.id, p.source_id AS sourceId, p.url, l.post_id IS NOT NULL AS isLinked
+      FROM posts p LEFT JOIN post_links l ON l.post_id = p.id WHERE p.id > ? ORDER BY p.id LIMIT ?`);
   const join = db.prepare<[number, number, number]>('join post to a row',
     'INSERT INTO doubles (post_id, source_id, row_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
 
-  return {
+  const linked = {
     /**
      * Stores the link of a new or changed post, in the caller's transaction, and joins the post to the posts with the
      * same link in other sources. A link that an earlier post of the source has already changes nothing.
@@ -58,10 +74,29 @@ export const links = store(({ db }) => {
         removeDouble.run(id);
       }
       if (link === null || insert.run(link, sourceId, id).changes === 0) return;
-      const alike = selectLike.all(link, ROW_MAX + 1).sort((a, b) => a.postId - b.postId);
-      if (alike.length < 2 || alike.length > ROW_MAX) return;
-      const rowId = alike.find((post) => post.rowId !== null)?.rowId ?? alike[0]?.postId ?? id;
-      for (const post of alike) if (post.rowId === null) join.run(post.postId, post.sourceId, rowId);
+      const alike = selectLike.all(sourceId, link, LINKED_MAX).sort((a, b) => a.postId - b.postId);
+      const [first] = alike.filter(({ postId }) => postId !== id);
+      const isFull = alike.length === LINKED_MAX || alike.filter(({ isSeen }) => isSeen === 1).length > ROW_MAX;
+      if (!first || isFull) return;
+      const rowId = alike.find((post) => post.rowId !== null)?.rowId;
+      if (rowId === undefined) join.run(first.postId, first.sourceId, first.postId);
+      join.run(id, sourceId, rowId ?? first.postId);
+    },
+
+    /**
+     * Scheduled task: stores the links of up to `limit` posts that have no link, such as posts that arrived before the
+     * hub stored links. Goes on after the last post of the last call; returns how many posts it looked at.
+     */
+    putOld(limit: number): number {
+      const after = counts(hub).value(LINKED_UP_TO);
+      const some = selectAfter.all(after, limit);
+      for (const { id, sourceId, url, isLinked } of some) {
+        if (isLinked === 0) linked.put({ id, sourceId, isNew: true }, linkKey(url));
+      }
+      const last = some.at(-1);
+      if (last) counts(hub).add(LINKED_UP_TO, '', last.id - after);
+      return some.length;
     },
   };
+  return linked;
 });

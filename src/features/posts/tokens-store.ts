@@ -9,13 +9,19 @@ const WORDS = /[^\0-/:-@[-`{-\x7f]+/g; // letters and digits of ASCII, and all o
 const written = new Map<string, string>();
 
 /**
- * Splits search terms (`searchTerms`) into tokens exactly as the search index of SQLite does: without capitals and
- * accents. One character after another decides the tokens, so SQLite is asked once for each character.
+ * Returns search terms (`searchTerms`) exactly as the search index of SQLite has them: without capitals and accents.
+ * Tokens consist of letters and digits of ASCII and of all other characters that are not ASCII. One character after
+ * another decides the tokens, so SQLite is asked once for each character.
  */
-export function tokensOf(terms: string): string[] {
+export function indexedText(terms: string): string {
+  if (IS_ASCII.test(terms)) return terms.toLowerCase();
   const small = terms.replace(/[A-Z]+/g, (capitals) => capitals.toLowerCase());
-  if (IS_ASCII.test(small)) return small.match(WORDS) ?? [];
-  return small.replace(NOT_ASCII, (character) => written.get(character) ?? ask(character)).match(WORDS) ?? [];
+  return small.replace(NOT_ASCII, (character) => written.get(character) ?? ask(character));
+}
+
+/** Splits search terms into the tokens of the search index. */
+export function tokensOf(terms: string): string[] {
+  return indexedText(terms).match(WORDS) ?? [];
 }
 
 /** Returns a function that tells whether the phrase's words stand one after another in a list of tokens. */

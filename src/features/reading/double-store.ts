@@ -133,7 +133,13 @@ export const doubles = store(({ db, clock }) => {
       CROSS JOIN ${POSTS} p ON p.id = d.post_id
      WHERE ${JOINS_DOUBLES} ON CONFLICT DO NOTHING`);
 
+  const selectAmong = db.prepare<[string], { id: number }>('posts that have doubles', `
+    SELECT post_id AS id FROM ${DOUBLES} WHERE post_id IN (SELECT value FROM json_each(?))`);
+
   return {
+    /** Which of the posts have doubles, whoever sees the doubles. */
+    among: (postIds: number[]): Set<number> =>
+      new Set(selectAmong.all(JSON.stringify(postIds)).map(({ id }) => id)),
     /** The doubles of posts in other sources that the viewer follows and may see, in the order of arrival. */
     of: (viewer: Asking, postIds: number[]): Double[] => selectOf.all({ ...viewer, ids: JSON.stringify(postIds) }),
     /** Up to `limit` unread doubles of the posts in the ranges, except of muted posts. */

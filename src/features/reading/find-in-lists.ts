@@ -5,7 +5,8 @@ import type { Hub } from '../hub/hub.ts';
 import { parseExpression } from '../posts/expression.ts';
 import { FROM_THE_TOP, newestFirst, type Position } from '../posts/post-store.ts';
 import { searchKey } from '../posts/search-index-store.ts';
-import { searchQuery, type NamedFacts, type SearchQuery } from '../posts/search-query.ts';
+import { searchQuery, type SearchQuery } from '../posts/search-query.ts';
+import { searchesInLists, type FoundPost } from './list-search-store.ts';
 import { COUNT_MAX, lists, type FollowedSource, type PageParams } from './list-store.ts';
 import { OLDEST } from './reading-store.ts';
 
@@ -143,21 +144,31 @@ type Searched = ReadingList & { query: SearchQuery; sourceId: number; isStarred:
 export function searchList(
   hub: Hub, list: Searched, paging: Paging,
 ): { found: Position[]; reached?: Position | undefined } {
-  const { query: { match, fits = () => true, ...query }, sourceId } = list;
+  const { query, sourceId } = list;
   const [params, range] = [paramsOf(list, paging), rangeOf(query, paging)];
-  const fitting = <Found extends NamedFacts>(found: Found[]): Found[] => found.filter(fits).slice(0, paging.limit);
-  const { found: search, foundEnd, foundAmong } = lists(hub)[paging.isBack ? 'newer' : 'older'];
+  const { found: search, foundEnd, foundAmong } = searchesInLists(hub)[paging.isBack ? 'newer' : 'older'];
   const few = sourceId === 0 ? membersIfFew(hub, list, params) : null;
   if (few?.length === 0) return { found: [] };
-  const among = { expression: match, ...range, ids: JSON.stringify(few), limit: COUNT_MAX };
-  if (few) return { found: fitting(foundAmong.all(among)) };
-  const only = onlyOf(list);
+  const stands = standing(hub, list, params);
+  const among = { ...params, ...range, expression: query.match, ids: JSON.stringify(few), sourceId, limit: COUNT_MAX };
+  if (few) return { found: foundAmong.first(paging.limit, stands, among) };
   const startsAtFirst = list.isUnread && !list.isStarred && !list.isMuted && sourceId === 0 && !paging.isBack;
   const key = startsAtFirst ? Math.min(range.key, keyBeforeFirst(hub, list, paging)) : range.key;
-  const expression = match + sourceFilter(hub, list, params);
-  const wanted = { ...params, expression, ...range, key, ...only, scanned: SCAN_MAX };
-  const found = fitting(search.all(list.query.fits ? { ...wanted, limit: SCAN_MAX } : wanted));
+  const expression = query.match + sourceFilter(hub, list, params);
+  const wanted = { ...params, ...range, ...onlyOf(list), expression, key, scanned: SCAN_MAX };
+  const found = search.first(paging.limit, stands, wanted);
   return { found, reached: found.length < paging.limit ? foundEnd.get({ ...wanted, last: SCAN_MAX - 1 }) : undefined };
+}
+
+/** Returns a check of posts that a search has found: the post fits, and no fitting post of the list stands for it. */
+function standing(hub: Hub, list: Searched, params: PageParams): (post: FoundPost) => boolean {
+  const { match: expression, fits = () => true, above, below } = list.query;
+  const wanted = { ...params, ...onlyOf(list), expression, above, below };
+  return (post) => {
+    const { rowId, id } = post;
+    if (!fits(post)) return false;
+    return rowId === null || !searchesInLists(hub).earlier.all({ ...wanted, rowId, id }).some(fits);
+  };
 }
 
 /** Returns the ids of the posts that a rule fits, among the posts with the given ids, which the viewer may see. */
@@ -165,8 +176,8 @@ export function fitAmong(hub: Hub, viewer: Viewer, expression: string, ids: numb
   const query = searchQuery(hub, parseExpression(expression, { isSearch: false }), { viewer, ownerId: viewer.id });
   if (!query) return [];
   const range = rangeOf(query, { from: FROM_THE_TOP, isBack: false });
-  const wanted = { expression: query.match, ...range, ids: JSON.stringify(ids), limit: ids.length };
-  return lists(hub).older.fitAmong.all(wanted).filter(query.fits ?? (() => true)).map(({ id }) => id);
+  const wanted = { ...asking(viewer), expression: query.match, ...range, ids: JSON.stringify(ids), limit: ids.length };
+  return searchesInLists(hub).older.fitAmong.all(wanted).filter(query.fits ?? (() => true)).map(({ id }) => id);
 }
 
 function onlyOf({ isUnread, isStarred, isMuted, sourceId }: Searched) {
@@ -180,12 +191,21 @@ function rangeOf({ above, below }: Pick<SearchQuery, 'above' | 'below'>, { from,
   return isBack ? { key: Math.max(key, above), end: below } : { key: Math.min(key, below), end: above };
 }
 
-/** Returns the posts of a list that a search fits best, among the newest SCAN_MAX matches; the best post first. */
+/**
+ * Returns the posts of a list that a search fits best, among the newest SCAN_MAX matches; the best post first. The best
+ * of several posts with the same link stands for the others.
+ */
 export function bestFound(hub: Hub, list: Searched, limit: number): Position[] {
   const { match, fits = () => true, ...query } = list.query;
-  const paging = { from: FROM_THE_TOP, isBack: false, limit: SCAN_MAX };
+  const paging = { from: FROM_THE_TOP, isBack: false, limit };
   const params = { ...paramsOf(list, paging), ...rangeOf(query, paging), scanned: SCAN_MAX };
-  return lists(hub).older.best.all({ ...params, ...onlyOf(list), expression: match }).filter(fits).slice(0, limit);
+  const rows = new Set<number>();
+  const stands = (post: FoundPost): boolean => {
+    const isFirst = post.rowId === null || !rows.has(post.rowId);
+    if (post.rowId !== null && fits(post)) rows.add(post.rowId);
+    return isFirst && fits(post);
+  };
+  return searchesInLists(hub).older.best.first(limit, stands, { ...params, ...onlyOf(list), expression: match });
 }
 
 /** Returns a search filter that makes the index skip all other sources; empty for lists with many sources. */

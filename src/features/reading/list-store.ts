@@ -2,10 +2,8 @@ import type { Db } from '../../platform/db/open-database.ts';
 import {
   FOLLOW, FOLLOWS, IN_FOLDER, IN_LIST, MAY_SEE, READING_LIST, SEEN_TITLE, type Asking, type ListedFollow,
 } from '../follows/follow-store.ts';
-import { FULL_TEXTS_SEARCH, matchesForMembers } from '../full-text/full-text-store.ts';
 import { store } from '../hub/hub.ts';
-import { POSTS, POSTS_SEARCH, type Position } from '../posts/post-store.ts';
-import type { NamedFacts } from '../posts/search-query.ts';
+import { POSTS, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 import { STANDS, STANDS_MUTED, STANDS_STARRED } from './double-store.ts';
 import { notMuted } from './muted-store.ts';
@@ -39,15 +37,7 @@ export type PageParams = ListParams & Position & { limit: number };
 type Bound = { boundAt: number; boundId: number };
 type SourceParams = PageParams & Bound & { sourceId: number; readUpTo: number };
 /** `scanned`: the number of posts that a scan examines. */
-type ScanParams = PageParams & { scanned: number };
-/** The row ids of the search index between which a search looks, both excluded; the search begins at `key`. */
-type Range = { key: number; end: number };
-type SearchParams = ScanParams & Range & {
-  expression: string; isUnread: number; isStarred: number; isMuted: number; sourceId: number;
-};
-type AmongParams = Range & { expression: string; ids: string; limit: number };
-/** A post that the search index has found, with the facts that `SearchQuery.fits` checks. */
-type FoundPost = Position & NamedFacts;
+export type ScanParams = PageParams & { scanned: number };
 type ArrivedParams = Omit<ListParams, 'since'> & { newest: number; scanned: number };
 type StarsParams = Omit<ListParams, 'since'> & { folder: null; limit: number };
 type MemberParams = ListParams & { limit: number };
@@ -55,7 +45,7 @@ type MemberParams = ListParams & { limit: number };
 /**
  * SQL: whether the post `p` with its read-state exception `m` is unread. Only this function defines "unread" in lists.
  */
-function isUnread(readUpTo: string): string {
+export function isUnread(readUpTo: string): string {
   return `CASE WHEN m.is_read IS NULL THEN p.id > ${readUpTo} ELSE m.is_read = 0 OR m.marked_at >= @since END`;
 }
 
@@ -89,12 +79,8 @@ export const lists = store(({ db }) => {
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM ${STARRED} p ${joinSource('p.source_id')}
      WHERE ${MAY_SEE} AND ${STANDS_STARRED} AND ${notMuted('p.source_id', 'p.id')} LIMIT @limit)`);
   return {
-    older: {
-      ...prepareScan(db, '<', 'DESC'), ...prepareList(db, '<', '>', 'DESC'), ...prepareSearch(db, '<', '>', 'DESC'),
-    },
-    newer: {
-      ...prepareScan(db, '>', 'ASC'), ...prepareList(db, '>', '<', 'ASC'), ...prepareSearch(db, '>', '<', 'ASC'),
-    },
+    older: { ...prepareScan(db, '<', 'DESC'), ...prepareList(db, '<', '>', 'DESC') },
+    newer: { ...prepareScan(db, '>', 'ASC'), ...prepareList(db, '>', '<', 'ASC') },
     members: prepareMembers(db),
 
     sources: db.prepare<[ListParams], FollowedSource>('read the sources of a reading list', `
@@ -216,58 +202,6 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
   };
-}
-
-/** SQL: joins the posts `p` at the row ids `n.place` of the search index, if the posts are in the searched list. */
-const IN_SEARCHED_LIST = `CROSS JOIN ${POSTS} p ON p.search_key = n.place CROSS ${joinSource('p.source_id')}
-        LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
-        LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-        LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
-       WHERE ${MAY_SEE} AND ${IN_FOLDER}
-         AND (NOT @isStarred OR t.post_id IS NOT NULL)
-         AND (@isStarred OR @isMuted OR @sourceId = p.source_id OR ${IN_LIST})
-         AND (@sourceId = 0 OR @sourceId = p.source_id)
-         AND @isMuted <> (${notMuted('p.source_id', 'p.id')})
-         AND (NOT @isUnread OR ${isUnread('COALESCE(f.read_up_to, 0)')})`;
-
-/** Queries that search a list with the full-text index, whose row ids (`key`) follow the order of lists. */
-function prepareSearch(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC') {
-  return {
-    /** Reads the posts of the list among the next `scanned` matches of the full-text index. */
-    found: db.prepare<[SearchParams], FoundPost>('found posts', `
-      SELECT p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author
-        FROM (${matchesForMembers(onwards, back, order, 'LIMIT @scanned')}) n
-        ${IN_SEARCHED_LIST} LIMIT @limit`),
-    /** Reads the best posts of the list among the next `scanned` matches; a word in a title counts five times. */
-    best: db.prepare<[SearchParams], FoundPost>('best found posts', `
-      SELECT p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author
-        FROM (SELECT rowid AS place, bm25(posts_search, 5.0, 1.0, 0.0) AS score FROM ${POSTS_SEARCH}
-               WHERE posts_search MATCH @expression AND rowid ${onwards} CAST(@key AS INTEGER)
-                 AND rowid ${back} CAST(@end AS INTEGER) ORDER BY rowid ${order} LIMIT @scanned) n
-        ${IN_SEARCHED_LIST} ORDER BY n.score LIMIT @limit`),
-    /** Returns the position of the last match that a search examined. */
-    foundEnd: db.prepare<[SearchParams & { last: number }], Position>('find the end of a search step', `
-      SELECT p.id, p.published_at AS publishedAt
-        FROM (${matchesForMembers(onwards, back, order, 'LIMIT 1 OFFSET @last')}) n
-        CROSS JOIN ${POSTS} p ON p.search_key = n.place`),
-    /** Reads the matches of a search among the posts whose ids are given as JSON. */
-    foundAmong: db.prepare<[AmongParams], FoundPost>('find the matches of a search among few posts', `
-      SELECT p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author
-        FROM (${matchesAmong(POSTS_SEARCH, onwards, back)} UNION ${matchesAmong(FULL_TEXTS_SEARCH, onwards, back)}) n
-        CROSS JOIN ${POSTS} p ON p.search_key = n.place ORDER BY n.place ${order} LIMIT @limit`),
-    /** Reads the matches like `foundAmong`, without matches of full texts. */
-    fitAmong: db.prepare<[AmongParams], FoundPost>('find the posts that a rule fits', `
-      SELECT p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author
-        FROM (${matchesAmong(POSTS_SEARCH, onwards, back)}) n
-        CROSS JOIN ${POSTS} p ON p.search_key = n.place ORDER BY n.place ${order} LIMIT @limit`),
-  };
-}
-
-/** SQL: the row ids at which a full-text index matches `@expression`, among the posts with ids in `@ids`. */
-function matchesAmong(index: string, onwards: '<' | '>', back: '<' | '>'): string {
-  return `SELECT rowid AS place FROM ${index} WHERE ${index} MATCH @expression
-     AND rowid ${onwards} CAST(@key AS INTEGER) AND rowid ${back} CAST(@end AS INTEGER)
-     AND +rowid IN (SELECT search_key FROM ${POSTS} WHERE id IN (SELECT value FROM json_each(@ids)))`;
 }
 
 /** Queries for the ids of all posts of a list, unordered, at most `@limit`. */

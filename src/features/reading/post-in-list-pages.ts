@@ -5,6 +5,8 @@ import { pathId } from '../../platform/http/input.ts';
 import { page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { EVERYBODY, showTime, timesOf, type Times } from '../../platform/http/times.ts';
+import { STEP } from '../../platform/markup/in-steps.ts';
+import { nextTurn } from '../../platform/turns.ts';
 import { offerOf } from '../full-text/ask-for-full-text.ts';
 import { fullTexts } from '../full-text/full-text-store.ts';
 import { offerPanel, textSwitch } from '../full-text/full-text-views.ts';
@@ -77,6 +79,7 @@ async function shownInList(
   const note = text !== null && textNote(hub, viewer, text, req);
   const read = { ...text?.post ?? post, sourceTitle: state.sourceTitle };
   const after = html`${alsoIn(shown)}${turnAtEnd(shown)}`;
+  if (read.contentHtml.length > STEP) await nextTurn();
   const article = await postArticle(hub, read, shown.times, shown.may, { note, after });
   const isWaiting = text?.wanted === 'full' && text.fullText.state === 'waiting';
   return page({

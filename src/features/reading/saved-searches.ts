@@ -102,8 +102,7 @@ const keptCounts = once((_hub: Hub) => new Map<number, KeptCount>());
 export function searchCounts(hub: Hub, viewer: Viewer): Map<number, number> {
   const [kept, now] = [keptCounts(hub), hub.clock()];
   const all = savedSearches(hub).listOf(viewer.id);
-  const state = all.length === 0 ? ''
-    : [posts(hub).lastId(), readMarks(hub).lastMarkedAt(viewer.id), countsForPage(hub, viewer).unread].join(' ');
+  const state = all.length === 0 ? '' : stateOfLists(hub, viewer);
   const began = usedMs();
   for (const { id, q } of all.toSorted((a, b) => (kept.get(a.id)?.at ?? 0) - (kept.get(b.id)?.at ?? 0))) {
     const last = kept.get(id);
@@ -117,6 +116,13 @@ export function searchCounts(hub: Hub, viewer: Viewer): Map<number, number> {
     const { count = null, state: counted } = kept.get(id) ?? {};
     return count === null || counted !== state ? [] : [[id, count]];
   }));
+}
+
+/** A text that changes when posts arrive and when the viewer marks posts, stars posts or stops joining doubles. */
+function stateOfLists(hub: Hub, viewer: Viewer): string {
+  const { unread, starred } = countsForPage(hub, viewer);
+  const marked = readMarks(hub).lastMarkedAt(viewer.id);
+  return [posts(hub).lastId(), marked, unread, starred, viewer.preferences.joinsDoubles].join(' ');
 }
 
 /** Processor time that this thread has used, in ms; unlike elapsed time, it does not grow on a busy machine. */

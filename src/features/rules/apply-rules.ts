@@ -7,7 +7,8 @@ import { notifications } from '../notifications/notification-store.ts';
 import type { Arrival, Storing } from '../posts/ingest-posts.ts';
 import type { PreparedPost } from '../posts/post-store.ts';
 import { searchTerms } from '../posts/search-words.ts';
-import { tokensOf } from '../posts/tokens-store.ts';
+import { indexedText, tokensOf } from '../posts/tokens-store.ts';
+import { doubles } from '../reading/double-store.ts';
 import { listPath } from '../reading/list-address.ts';
 import { withDoubles } from '../reading/mark-read.ts';
 import { mutedPosts } from '../reading/muted-store.ts';
@@ -51,10 +52,10 @@ export async function matchRules(
   const pace = { unpaused: 0 };
   for (const { prepared } of items) {
     const { searchTitle, searchText, author, publishedAt } = prepared;
-    const [title, text] = [tokensOf(searchTitle), tokensOf(searchText)];
-    const names = author === null ? [] : tokensOf(searchTerms(author));
-    const post = { title, text, author: names, publishedAt: publishedAt ?? hub.clock() };
-    fitting.set(prepared, matcher.fitting(post, seenBy));
+    const texts = {
+      title: indexedText(searchTitle), text: indexedText(searchText), author: indexedText(searchTerms(author ?? '')),
+    };
+    fitting.set(prepared, matcher.fitting({ ...texts, publishedAt: publishedAt ?? hub.clock() }, seenBy));
     if (isPauseDue(pace, searchText.length)) await nextTurn();
   }
   const arrivedIds = new Set<number>();
@@ -68,31 +69,38 @@ export async function matchRules(
 }
 
 /** Returns a function that tells how a rule's owner sees the source; undefined for members who do not follow it. */
-function sourceSeenBy(hub: Hub, source: MatchedSource): (rule: Rule) => SourceNames | undefined {
+function sourceSeenBy(hub: Hub, { id, title: newTitle = '' }: MatchedSource): (rule: Rule) => SourceNames | undefined {
   const tokens = (title: string): string[] => tokensOf(searchTerms(title));
-  const { id, title: newTitle = '' } = source;
-  const title = tokens((id !== null && sources(hub).find(id)?.title) || newTitle);
-  if (id === null) return () => ({ names: [title], folder: null });
-  const readers = new Map(follows(hub).readersOf(id).map(({ accountId, ownTitle, folder }) =>
-    [accountId, { names: ownTitle === null ? [title] : [title, tokens(ownTitle)], folder }]));
-  return ({ accountId }) => readers.get(accountId);
+  let seen: Map<number, SourceNames> | undefined;
+  return ({ accountId }) => {
+    if (id === null) return { names: [tokens(newTitle)], folder: null };
+    const title = tokens(sources(hub).find(id)?.title ?? newTitle);
+    seen ??= new Map(follows(hub).readersOf(id).map(({ accountId, ownTitle, folder }) =>
+      [accountId, { names: ownTitle === null ? [title] : [title, tokens(ownTitle)], folder }]));
+    return seen.get(accountId);
+  };
 }
 
 /** Applies the rules to new posts. A private source's posts meet only the rules of the source's owner. */
 function applyRules(hub: Hub, sourceId: number, arrivals: Arrival[], fitting: Map<PreparedPost, Rule[]>): void {
-  const idsOf = new Map<Rule, number[]>();
+  const hits = new Map<number, Hit>();
   for (const { id, prepared } of arrivals) {
-    for (const rule of fitting.get(prepared) ?? []) idsOf.get(rule)?.push(id) ?? idsOf.set(rule, [id]);
+    for (const rule of fitting.get(prepared) ?? []) {
+      const hit = hits.get(rule.id) ?? { rule, ids: [] };
+      hits.set(rule.id, hit);
+      hit.ids.push(id);
+    }
   }
-  const source = idsOf.size > 0 ? sources(hub).find(sourceId) : undefined;
+  const source = hits.size > 0 ? sources(hub).find(sourceId) : undefined;
   if (!source) return;
   const folders = new Map(follows(hub).readersOf(sourceId).map(({ accountId, folder }) => [accountId, folder]));
   const isFor = ({ accountId, sourceId: only, folder }: Rule): boolean =>
     (source.visibility === 'public' || source.ownerId === accountId) && folders.has(accountId)
     && (only === null || only === sourceId) && (folder === null || folders.get(accountId) === folder);
-  const hits = [...idsOf].filter(([rule]) => isFor(rule)).map(([rule, ids]): Hit => ({ rule, ids }));
-  const unchanged = hits.filter(({ rule, ids }) => rules(hub).noteApplied(rule, ids.length));
-  for (const [act, some] of Map.groupBy(unchanged, ({ rule }) => rule.act)) {
+  const likely = [...hits.values()].filter(({ rule }) => isFor(rule));
+  const applied = rules(hub).noteApplied(likely.map(({ rule: { id, version }, ids }) => [id, version, ids.length]));
+  const applying = likely.filter(({ rule }) => applied.has(rule.id));
+  for (const [act, some] of Map.groupBy(applying, ({ rule }) => rule.act)) {
     counts(hub).add('rules_applied_total', act, some.reduce((sum, { ids }) => sum + ids.length, 0));
     ACTIONS[act](hub, some, source);
   }
@@ -110,9 +118,12 @@ const ACTIONS: Record<Act, (hub: Hub, hits: Hit[], source: Source) => void> = {
 
 /** The posts of the hits and their doubles, except doubles in private sources of others, which rules do not change. */
 function rowsOf(hub: Hub, hits: Hit[]): [accountId: number, postId: number, ruleId: number][] {
-  return hits.flatMap(({ rule: { id, accountId }, ids }) =>
-    withDoubles(hub, { id: accountId, role: 'member' }, ids)
-      .map((postId): [number, number, number] => [accountId, postId, id]));
+  const inRows = doubles(hub).among(hits.flatMap(({ ids }) => ids));
+  return hits.flatMap(({ rule: { id, accountId }, ids }) => {
+    const hasDoubles = ids.some((postId) => inRows.has(postId));
+    return (hasDoubles ? withDoubles(hub, { id: accountId, role: 'member' }, ids) : ids)
+      .map((postId): [number, number, number] => [accountId, postId, id]);
+  });
 }
 
 /**

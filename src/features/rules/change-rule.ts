@@ -42,9 +42,8 @@ export function ownRule(hub: Hub, viewer: Viewer, id: number): Rule {
 export async function changeRule(hub: Hub, viewer: Viewer, id: number, values: Values): Promise<Rule> {
   const before = ownRule(hub, viewer, id);
   const { match, act, sourceId, folder } = before;
-  const place = values['sourceId'] != null ? { sourceId: null, folder: null }
-    : values['folder'] != null ? { sourceId: null, folder: null } : { sourceId, folder };
-  const terms = readTerms(hub, viewer, { match, act, ...place, ...values });
+  const isMoved = values['sourceId'] != null || values['folder'] != null;
+  const terms = readTerms(hub, viewer, { match, act, ...!isMoved && { sourceId, folder }, ...values });
   const isSame = terms.match === match && terms.act === act && terms.sourceId === sourceId && terms.folder === folder;
   if (isSame) return before;
   rules(hub).change({ id, accountId: viewer.id }, terms);
@@ -74,15 +73,8 @@ async function showMuted(hub: Hub, ruleId: number): Promise<void> {
 
 /** Reads a rule. Throws status 422 with all mistakes, or with the place of a mistake in the expression. */
 function readTerms(hub: Hub, viewer: Viewer, values: Values): RuleTerms {
-  const act = createInput(values);
-  const chosen = act.required('act', act.optionalChoice('act', ACTS));
-  return { ...readMatch(hub, viewer, values, act), act: chosen ?? 'mute' };
-}
-
-type Matching = Pick<RuleTerms, 'match' | 'sourceId' | 'folder'>;
-
-/** Reads the expression of a rule, and the source or folder that the rule is for. */
-function readMatch(hub: Hub, viewer: Viewer, values: Values, input = createInput(values)): Matching {
+  const input = createInput(values);
+  const act = input.required('act', input.optionalChoice('act', ACTS)) ?? 'mute';
   const match = input.text('match', { max: EXPRESSION_MAX });
   const sourceId = values['sourceId'] == null ? null : input.integer('sourceId', 1, Number.MAX_SAFE_INTEGER);
   const folder = values['folder'] == null ? null : input.text('folder', { max: FOLDER_MAX });
@@ -93,12 +85,12 @@ function readMatch(hub: Hub, viewer: Viewer, values: Values, input = createInput
   if (sourceId && folder) input.refuse('folder', 'cannot stand beside sourceId.');
   input.done();
   requireExpression(match, 'match', { isRule: true });
-  return { match, sourceId, folder };
+  return { match, act, sourceId, folder };
 }
 
 /** Which of the newest PREVIEWED posts a rule would have been applied to, newest first. */
 export function previewRule(hub: Hub, viewer: Viewer, values: Values): { posts: Post[]; among: number } {
-  const { match, sourceId, folder } = readMatch(hub, viewer, values);
+  const { match, sourceId, folder } = readTerms(hub, viewer, { ...values, act: 'mute' });
   const view = { kind: 'all' as const, ...sourceId !== null && { sourceId }, ...folder !== null && { folder } };
   const { items } = listView(hub, viewer, view, { limit: PREVIEWED });
   const affected = items.filter(({ isPublic, ownerId }) => isPublic === 1 || ownerId === viewer.id);

@@ -3,55 +3,66 @@ import { sameName } from '../posts/search-query.ts';
 import { phraseTerms } from '../posts/search-words.ts';
 import { phraseMatcher, tokensOf } from '../posts/tokens-store.ts';
 
-/** The tokens of a post (`tokensOf`), and the time of its publishing (unix ms). */
-export type PostTokens = { title: string[]; text: string[]; author: string[]; publishedAt: number };
+/** The texts of a post as `indexedText` makes them, and the time of its publishing (unix ms). */
+export type PostTexts = { title: string; text: string; author: string; publishedAt: number };
 
 /** How a member sees the source of a post: the tokens of the names of the source, and the member's folder. */
 export type SourceNames = { names: string[][]; folder: string | null };
 
-/** The parts of a post in which a phrase was found, as bits. */
-const PLACES = { title: 1, text: 2, author: 4 } as const;
-const LOOKS_IN = { title: PLACES.title, text: PLACES.title | PLACES.text, author: PLACES.author, source: 0, in: 0 };
-
 /**
  * A node of a trie whose edges are tokens. `ends`: the number of the phrase that ends here. `beginnings`: numbers of
- * phrases by the beginning of their last token. `lengths`: the lengths of these beginnings, the shortest first.
- * `begun`: for tokens seen before, the numbers of the phrases whose last token they begin.
+ * phrases by the beginning of their last token; `lengths`: the lengths of these beginnings.
  */
 type TrieNode = {
-  next?: Map<string, TrieNode>; ends?: number;
-  beginnings?: Map<string, number>; lengths?: number[]; begun?: Map<string, number[]>;
+  next?: Map<string, TrieNode>; ends?: number; beginnings?: Map<string, number>; lengths?: Set<number>;
 };
 
-/** Number of tokens for which a node of the trie remembers the phrases that the tokens begin. */
-const BEGUN_MAX = 20_000;
+/**
+ * A trie, and bits by the hash of a text: whether phrases have the text as their first token, or as the beginning of
+ * their only token. Hashing the characters of a post one by one and looking at the bits is much quicker than looking
+ * for each token of the post in a Map.
+ */
+type Trie = { root: TrieNode; bits: Uint8Array };
 
-/** Limits the steps for one text: a text of one repeated word would else take as many steps as phrases are long. */
-const STEPS_PER_TOKEN = 20;
+const IS_FIRST = 1;
+const IS_BEGINNING = 2;
+const HASHES = 2 ** 16;
 
-/** A clause that can be matched: the numbers of its phrases with the places to look in, and its names of sources. */
-type CompiledClause = { isExcluded: boolean; numbers: number[]; places: number[]; names: Phrase[] };
+/** Limits the steps after first tokens: a text of one repeated word would else take as many as phrases are long. */
+const STEPS_PER_CHARACTER = 10;
+
+/** Whether a name of `source:` or `in:` is a name of the source, or its folder. */
+type NameCheck = (source: SourceNames) => boolean;
+
+/** A clause that can be matched. `numbers`: of its phrases. */
+type CompiledClause = { isExcluded: boolean; numbers: number[]; names: NameCheck[] };
 
 /** A rule that can be matched. `key`: the clause that is checked first; undefined if the rule needs no words. */
 type Compiled<Rule> = {
   rule: Rule; clauses: CompiledClause[]; key: CompiledClause | undefined; from: number; until: number;
 };
 
-/** The phrases that a post has: their numbers, and by number the places where they stand, as bits. */
-type Found = { places: Uint8Array; numbers: number[] };
+/** The phrases that a post has: their numbers, and by number whether the post has the phrase. */
+type Found = { isFound: Uint8Array; numbers: number[] };
 
 /** Rules that are matched against a post all at once, in a time that hardly grows with the number of rules. */
 export type Matcher<Rule> = {
-  /** Returns the rules that a post fits. `seenBy`: how the owner of a rule sees the source; undefined: not at all. */
-  fitting(post: PostTokens, seenBy: (rule: Rule) => SourceNames | undefined): Rule[];
+  /**
+   * Returns the rules that a post fits. `seenBy`: how the owner of a rule with names of sources or folders sees the
+   * source; undefined: not at all.
+   */
+  fitting(post: PostTexts, seenBy: (rule: Rule) => SourceNames | undefined): Rule[];
 };
 
-/** A phrase of words. `places`: the parts of a post to look in, as bits. `isBeginning`: of the last token. */
-type Words = { tokens: string[]; isBeginning: boolean; places: number };
+/** A field of posts that phrases look in; `text` phrases look in the title too. */
+type WordField = 'title' | 'text' | 'author';
+
+/** A phrase of words. `isBeginning`: whether the last token may be the beginning of a longer token. */
+type Words = { field: WordField; tokens: string[]; isBeginning: boolean };
 
 /** An expression as the matcher needs it. `shortest`: the length of a clause's shortest phrase. */
 export type MatchedExpression = {
-  clauses: { isExcluded: boolean; words: Words[]; names: Phrase[]; shortest: number }[]; from: number; until: number;
+  clauses: { isExcluded: boolean; words: Words[]; names: NameCheck[]; shortest: number }[]; from: number; until: number;
 };
 
 /**
@@ -59,10 +70,10 @@ export type MatchedExpression = {
  * rule, which takes most of the time, so that a caller may remember the expressions.
  */
 export function compileRules<Rule extends { match: string }>(rules: Rule[], read = readExpression): Matcher<Rule> {
-  const root: TrieNode = {};
+  const tries: Record<WordField, Trie> = { title: emptyTrie(), text: emptyTrie(), author: emptyTrie() };
   let last = 0;
   const numberOf = (words: Words): number => {
-    const number = addWords(root, words, last + 1);
+    const number = addWords(tries[words.field], words, last + 1);
     last = Math.max(last, number);
     return number;
   };
@@ -70,33 +81,41 @@ export function compileRules<Rule extends { match: string }>(rules: Rule[], read
   const always = compiled.filter(({ key }) => key === undefined);
   const byKey: Compiled<Rule>[][] = Array.from({ length: last + 1 }, () => []);
   for (const one of compiled) for (const number of one.key?.numbers ?? []) byKey[number]?.push(one);
-  const found: Found = { places: new Uint8Array(last + 1), numbers: [] };
+  const found: Found = { isFound: new Uint8Array(last + 1), numbers: [] };
 
   return {
-    fitting(post, seenBy) {
-      for (const place of ['title', 'text', 'author'] as const) findPhrases(root, post[place], PLACES[place], found);
+    fitting({ title, text, author, publishedAt }, seenBy) {
+      findPhrases(tries.title, title, found);
+      findPhrases(tries.text, title, found);
+      findPhrases(tries.text, text, found);
+      findPhrases(tries.author, author, found);
       const likely = new Set(always.filter((one) => hasWords(one, found)));
       for (const number of found.numbers) {
         for (const one of byKey[number] ?? []) if (hasWords(one, found)) likely.add(one);
       }
-      const fitting = [...likely].filter((one) => fits(one, post.publishedAt, found, seenBy));
-      for (const number of found.numbers) found.places[number] = 0;
+      const fitting = [...likely].filter((one) => fits(one, publishedAt, found, seenBy));
+      for (const number of found.numbers) found.isFound[number] = 0;
       found.numbers = [];
       return fitting.map(({ rule }) => rule);
     },
   };
 }
 
+function emptyTrie(): Trie {
+  return { root: {}, bits: new Uint8Array(HASHES) };
+}
+
 /** Reads an expression for `compileRules`. */
 export function readExpression(match: string): MatchedExpression {
   const { clauses: parsed, from, until } = parseExpression(match, { isSearch: false });
   const clauses = parsed.map(({ isExcluded, phrases }) => {
-    const indexed = phrases.filter(({ field }) => LOOKS_IN[field] > 0);
-    const words = indexed.map((phrase): Words => {
+    const words = phrases.flatMap((phrase): Words[] => {
+      const { field } = phrase;
+      if (field === 'source' || field === 'in') return [];
       const { terms, isBeginning } = phraseTerms(phrase);
-      return { tokens: tokensOf(terms), isBeginning, places: LOOKS_IN[phrase.field] };
+      return [{ field, tokens: tokensOf(terms), isBeginning }];
     });
-    const names = phrases.filter(({ field }) => LOOKS_IN[field] === 0);
+    const names = phrases.filter(({ field }) => field === 'source' || field === 'in').map(nameCheck);
     return { isExcluded, words, names, shortest: shortestOf(phrases) };
   });
   return { clauses, from, until };
@@ -105,8 +124,7 @@ export function readExpression(match: string): MatchedExpression {
 function compileRule<Rule>(
   rule: Rule, { clauses, from, until }: MatchedExpression, numberOf: (words: Words) => number,
 ): Compiled<Rule> {
-  const compiled = clauses.map(({ words, ...clause }) =>
-    ({ ...clause, numbers: words.map(numberOf), places: words.map(({ places }) => places) }));
+  const compiled = clauses.map(({ words, ...clause }) => ({ ...clause, numbers: words.map(numberOf) }));
   // Long words are rare: few posts have the key, and only for these posts the other clauses are checked.
   const keys = compiled.filter(({ isExcluded, names }) => !isExcluded && names.length === 0);
   const [key] = keys.toSorted((a, b) => b.shortest - a.shortest);
@@ -118,8 +136,11 @@ function shortestOf(phrases: Phrase[]): number {
 }
 
 /** Adds a phrase to the trie under `number`, unless the trie has the phrase; returns the phrase's number there. */
-function addWords(root: TrieNode, { tokens, isBeginning }: Words, number: number): number {
+function addWords({ root, bits }: Trie, { tokens, isBeginning }: Words, number: number): number {
+  const [first = ''] = tokens;
   const last = isBeginning ? tokens.at(-1) : undefined;
+  const hash = [...Array(first.length).keys()].reduce((sum, at) => nextHash(sum, first.charCodeAt(at)), 0);
+  bits[hash] = (bits[hash] ?? 0) | (isBeginning && tokens.length === 1 ? IS_BEGINNING : IS_FIRST);
   let node = root;
   for (const token of last === undefined ? tokens : tokens.slice(0, -1)) {
     node.next ??= new Map<string, TrieNode>();
@@ -131,51 +152,73 @@ function addWords(root: TrieNode, { tokens, isBeginning }: Words, number: number
   node.beginnings ??= new Map<string, number>();
   const known = node.beginnings.get(last) ?? number;
   node.beginnings.set(last, known);
-  node.lengths ??= [];
-  if (!node.lengths.includes(last.length)) node.lengths = [...node.lengths, last.length].sort((a, b) => a - b);
+  node.lengths ??= new Set();
+  node.lengths.add(last.length);
   return known;
 }
 
-/** Notes in `found` which phrases of the trie the tokens have, with the place where they stand. */
-function findPhrases(root: TrieNode, tokens: string[], place: number, found: Found): void {
-  const note = (number: number): void => {
-    const before = found.places[number] ?? 0;
-    if (before === 0) found.numbers.push(number);
-    found.places[number] = before | place;
+/** Notes in `found` which phrases of the trie a text has. */
+function findPhrases({ root, bits }: Trie, text: string, found: Found): void {
+  const note: Note = (number) => {
+    if (number === undefined || found.isFound[number] === 1) return;
+    found.numbers.push(number);
+    found.isFound[number] = 1;
   };
-  let steps = tokens.length * STEPS_PER_TOKEN;
-  for (let at = 0; at < tokens.length; at++) {
-    let node: TrieNode | undefined = root;
-    for (let token = at; node && token < tokens.length && steps-- > 0; token++) {
-      const text = tokens[token] ?? '';
-      if (node.beginnings) begunBy(node, text).forEach(note);
-      node = node.next?.get(text);
-      if (node?.ends !== undefined) note(node.ends);
+  let left = text.length * STEPS_PER_CHARACTER;
+  for (let at = 0; at < text.length; at++) {
+    const start = at;
+    let hash = 0;
+    for (let code = codeAt(text, at); isInToken(code); code = codeAt(text, ++at)) {
+      hash = nextHash(hash, code);
+      if (((bits[hash] ?? 0) & IS_BEGINNING) !== 0) note(root.beginnings?.get(text.slice(start, at + 1)));
     }
+    const isFirst = at > start && ((bits[hash] ?? 0) & IS_FIRST) !== 0;
+    if (isFirst) left = follow(root.next?.get(text.slice(start, at)), text, at, left, note);
   }
 }
 
-/** The numbers of the phrases of a node whose last token may go on as the token `text`. */
-function begunBy(node: TrieNode, text: string): number[] {
-  node.begun ??= new Map();
-  const known = node.begun.get(text);
-  if (known) return known;
-  const fitting = node.lengths?.filter((length) => length <= text.length) ?? [];
-  const numbers = fitting.flatMap((length) => node.beginnings?.get(text.slice(0, length)) ?? []);
-  if (node.begun.size >= BEGUN_MAX) node.begun.clear();
-  node.begun.set(text, numbers);
-  return numbers;
+type Note = (number: number | undefined) => void;
+
+/** Notes the phrases that begin with the token before `at`, which led to `node`. Returns the number of steps left. */
+function follow(node: TrieNode | undefined, text: string, at: number, left: number, note: Note): number {
+  note(node?.ends);
+  for (let end = at; node && (node.next || node.beginnings) && end < text.length && left > 0; left--) {
+    while (end < text.length && !isInToken(codeAt(text, end))) end++;
+    const start = end;
+    while (isInToken(codeAt(text, end))) end++;
+    const token = text.slice(start, end);
+    for (const length of node.lengths ?? []) {
+      if (length <= token.length) note(node.beginnings?.get(token.slice(0, length)));
+    }
+    node = node.next?.get(token);
+    note(node?.ends);
+  }
+  return left;
+}
+
+/** The code of a character; 0 behind the end of the text. */
+function codeAt(text: string, at: number): number {
+  return at < text.length ? text.charCodeAt(at) : 0;
+}
+
+/** Whether a character is part of a token: a letter or digit of ASCII, or a character that is not in ASCII. */
+function isInToken(code: number): boolean {
+  return (code >= 97 && code <= 122) || (code >= 48 && code <= 57) || code >= 128;
+}
+
+function nextHash(hash: number, code: number): number {
+  return (Math.imul(hash, 31) + code) & (HASHES - 1);
 }
 
 function fits<Rule>(
   { rule, clauses, from, until }: Compiled<Rule>, publishedAt: number, found: Found,
   seenBy: (rule: Rule) => SourceNames | undefined,
 ): boolean {
-  const seen = seenBy(rule);
-  if (publishedAt < from || publishedAt >= until || seen === undefined) return false;
-  const isIn = (clause: CompiledClause): boolean =>
-    hasPhrase(clause, found) || clause.names.some((phrase) => isNameOf(phrase, seen));
-  return clauses.every((clause) => clause.names.length === 0 || isIn(clause) !== clause.isExcluded);
+  if (publishedAt < from || publishedAt >= until) return false;
+  const named = clauses.filter(({ names }) => names.length > 0);
+  const seen = named.length > 0 ? seenBy(rule) : undefined;
+  return named.length === 0 || (seen !== undefined && named.every((clause) =>
+    (hasPhrase(clause, found) || clause.names.some((isNameOf) => isNameOf(seen))) !== clause.isExcluded));
 }
 
 /** Whether a post fits all clauses of a rule that are about words alone. */
@@ -186,16 +229,13 @@ function hasWords({ clauses }: Compiled<unknown>, found: Found): boolean {
   return true;
 }
 
-function hasPhrase({ numbers, places }: CompiledClause, found: Found): boolean {
-  for (let index = 0; index < numbers.length; index++) {
-    if (((found.places[numbers[index] ?? 0] ?? 0) & (places[index] ?? 0)) > 0) return true;
-  }
+function hasPhrase({ numbers }: CompiledClause, { isFound }: Found): boolean {
+  for (const number of numbers) if (isFound[number] === 1) return true;
   return false;
 }
 
-/** Whether a phrase of `source:` or `in:` names the source or the folder of a post. */
-function isNameOf(phrase: Phrase, { names, folder }: SourceNames): boolean {
-  if (phrase.field === 'in') return folder !== null && sameName(folder) === sameName(phrase.text);
-  const isIn = phraseMatcher(phrase);
-  return names.some(isIn);
+function nameCheck(phrase: Phrase): NameCheck {
+  const [isIn, wanted] = [phraseMatcher(phrase), sameName(phrase.text)];
+  return phrase.field === 'in' ? ({ folder }) => folder !== null && sameName(folder) === wanted
+    : ({ names }) => names.some(isIn);
 }

@@ -36,8 +36,9 @@ export const rules = store(({ db, clock }) => {
     UPDATE rules SET match = @match, act = @act, source_id = @sourceId, folder = @folder, version = ${NEXT_VERSION}
      WHERE id = @id AND account_id = @accountId`);
   const remove = db.prepare<[RuleKey]>('remove rule', 'DELETE FROM rules WHERE id = @id AND account_id = @accountId');
-  const note = db.prepare<[number, number, number, number]>('note applied rule',
-    'UPDATE rules SET applied = applied + ?, last_applied_at = ? WHERE id = ? AND version = ?');
+  const note = db.prepare<[{ now: number; applied: string }], { id: number }>('note applied rules', `
+    UPDATE rules SET applied = applied + j.value ->> 2, last_applied_at = @now FROM json_each(@applied) j
+     WHERE rules.id = j.value ->> 0 AND rules.version = j.value ->> 1 RETURNING rules.id`);
   const moveFolder = db.prepare<[{ accountId: number; from: string; to: string }]>('move rules of folder', `
     UPDATE rules SET folder = @to, version = ${NEXT_VERSION} WHERE account_id = @accountId AND folder = @from`);
   const removeOf = db.prepare<[number, number]>('remove rules of account',
@@ -51,9 +52,9 @@ export const rules = store(({ db, clock }) => {
     add: (accountId: number, terms: RuleTerms): number => insert.get({ ...terms, accountId, now: clock() })?.id ?? 0,
     change: (key: RuleKey, terms: RuleTerms): void => void update.run({ ...terms, ...key }),
     remove: (key: RuleKey): boolean => remove.run(key).changes > 0,
-    /** Counts posts to which a rule is applied. Returns false if the rule was changed or removed meanwhile. */
-    noteApplied: ({ id, version }: Pick<Rule, 'id' | 'version'>, posts: number): boolean =>
-      note.run(posts, clock(), id, version).changes > 0,
+    /** Counts the posts to which rules are applied. Returns the ids of the rules that have not changed meanwhile. */
+    noteApplied: (applied: [id: number, version: number, posts: number][]): Set<number> =>
+      new Set(note.all({ now: clock(), applied: JSON.stringify(applied) }).map(({ id }) => id)),
     /** Lets the rules of a folder be for the folder's new name. */
     moveFolder: (accountId: number, from: string, to: string): void => void moveFolder.run({ accountId, from, to }),
     /** Removes up to `limit` rules of an account; returns the number of removed rules. */

@@ -164,7 +164,7 @@ ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
   <span class="optional">In Markdown: *emphasis*, **bold**, [link](address), - list, # heading, &gt; quote, \`code\`. A
     blank line begins a paragraph. Web addresses become links by themselves.</span></label>${previewOf(form)}</div>
 <details ${isOpen && html`open`}>
-  <summary>Format, link${isNew && ', time'}</summary>
+  <summary>Format, link${isNew && ', publish later'}</summary>
   <div class="stack">
     <label>Format
       <select name="contentType">

@@ -13,6 +13,8 @@ type RunResult = { changes: number; lastInsertRowid: number };
 export type Statement<Params extends unknown[], Row> = {
   get(...params: Params): Row | undefined;
   all(...params: Params): Row[];
+  /** Returns the first `limit` rows that pass the test; the test may read from the database, but not write. */
+  first(limit: number, passes: (row: Row) => boolean, ...params: Params): Row[];
   run(...params: Params): RunResult;
   /** Runs the statement, and returns the number of changed rows. */
   change(...params: Params): number;
@@ -108,6 +110,8 @@ function wrap(file: Database.Database, onSlow: SlowQuery): Db {
       return {
         get: (...params) => measure(name, onSlow, () => statement.get(...params)),
         all: (...params) => measure(name, onSlow, () => statement.all(...params)),
+        first: (limit, passes, ...params) => measure(name, onSlow, () =>
+          Iterator.from(statement.iterate(...params)).filter(passes).take(limit).toArray()),
         run: (...params) => {
           const { changes, lastInsertRowid } = measure(name, onSlow, () => statement.run(...params));
           return { changes, lastInsertRowid: Number(lastInsertRowid) };

@@ -31,8 +31,8 @@ type XmlTreeOptions = {
   from: number;
 };
 
-/** `prefixes` maps written prefixes to well-known prefixes, `names` maps written names to well-known names. */
-type Scope = { prefixes: Map<string, string>; names: Map<string, string> };
+/** The well-known prefixes of written prefixes. */
+type Scope = ReadonlyMap<string, string>;
 /** `written`: the element's name as in its tags, in lower case. */
 type OpenElement = { element: XmlElement; written: string; scope: Scope };
 
@@ -54,7 +54,7 @@ export function parseXmlTree(source: string, options: XmlTreeOptions): XmlElemen
 /** Parses XML in steps, like `parseXmlTree`. */
 export function readXmlTree(source: string, options: XmlTreeOptions): Reading<XmlElement | null> {
   const open: OpenElement[] = [];
-  const outermost: Scope = { prefixes: new Map(), names: new Map() };
+  const outermost: Scope = new Map();
   let root: XmlElement | null = null;
   let count = 0;
   let at = options.from;
@@ -75,7 +75,7 @@ export function readXmlTree(source: string, options: XmlTreeOptions): Reading<Xm
   function startTag(tag: XmlStartTag): boolean {
     let parent = open.at(-1);
     const scope = scopeOf(tag, source, parent?.scope ?? outermost, options.namespaces, parent === undefined);
-    const name = scope.names.get(tag.name) ?? rememberName(tag.name, scope);
+    const name = wellKnownName(tag.name, scope);
     if (parent?.element.name === name && options.siblings.has(name)) {
       closeDownTo(open.length - 1, tag.start, tag.start);
       parent = open.at(-1);
@@ -198,31 +198,29 @@ function scopeOf(
   if (tag.attributesEnd - tag.attributesStart < 'xmlns=x'.length) return outer;
   const written = source.slice(tag.attributesStart, tag.attributesEnd);
   if (!written.includes('xmlns')) return outer;
-  let prefixes = outer.prefixes;
+  let prefixes: Map<string, string> | undefined;
   for (const [, declared = '', quoted, single] of written.matchAll(DECLARATION)) {
     const prefix = declared.toLowerCase();
     // A root without a prefix keeps its name, whatever namespace the root claims.
     const meant = isRoot && prefix === '' ? '' : knownPrefix(prefix, quoted ?? single ?? '', namespaces);
-    if ((prefixes.get(prefix) ?? prefix) === meant) continue;
-    if (prefixes === outer.prefixes) prefixes = new Map(prefixes);
+    if (((prefixes ?? outer).get(prefix) ?? prefix) === meant) continue;
+    prefixes ??= new Map(outer);
     prefixes.set(prefix, meant);
     if (prefixes.size > MAX_PREFIXES) throw new XmlLimitError(`more than ${MAX_PREFIXES} prefixes`);
   }
-  return prefixes === outer.prefixes ? outer : { prefixes, names: new Map() };
+  return prefixes ?? outer;
 }
 
 function knownPrefix(prefix: string, uri: string, namespaces: ReadonlyMap<string, string>): string {
   return namespaces.get(uri) ?? namespaces.get(uri.trim().toLowerCase().replace(/\/$/, '')) ?? prefix;
 }
 
-function rememberName(written: string, scope: Scope): string {
+function wellKnownName(written: string, scope: Scope): string {
   const lower = written.toLowerCase();
   const colon = lower.indexOf(':');
   const prefix = colon === -1 ? '' : lower.slice(0, colon);
-  const known = scope.prefixes.get(prefix) ?? prefix;
-  const name = (known === '' ? '' : `${known}:`) + lower.slice(colon + 1);
-  scope.names.set(written, name);
-  return name;
+  const known = scope.get(prefix) ?? prefix;
+  return (known === '' ? '' : `${known}:`) + lower.slice(colon + 1);
 }
 
 /** How a CDATA section inside markup is meant: as text (XHTML) or as HTML source (RSS in the wild). */

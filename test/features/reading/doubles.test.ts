@@ -15,7 +15,7 @@ import { listView } from '../../../src/features/reading/reading-list.ts';
 import { readMarks } from '../../../src/features/reading/reading-store.ts';
 import { rules } from '../../../src/features/rules/rule-store.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
-import { MINUTE } from '../../../src/platform/clock.ts';
+import { DAY, MINUTE } from '../../../src/platform/clock.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
 import { addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
@@ -43,7 +43,7 @@ async function follow(client: Client, sourceId: number, values: Record<string, u
 }
 
 /** The id of a new post with a link. */
-async function post(hub: Hub, client: Client, sourceId: number, url: string = LINK, title = 'The ferry'): Promise<number> {
+async function post(hub: Hub, client: Client, sourceId: number, url: string | null = LINK, title = 'The ferry'): Promise<number> {
   hub.passTime(MINUTE);
   const written = await client.post('/api/posts', { sourceId, title, url, content: title, contentType: 'text/plain' });
   assert.equal(written.status, 201, written.text);
@@ -196,6 +196,47 @@ test('the switch of a member shows all posts at once, and reads them one by one'
   assert.equal((await counts(bob)).unread, 0);
 });
 
+test('a search lists one post of each row among those that fit, also over pages and by relevance, and its counts agree', async (t) => {
+  const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
+  const first = await post(hub, ada, alpha, LINK, 'The ferry sails');
+  hub.passTime(DAY);
+  const [second, alone] = [await post(hub, ada, beta, LINK, 'The ferry sails again'), await post(hub, ada, beta, null, 'No ferry')];
+  const day = new Date(hub.now()).toISOString().slice(0, 10);
+  await sendJson(bob, 'PUT', `/api/posts/${second}/star`, {});
+  await bob.post('/api/searches', { q: 'ferry' });
+  const savedCount = async () => (await itemsAt<{ count: number }>(bob, '/api/searches'))[0]?.count;
+  const inPages = async (): Promise<number[]> => {
+    const pages: number[] = [];
+    for (let next: string | null = ''; next !== null;) {
+      const page: { items: Shown[]; next: string | null } = (await bob.get(`/api/posts?view=list&q=ferry&limit=1${next && `&cursor=${next}`}`)).json();
+      pages.push(...page.items.map(({ id }) => id));
+      next = page.next;
+    }
+    return pages;
+  };
+
+  const searches = async () => {
+    assert.deepEqual(await ids(bob, 'view=list&q=ferry'), [alone, first]);
+    assert.deepEqual(await inPages(), [alone, first]);
+    const [row] = await listed(bob, 'view=list&q=again');
+    assert.deepEqual([row?.id, row?.also.map(({ id }) => id)], [second, [first]], 'the earlier post does not fit');
+    for (const q of ['ferry -source:alpha', 'ferry in:later', `ferry after:${day}`, `ferry&source=${beta}`, 'ferry&folder=Later']) {
+      assert.deepEqual(await ids(bob, `view=list&q=${q}`), [alone, second], q);
+    }
+    assert.deepEqual(await ids(bob, 'view=starred&q=ferry'), [first]);
+    const best = (await bob.get('/all?q=ferry&by=relevance')).text;
+    assert.match(best, /<span role="status">2 posts</);
+    assert.equal(best.match(/<article|<li [^>]*id="post-/g)?.length, 2);
+    assert.equal(await savedCount(), 2);
+  };
+  await searches();
+  addPosts(hub, alpha, 1_000);
+  await searches();
+  await bob.form('/settings/preferences', { density: 'comfortable', textSize: 'normal' });
+  assert.deepEqual(await ids(bob, 'view=list&q=ferry'), [alone, second, first]);
+  assert.equal(await savedCount(), 3);
+});
+
 test('an app gets one post of a row and its counts, and marks all posts of the row', async (t) => {
   const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
   const app = appOf(hub, 'bob');
@@ -243,17 +284,30 @@ test('the posts of one source are no doubles, and deleting or changing the first
   assert.deepEqual(await ids(bob, 'view=list'), [second, again]);
 });
 
-test('one row has at most 32 posts, so that no link makes lists slow', async (t) => {
-  const { hub, ada, bob, alpha } = await hubWithTwo(t);
-  const first = await post(hub, ada, alpha);
+test('posts that the hub stored without their links join their rows, in steps that go on where the last step ended', async (t) => {
+  const { hub, bob, alpha, beta } = await hubWithTwo(t);
+  const [first = 0] = addPosts(hub, alpha, 1, () => ({ url: LINK }));
+  const others = addPosts(hub, alpha, 3);
+  const [second = 0] = addPosts(hub, beta, 1, () => ({ url: `${LINK}#top` }));
+  const step = (limit: number) => hub.handle.db.write('store links', () => links(hub.handle).putOld(limit));
+  assert.equal((await ids(bob, 'view=list')).length, 5);
+  assert.deepEqual([step(3), step(3), step(3)], [3, 2, 0]);
+  assert.deepEqual(new Set(await ids(bob, 'view=list')), new Set([first, ...others]));
+  assert.deepEqual(doubles(hub.handle).of({ viewerId: 2, isAdmin: 0 }, [first]).map(({ id }) => id), [second]);
+});
+
+test('one row has at most 32 posts, so that no link makes lists slow; private posts of other owners change no row', async (t) => {
+  const { hub, ada, bob } = await hubWithTwo(t);
+  await post(hub, bob, await addNotes(bob, 'Diary', 'private'));
   const sourceIds: number[] = [];
-  for (let n = 0; n < 32; n++) sourceIds.push(await addNotes(ada, `Source ${n}`));
-  for (const id of sourceIds) await follow(bob, id);
+  for (let n = 0; n < 33; n++) sourceIds.push(await addNotes(ada, `Source ${n}`, 'private'));
   const posts: number[] = [];
   for (const id of sourceIds) posts.push(await post(hub, ada, id));
 
-  assert.deepEqual(await ids(bob, 'view=list'), [posts.at(-1), first]);
-  assert.equal(doubles(hub.handle).of({ viewerId: 2, isAdmin: 0 }, [first]).length, 31);
+  const ofFirst = () => doubles(hub.handle).of({ viewerId: 1, isAdmin: 0 }, [posts[0] ?? 0]).map(({ id }) => id);
+  assert.deepEqual(ofFirst(), posts.slice(1, 32));
+  await post(hub, bob, await addNotes(bob, 'Second diary', 'private'));
+  assert.deepEqual(ofFirst(), posts.slice(1, 32));
 });
 
 /** Links of the posts of the random acts; some posts have no link. */

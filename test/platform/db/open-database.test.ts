@@ -227,3 +227,14 @@ test('trouble with the storage is told apart from wrong statements and from a lo
     assert.deepEqual([isStorageTrouble(error), isBusy(error)], [false, false], String(error));
   }
 });
+
+test('the first rows that pass a test are read, and no rows after them, while the test reads other rows', (t) => {
+  const { connect } = startFile(t);
+  const db = connect();
+  const [numbers, half] = [db.prepare<[], { n: number }>('numbers', `SELECT value AS n FROM json_each('[1,2,3,4,5,6]')`),
+    db.prepare<[number], { isEven: number }>('half', 'SELECT ? % 2 = 0 AS isEven')];
+  const read: number[] = [];
+  const found = numbers.first(2, ({ n }) => (read.push(n), half.get(n)?.isEven === 1));
+  assert.deepEqual([found.map(({ n }) => n), read], [[2, 4], [1, 2, 3, 4]]);
+  db.write('write afterwards', () => db.exec('CREATE TABLE t (x)'));
+});

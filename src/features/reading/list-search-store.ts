@@ -1,0 +1,96 @@
+import type { Db } from '../../platform/db/open-database.ts';
+import { JOINS_DOUBLES } from '../accounts/preferences-store.ts';
+import { FOLLOWS, IN_FOLDER, IN_LIST, MAY_SEE, type Asking } from '../follows/follow-store.ts';
+import { FULL_TEXTS_SEARCH, matchesForMembers } from '../full-text/full-text-store.ts';
+import { store } from '../hub/hub.ts';
+import { DOUBLES } from '../posts/link-store.ts';
+import { POSTS, POSTS_SEARCH, type Position } from '../posts/post-store.ts';
+import type { NamedFacts } from '../posts/search-query.ts';
+import { joinSource } from '../sources/source-store.ts';
+import { isUnread, type ScanParams } from './list-store.ts';
+import { notMuted } from './muted-store.ts';
+
+/** The row ids of the search index between which a search looks, both excluded; the search begins at `key`. */
+type Range = { key: number; end: number };
+type SearchParams = ScanParams & Range & {
+  expression: string; isUnread: number; isStarred: number; isMuted: number; sourceId: number;
+};
+type AmongParams = Asking & Range & { expression: string; ids: string; limit: number; sourceId: number };
+/** Asks for the doubles that arrived before the post `id`, between the row ids `above` and `below`, both excluded. */
+type EarlierParams = Omit<SearchParams, 'scanned' | 'limit' | 'key' | 'end'> & {
+  rowId: number; above: number; below: number;
+};
+/**
+ * A post that the search index has found, with the facts that `SearchQuery.fits` checks. `rowId`: the row that the post
+ * shares with posts of the same link; null without such posts, and if the search is of a single source.
+ */
+export type FoundPost = Position & NamedFacts & { rowId: number | null };
+
+/** SQL: the columns of a FoundPost. */
+const FOUND = `p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author,
+  (SELECT row_id FROM ${DOUBLES} WHERE post_id = p.id AND @sourceId = 0 AND ${JOINS_DOUBLES}) AS rowId`;
+
+/** SQL: the posts `p` that are in the searched list. */
+const IN_SEARCHED_LIST = `CROSS ${joinSource('p.source_id')}
+        LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
+        LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
+        LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
+       WHERE ${MAY_SEE} AND ${IN_FOLDER}
+         AND (NOT @isStarred OR t.post_id IS NOT NULL)
+         AND (@isStarred OR @isMuted OR @sourceId = p.source_id OR ${IN_LIST})
+         AND (@sourceId = 0 OR @sourceId = p.source_id)
+         AND @isMuted <> (${notMuted('p.source_id', 'p.id')})
+         AND (NOT @isUnread OR ${isUnread('COALESCE(f.read_up_to, 0)')})`;
+
+/** Searches in reading lists. */
+export const searchesInLists = store(({ db }) => ({
+  older: prepareSearch(db, '<', '>', 'DESC'), newer: prepareSearch(db, '>', '<', 'ASC'), earlier: prepareEarlier(db),
+}));
+
+/** Queries that search a list with the full-text index, whose row ids (`key`) follow the order of lists. */
+function prepareSearch(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC') {
+  return {
+    /** Reads the posts of the list among the next `scanned` matches of the full-text index. */
+    found: db.prepare<[SearchParams], FoundPost>('found posts', `
+      SELECT ${FOUND} FROM (${matchesForMembers(onwards, back, order, 'LIMIT @scanned')}) n
+        CROSS JOIN ${POSTS} p ON p.search_key = n.place ${IN_SEARCHED_LIST}`),
+    /** Reads the best posts of the list among the next `scanned` matches; a word in a title counts five times. */
+    best: db.prepare<[SearchParams], FoundPost>('best found posts', `
+      SELECT ${FOUND} FROM (SELECT rowid AS place, bm25(posts_search, 5.0, 1.0, 0.0) AS score FROM ${POSTS_SEARCH}
+               WHERE posts_search MATCH @expression AND rowid ${onwards} CAST(@key AS INTEGER)
+                 AND rowid ${back} CAST(@end AS INTEGER) ORDER BY rowid ${order} LIMIT @scanned) n
+        CROSS JOIN ${POSTS} p ON p.search_key = n.place ${IN_SEARCHED_LIST} ORDER BY n.score`),
+    /** Returns the position of the last match that a search examined. */
+    foundEnd: db.prepare<[SearchParams & { last: number }], Position>('find the end of a search step', `
+      SELECT p.id, p.published_at AS publishedAt
+        FROM (${matchesForMembers(onwards, back, order, 'LIMIT 1 OFFSET @last')}) n
+        CROSS JOIN ${POSTS} p ON p.search_key = n.place`),
+    /** Reads the matches of a search among the posts whose ids are given as JSON. */
+    foundAmong: db.prepare<[AmongParams], FoundPost>('find the matches of a search among few posts', `
+      SELECT ${FOUND} FROM (
+          ${matchesAmong(POSTS_SEARCH, onwards, back)} UNION ${matchesAmong(FULL_TEXTS_SEARCH, onwards, back)}) n
+        CROSS JOIN ${POSTS} p ON p.search_key = n.place ORDER BY n.place ${order} LIMIT @limit`),
+    /** Reads the matches like `foundAmong`, without matches of full texts. */
+    fitAmong: db.prepare<[Omit<AmongParams, 'sourceId'>], NamedFacts & { id: number }>('posts that a rule fits', `
+      SELECT p.id, p.source_id AS sourceId, p.author FROM (${matchesAmong(POSTS_SEARCH, onwards, back)}) n
+        CROSS JOIN ${POSTS} p ON p.search_key = n.place ORDER BY n.place ${order} LIMIT @limit`),
+  };
+}
+
+/** Reads the posts of a row that arrived before the post `id`, and that the search finds in the list. */
+function prepareEarlier(db: Db) {
+  return db.prepare<[EarlierParams], FoundPost>('find earlier doubles', `
+    SELECT ${FOUND} FROM ${DOUBLES} e CROSS JOIN ${POSTS} p ON p.id = e.post_id ${IN_SEARCHED_LIST}
+       AND e.row_id = @rowId AND e.post_id < @id
+       AND p.search_key > CAST(@above AS INTEGER) AND p.search_key < CAST(@below AS INTEGER)
+       AND (EXISTS (SELECT 1 FROM ${POSTS_SEARCH} WHERE posts_search MATCH @expression AND rowid = p.search_key)
+         OR EXISTS (SELECT 1 FROM ${FULL_TEXTS_SEARCH}
+                     WHERE full_texts_search MATCH @expression AND rowid = p.search_key))`);
+}
+
+/** SQL: the row ids at which a full-text index matches `@expression`, among the posts with ids in `@ids`. */
+function matchesAmong(index: string, onwards: '<' | '>', back: '<' | '>'): string {
+  return `SELECT rowid AS place FROM ${index} WHERE ${index} MATCH @expression
+     AND rowid ${onwards} CAST(@key AS INTEGER) AND rowid ${back} CAST(@end AS INTEGER)
+     AND +rowid IN (SELECT search_key FROM ${POSTS} WHERE id IN (SELECT value FROM json_each(@ids)))`;
+}
