@@ -91,7 +91,7 @@ const AT_PUBLISHER = { username: orNull(text), password: orNull(PASSWORD) };
 const TRANSFERRED = { ...done('Source'), 202: json(object({ offer: named('SentOffer') })) };
 const NEW_POST = { sourceId: id, title: POST.title };
 
-/** The operations of the API by their routes. A PUT or DELETE route without a row answers 204, without a body. */
+/** The operations of the API by their routes. A PUT or DELETE route that is not in API answers 204 without a body. */
 export const API: Readonly<Record<string, ApiOperation>> = {
   'POST /api/accounts': {
     body: json(object({ invitation: text, ...LOGIN }, { displayName: { ...text, maxLength: DISPLAY_NAME_MAX } })),
@@ -166,7 +166,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     body: json(object({}, {
       title: orNull({ ...text, maxLength: TITLE_MAX, description: 'Only you see this name of the source' }),
       folder: orNull({ ...text, maxLength: FOLDER_MAX }), notify: flag,
-      hideGlobally: { ...flag, description: 'The views unread and list, without a folder, leave out its posts' },
+      hideGlobally: { ...flag, description: 'Views unread and list, without a folder, leave out the source’s posts' },
     })),
     answers: NOTHING,
   },

@@ -1,6 +1,6 @@
 /**
  * Counts bytes, connections or requests of each client. `who`: the names that count as one client, such as its networks
- * with the narrowest first; each further name may have twice as much as the name before. Forgets counts of 0.
+ * with the narrowest first; each further name may have twice as much as the name before.
  */
 export function createTally() {
   const counts = new Map<string, number>();
@@ -14,7 +14,7 @@ export function createTally() {
         else counts.delete(name);
       }
     },
-    /** Whether a client has more than `limit`, or would have more after a further `amount`. */
+    /** Whether a client's count exceeds `limit`, or would exceed `limit` after a further `amount`. */
     isOver: (who: readonly string[], limit: number, amount = 0): boolean =>
       who.some((name, n) => countOf(name) + amount > limit * 2 ** n),
     clear: (): void => counts.clear(),

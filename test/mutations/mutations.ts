@@ -191,7 +191,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'guid: source.guidPrefix + post.guid',
     to: 'guid: post.guid',
     test: 'test/features/manage-sources/change-address.test.ts',
-    name: 'the posts of the old address stay as they are, and no id of the new address meets them',
+    name: 'the posts of the old address stay as they are, and no post of the new address overwrites them',
   },
   {
     promise: 'a synchronisation of an old address stores nothing after the address has changed',

@@ -85,8 +85,9 @@ function keptFor(name: TableName): string {
   if ('bounded' in bound) return bound.bounded.replaceAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g, '`$&`');
   const most = typeof bound.most === 'number' ? bound.most.toLocaleString('en') : `\`${bound.most}\``;
   const except = 'except' in bound ? `, except ${bound.except}` : '';
-  const then = bound.then === 'refused' ? 'a new row is refused' : bound.then;
-  return `at most ${most} for each ${bound.of}; beyond this limit ${then}${except}`;
+  const rows = most.includes('_BYTES') ? '' : ' rows';
+  const then = bound.then === 'refused' ? 'a new row is refused' : 'the oldest row is removed';
+  return `at most ${most}${rows} for each ${bound.of}; beyond this limit ${then}${except}`;
 }
 
 /** Every table of the database. */

@@ -98,7 +98,7 @@ function send(req: IncomingMessage, res: ServerResponse, { status, headers, body
     'content-length': bytes.length,
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
-    'connection': 'close', // ends idle connections, so that the end of the bridge waits only for scans
+    'connection': 'close', // closes connections after answers: a stopping bridge waits only for scans
   });
   res.end(req.method === 'HEAD' ? undefined : bytes);
 }

@@ -32,8 +32,8 @@ export type ProcessAccess = Pick<Config, 'projectRoot' | 'secretFiles'> & Omit<N
 
 /**
  * MiB. With a limit, V8 collects garbage sooner: a busy worker grows to 140 MiB instead of 300, at the same speed. The
- * limit of the worker's heap leaves room for eight feeds of 10 MiB at once. The limit on the young generation keeps web
- * at 140 MiB instead of 180 after many pages.
+ * limit of the worker's heap leaves room for eight feeds of 10 MiB at once. After many pages,
+ * the web process has 140 MiB instead of 180, because of `--max-semi-space-size`.
  */
 const V8_FLAGS = ['--max-old-space-size=512', '--max-semi-space-size=2'];
 

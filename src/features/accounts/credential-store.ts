@@ -44,7 +44,7 @@ const VIEWER = `a.id, a.username, a.display_name AS displayName, p.time_zone AS 
   p.marks_opened AS marksOpened, p.marks_scrolled AS marksScrolled, p.joins_doubles AS joinsDoubles`;
 const WITH_PREFERENCES = 'LEFT JOIN preferences p ON p.account_id = a.id';
 const ACTIVE = 'a.left_at IS NULL AND a.disabled_at IS NULL';
-/** SQL: the token `t` of the account `a` opens something at the time `?`. */
+/** SQL condition: at the time `?` the token `t` has not expired, and its account `a` is active. */
 export const LIVE = `(t.expires_at IS NULL OR t.expires_at > ?) AND ${ACTIVE}`;
 const USED = 'created_at AS createdAt, seen_at AS seenAt, expires_at AS expiresAt';
 

@@ -15,7 +15,7 @@ const USED_RESOLUTION = HOUR;
 /** After a failed fetch of a remote file, the hub does not fetch this file again for this long. */
 export const FAILURE_KEPT = HOUR;
 
-/** The hub fetches a picture that was too large for lists of posts again after this time, or for a reader. */
+/** The hub fetches a picture that was too large for lists again after this time, or when a reader opens the picture. */
 export const GIVEN_UP_KEPT = 7 * DAY;
 
 const TIMES: StoredTime[] = [
@@ -53,7 +53,7 @@ export const cachedFiles = store((hub) => {
       sql.remove.run(file.urlHash);
       sql.insert.run({ ...file, now: clock() });
     }),
-    /** Remembers until `until` (unix ms) that a fetch failed. `error` null: readers can still open the file. */
+    /** Remembers until `until` (unix ms) that a fetch failed; `error` is null if a file was too large for lists. */
     fail: db.transaction('remember failed fetch', (urlHash: string, until: number, error: string | null): void => {
       sql.remove.run(urlHash);
       sql.insertFailure.run({ urlHash, now: clock(), until, error });

@@ -10,10 +10,7 @@ export type DraftFile = Omit<NewUpload, 'scan'> & {
   scan: 'clean' | 'unscanned' | 'infected';
 };
 
-/**
- * A file of a draft in the form of an attachment, for a preview. The id is negative, because the file is no attachment:
- * its path begins with `/attachments/-`.
- */
+/** A draft's file as an attachment for a preview; the file's id is negative, and its path begins `/attachments/-`. */
 export function asAttachment({ id, accountId, draftId, ...file }: DraftFile): Attachment {
   const nothing = { remoteUrl: null, title: null, durationSeconds: null, isInline: 0 };
   return { ...file, ...nothing, id: -id, postId: 0, kind: 'native' };

@@ -9,7 +9,7 @@ import type { ImageSize } from './recognise-images.ts';
 /** The maximum bytes of a picture that a list of posts shows, for readers with slow connections. */
 export const THUMBNAIL_BYTES = 256 * 1024;
 
-/** The media type of a thumbnail that a feed declares without a type. Lists show this picture before other pictures. */
+/** The media type of a thumbnail that a feed declares without a type. Lists prefer thumbnails to other pictures. */
 export const THUMBNAIL_TYPE = 'image/*';
 
 /** The smallest side, in pixels, of a picture in a list: smaller pictures are mostly icons and buttons. */

@@ -10,11 +10,11 @@ import { fetchFeed, NO_VALIDATORS, NothingThereError, type FetchedFeed, type Fet
 import { findFeedAnchors, findFeedLinks, isHtmlPage, refreshAddress, type FeedLink } from './page-links.ts';
 import { PAGE_BYTES } from './parse-beginning.ts';
 
-/** Maximum number of documents that are fetched for one address. A redirect belongs to its document. */
+/** Maximum number of documents that are fetched for one address; the redirects to a document do not count. */
 const FETCHES = 12;
 /** Number of a page's advertised feeds that are tried before the other links of the page. */
 const ADVERTISED_FIRST = 5;
-/** Number of usual paths that are tried before further advertised feeds. */
+/** Number of USUAL_PATHS of feeds that are tried before a page's advertised feeds beyond the first ADVERTISED_FIRST. */
 const USUAL_FIRST = 3;
 /** No further address is tried after this time, in ms, because a person waits. */
 const SEARCH_MS = 40 * SECOND;
@@ -23,7 +23,7 @@ const CANDIDATE_MS = 10 * SECOND;
 /** Where programs for web sites usually put a feed. */
 const USUAL_PATHS = ['/feed', '/rss.xml', '/atom.xml', '/rss', '/index.xml', '/feed.json'];
 
-/** `guess`: also try the usual paths of feeds. Servers get most of these requests in vain, so a person must wait. */
+/** `guess`: also try usual paths such as `/feed`: only if a person waits, because most of these requests fail. */
 type DiscoverOptions = Omit<FetchOptions, 'recognise'> & { guess?: boolean };
 
 /**
@@ -99,8 +99,8 @@ function pageOf(error: unknown): WebPage | null {
 }
 
 /**
- * The feeds that a page offers; the addresses to try: of these feeds, and of a page to which browsers are sent; and
- * the addresses of `further` advertised feeds.
+ * Returns the feeds that a page offers, the `addresses` to try first (of feeds, and of the page to which the page sends
+ * browsers), and the addresses of `further` advertised feeds to try last.
  */
 async function linksOf({ url, html, header }: WebPage, typed: string) {
   const advertised = [...playlistFeed(typed), ...findFeedLinks(html, url, header)];
@@ -129,7 +129,7 @@ function usualAddresses(pageUrl: string): string[] {
   return [...below, ...USUAL_PATHS].map((path) => origin + path);
 }
 
-/** The answer of an address in words. Throws an error of the hub itself unchanged. */
+/** Words a failed fetch as the answer of the tried address; throws a fault in the hub's code, such as a TypeError. */
 function answerOf(error: unknown, signal: AbortSignal | undefined): string {
   const isOurs = error instanceof TypeError || error instanceof RangeError || codeOf(error) !== undefined;
   if (!(error instanceof Error) || isOurs || signal?.aborted) throw error;
@@ -146,7 +146,7 @@ function requireSameOrigin(typed: string, url: string, authorization: string | u
 
 type Tried = { url: string; answer: string };
 
-/** The error that says which address gave which answer, and what a person can try. The first address is the page. */
+/** The error that says what the address of the page (the first) and further tried addresses answered. */
 function refusal([page, ...others]: Tried[]): Error {
   const first = new URL(page?.url ?? '');
   const byAnswer = [...Map.groupBy(others, ({ answer }) => answer)]
@@ -156,7 +156,7 @@ function refusal([page, ...others]: Tried[]): Error {
   return new Error(`No feed was found at ${shortened(first.href)}: ${page?.answer}.${also} ${advice}`);
 }
 
-/** The address without its query, which may hold a secret, and without a host that the reader knows. */
+/** The address without its query, which may hold a secret, and without its host if the host is `knownHost`. */
 function shortened(url: string, knownHost = ''): string {
   const { host, pathname } = new URL(url);
   return excerpt(host === knownHost ? pathname : host + pathname, 80);

@@ -193,7 +193,7 @@ export type ParsedFeed = FeedFacts & {
 /** The error for a document that is no feed; its message says what the document is instead. */
 export class NotAFeedError extends Error {
   override name = 'NotAFeedError';
-  /** The document, of whose body perhaps only the beginning was kept. */
+  /** The document that is no feed; of a large document, `body` is only the beginning. */
   document?: Pick<OutboundResponse, 'url' | 'headers' | 'body'>;
 }
 

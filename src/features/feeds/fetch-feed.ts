@@ -172,7 +172,7 @@ export type LargeFeedTurns = {
 export function largeFeedTurns(hub: Hub, signal: AbortSignal): LargeFeedTurns {
   const { receive, read } = lanes(hub);
   const over = Promise.withResolvers<void>();
-  // A synchronisation may fetch several documents. It takes one turn for all, because it would wait for itself.
+  // A synchronisation takes one turn for all its documents: a second turn would wait for the first turn for ever.
   const beginning = (lane: typeof read): () => Promise<void> => {
     let begun: Promise<void> | undefined;
     return () => begun ??= new Promise((resolve, reject) => {

@@ -13,7 +13,7 @@ import { HOPELESS } from './fetch-icon.ts';
 /** The worker fetches pictures for at most this many posts of a synchronisation, the newest posts. */
 const POSTS_OF_SYNC = 20;
 
-/** At most 50 pictures of a source at once, and then 50 a day. */
+/** The worker fetches at most 50 pictures of a source's new posts at once, and then 50 a day. */
 const BUDGET = { name: 'list-pictures', burst: 50, everyMs: DAY / 50 };
 
 /** The timeout of the fetch of one picture, in ms. */
@@ -59,7 +59,7 @@ export function planPictures(hub: Hub, wanted: NewPosts): void {
   const { ownerId: owner, feedUrl } = source;
   const isLate = jobs(hub).waitOfOwner(fetchPictures.name, RANKS.usual, owner) > LONGEST_WAIT;
   if (isLate || picturesOf(hub, wanted).length === 0) return;
-  const lane = `pictures of ${new URL(feedUrl).host}`; // pictures hold up neither the feed nor its icon
+  const lane = `pictures of ${new URL(feedUrl).host}`; // jobs of the feed's host do not wait for pictures
   enqueue(hub, fetchPictures, wanted, { lane, owner, rank: RANKS.usual });
 }
 
@@ -77,7 +77,7 @@ function picturesOf(hub: Hub, { sourceId, since }: NewPosts): string[] {
 async function fetchInTurn(hub: Hub, wanted: NewPosts, signal: AbortSignal): Promise<string[]> {
   const results: string[] = [];
   const [seen, hopeless] = [new Set<string>(), new Set<string>()];
-  // The list is read again for each picture, because posts that arrive meanwhile enqueue no job of their own.
+  // Looks for new posts before each picture, because posts that arrive during this job enqueue no job of their own.
   const next = (): string | undefined => picturesOf(hub, wanted).find((url) => !seen.has(url));
   for (let url = next(); url !== undefined; url = next()) {
     const { host } = new URL(url);

@@ -11,7 +11,7 @@ type Attributes = ReadonlyMap<string, string>;
 type Tag = { name: string; attributes: Attributes; end: number }; // `end`: the offset of the tag's `>`
 
 const FEED_TYPE = /\b(?:rss|atom|rdf|feed)\b/;
-/** Types of feeds, but also of other data. */
+/** Media types that links to feeds declare, but also links to other data. */
 const OPEN_TYPES = new Set(['application/json', 'application/xml', 'text/xml']);
 
 /** Matches words in the host, path or query of an address that names a feed. */
@@ -25,7 +25,7 @@ const COMMENTS = /[ck]om+ent|reacties|yorum|ком+ент|コメント|评论|�
 /** The start of a web page, also of a page without the usual elements `html` and `head`. */
 const HTML_START =
   /^(?:<!doctype\s+html|<(?:html|head|body|title|meta|link|script|style|h1|div|table|p|center|br)[\s/>])/i;
-/** Matches the tags that are read, and the beginnings of comments and elements whose content must be skipped. */
+/** Matches tags that tell of feeds or of the page's base address, comments, and elements whose content is skipped. */
 const TAG = /<(?:!--|(link|base|meta|a|script|style|template|noembed|noframes|xmp|textarea|title|iframe)(?=[\s/>]))/gi;
 
 /** At most this many tags of one page are read, so that a page with thousands of links costs little time. */

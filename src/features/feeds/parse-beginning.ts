@@ -14,7 +14,7 @@ export const PAGE_BYTES = 2 * 1024 * 1024;
 const MEMBERS = ['"items"', '"version"'];
 const EMPTY_FEED = Buffer.from('{"version":"https://jsonfeed.org/version/1.1","items":[]}');
 const XML_FEED = /<(?:[\w-]+:)?(?:rss|rdf|channel|feed)[\s>]/i;
-const FEED_LINK = /<link\s[^<>]*\/(?:rss|atom)\+xml/i; // the words alone also occur in scripts
+const FEED_LINK = /<link\s[^<>]*\/(?:rss|atom)\+xml/i; // a whole tag, because scripts of pages also contain `rss+xml`
 
 /** A document that was received completely, or the beginning of a large document. */
 type Beginning = { take: TakeBody; bytes(): Buffer; isLarge(): boolean; hasMembers(): boolean };

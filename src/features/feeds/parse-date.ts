@@ -186,7 +186,7 @@ function instant(date: YearMonthDay, sinceMidnight: number, zone: string): numbe
   const { year, month, day } = date;
   if (year < EARLIEST_YEAR || month < 0 || month > 11) return null;
   const midnight = Date.UTC(Math.min(year, 10_000), month, day);
-  if (new Date(midnight).getUTCDate() !== day) return null; // such as 30 February, which Date.UTC makes 1 March
+  if (new Date(midnight).getUTCDate() !== day) return null; // Date.UTC turns 30 February into 1 March
   const asUtc = midnight + sinceMidnight;
   return Math.min(asUtc - (zoneMinutes(zone.trim(), asUtc) ?? 0) * MINUTE, LATEST);
 }

@@ -104,8 +104,8 @@ async function fetchUnlessGone(
 type FetchedSource = Pick<SyncState, 'url' | 'ttl' | 'guidPrefix'> & { sourceId: number | null };
 
 /**
- * Sanitises the posts of a fetched feed. With `early`, most posts of a large feed are stored now, which frees memory.
- * The returned function stores the other posts in the caller's transaction, and returns the synchronisation's result.
+ * Sanitises the posts of a fetched feed; with `early`, also stores most posts of a large feed, which frees memory.
+ * Returns a function that stores the other posts in the caller's transaction and returns the synchronisation's result.
  */
 async function prepareSync(
   hub: Hub, source: FetchedSource, fetched: FetchedFeed, early?: EarlySteps,

@@ -28,7 +28,7 @@ export function createProbes(now: () => number) {
   let ahead = 0;
 
   return {
-    /** Counts a request. Returns false if a network of its client has sent too many probes within this second. */
+    /** Counts a request for health or metrics; returns false if the client's network sent too many in this second. */
     admit(networks: readonly string[]): boolean {
       if (hasPassed(since, SECOND, now())) {
         sent.clear();

@@ -205,8 +205,8 @@ const versions = once(({ db, config }: Hub) =>
   ({ version: config.version, node: process.version, sqlite: sqliteVersion(db) }));
 
 /**
- * Stores the counts that are still in memory only, and begins to read the values of all metrics. A scrape reads only
- * kept counts, and single rows by an index, so that a scrape costs the same for any amount of data.
+ * Reads all metrics, after storing the counts that are still only in memory. A scrape of the metrics reads only kept
+ * counts, and single rows by an index, so that a scrape costs the same for any amount of data.
  */
 export function readMetrics(hub: Hub): MetricsReading {
   bufferedCounts(hub).flush();

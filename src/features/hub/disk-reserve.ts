@@ -100,8 +100,8 @@ export function mayRecord(hub: Hub): boolean {
 }
 
 /**
- * Writes what a reader has read, such as the time when a cached file was used last. Writes nothing if the hub may not
- * record; if the disk cannot be written, the hub logs an event and answers the request all the same.
+ * Writes what a reader has read, such as the time when a cached file was used last. Writes nothing while the disk is
+ * full or an upgrade is on trial; if writing fails, the hub logs an event and answers the request all the same.
  */
 export function recordReading(hub: Hub, write: () => void): void {
   if (!mayRecord(hub)) return;

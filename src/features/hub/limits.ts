@@ -68,7 +68,7 @@ export const LIMITS = {
     503, 'At most 2,000 open connections; 100 from one address, 200 from an IPv6 /56 network, 400 from a /48 network.',
   ],
   'body-size': [
-    413, 'A form may have 64 KiB, JSON and apps’ requests 1 MiB (signed by T: 64 KiB), ' +
+    413, 'A form may have 64 KiB, JSON and apps’ requests 1 MiB (without Authorization header 64 KiB), ' +
       'a post 2.5 MiB, OPML 4 MiB, a visitor’s form 16 KiB.',
   ],
   'body-pieces': [

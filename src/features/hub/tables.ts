@@ -114,7 +114,7 @@ export const TABLES = {
   },
   full_texts_search: { bounded: 'one row for each text in full_texts', ...OF_SOURCE },
   full_text_sources: { bounded: 'one row for each source', ...OF_SOURCE },
-  full_text_results: { bounded: 'one row for each source and reason', ...OF_SOURCE },
+  full_text_results: { bounded: 'one row for each source and result of a fetch', ...OF_SOURCE },
   content_usage: { ...ONE_EACH, export: null },
   upload_usage: { ...ONE_EACH, export: null },
 

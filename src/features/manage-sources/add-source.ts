@@ -97,7 +97,7 @@ function storeSource(hub: Hub, wanted: WantedSource, opened: OpenedFeed | null, 
   if (password) keepPassword(hub, id, password);
   follows(hub).follow(ownerId, id, 0);
   follows(hub).change(ownerId, id, { folder });
-  opened?.store(id); // after the follow, because the owner's rules apply to posts of followed sources
+  opened?.store(id); // stores posts after the follow, because rules act on posts of followed sources
   const webhook = kind === 'webhook' ? createWebhook(hub, id) : null;
   audit(hub, 'source.created', by, { kind: 'source', id, name: title });
   const created = sources(hub).find(id);
@@ -152,7 +152,7 @@ function readNewSource(values: Record<string, unknown>): WantedSource {
   const input = createInput(values);
   const kind = input.optionalChoice('kind', SOURCE_KINDS) ?? 'feed';
   if (!input.has('kind')) input.refuse('kind', 'is required.');
-  input.done(); // the kind decides which other fields are required
+  input.done(); // refuses an unknown kind first, because each kind of source has other required fields
   const url = kind === 'feed' ? readAddress(input) : null;
   const rule = { max: TITLE_MAX };
   const title = kind === 'feed' ? input.optionalText('title', rule) : input.text('title', rule);

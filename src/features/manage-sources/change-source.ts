@@ -30,13 +30,13 @@ type Change = {
   address: string | undefined;
   /** Whether the full text of each new post is fetched, or only the full texts that members ask for. */
   fullText: 'asked' | 'always' | undefined;
-  /** Whether the full texts of the last posts are fetched too. */
+  /** Whether the hub also fetches the full texts of the source's last 20 posts. */
   fullTextOfLast: boolean | undefined;
 };
 
 /**
  * Changes a source's title, visibility, feed address, feed password or choice of full texts, pauses or resumes the
- * source; returns the changed source. Fetches the feed at a new address first.
+ * source; returns the changed source. Changes nothing if the feed at a new address cannot be fetched.
  */
 export async function changeSource(hub: Hub, id: number, values: Record<string, unknown>, by: By): Promise<Source> {
   const before = manageableSource(hub, id, by.viewer);
@@ -130,7 +130,7 @@ function applyChange(hub: Hub, source: Source, change: LookedAt, by: By): void {
   if (chooseFullText(hub, source.id, change)) record('source.full-text-chosen', { fullText: change.fullText ?? '' });
 }
 
-/** Applies a choice of full texts; returns whether the choice is another than before. */
+/** Stores whether the full texts of a source are fetched always or when asked; returns whether this choice changed. */
 function chooseFullText(hub: Hub, sourceId: number, { fullText, fullTextOfLast }: Change): boolean {
   if (fullTextOfLast && hasFullTexts(hub)) wantNewest(hub, sourceId);
   if (fullText === undefined) return false;
@@ -158,7 +158,7 @@ async function lookAtAddress(
   return found.url === source.feedUrl ? undefined : found;
 }
 
-/** Changes the address of a feed and notifies the followers. The posts stay; a password of another origin goes. */
+/** Changes a feed's address, removes its password if the origin changes, keeps its posts, and notifies followers. */
 function changeAddress(hub: Hub, source: Source, { url, keepsPassword }: FoundAddress, by: By): void {
   refuseDuplicate(hub, url, source.ownerId);
   syncState(hub).changeAddress(source.id, url);

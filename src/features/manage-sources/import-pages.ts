@@ -186,7 +186,7 @@ function summary(outcomes: Map<ImportOutcome | null, number>, failing: number): 
   return said.length > 0 ? `${said.join(', ')}.${failed}` : 'Nothing has been imported yet.';
 }
 
-/** The lines of a page of the report; lines that need the member's attention come first. */
+/** Sorts the lines of an import's report: lines that need the member's attention come first. */
 function faultyFirst(lines: ShownLine[]): ShownLine[] {
   const needsAttention = ({ outcome, source }: ShownLine): boolean =>
     outcome === 'refused' || outcome === 'left-out' || source?.state === 'failing';

@@ -80,7 +80,7 @@ function isShown({ state, ownerId }: Row, { show }: Wanted, viewer: Viewer): boo
   return show === 'all' || state === show;
 }
 
-/** The filter by folder and search. Only managers search by feed address, which may contain a secret. */
+/** Filters sources by folder and words. Only managers search by feed address, which may contain a secret. */
 function filterFor({ q, folder: wanted }: Wanted): (row: Row) => boolean {
   const words = fold(q);
   return ({ title, siteUrl, feedUrl, mayManage, folder }) => {

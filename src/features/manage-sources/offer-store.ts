@@ -21,7 +21,7 @@ export type Offer = {
 };
 
 type NewOffer = Pick<Offer, 'sourceId' | 'senderId' | 'receiverId' | 'toFollower'>;
-/** `now`: the time at which the offers must be open (unix ms); null for all offers. */
+/** `now`: to get only the offers of sources that are open at this time (unix ms); null: to get all offers. */
 type Asked = { accountId: number; after: number; limit: number; now: number | null };
 
 const TIMES: StoredTime[] = [{ table: 'source_offers', column: 'offered_at', furthest: 0, along: 'expires_at' }];

@@ -41,7 +41,7 @@ type SourceDetail = {
   follow: Follow | null;
   isMember: boolean;
   isSyncing: boolean;
-  /** Whether posts of the new source are being compared with their pages, and the offer that follows. */
+  /** Whether the hub compares posts of the new source with their pages, to offer full texts if posts are teasers. */
   isComparing: boolean;
   fullTextOffer: Html | false;
   /** The progress of a synchronisation that is storing a large feed. */

@@ -8,7 +8,7 @@ import { itemTexts, sizesForApps } from './items-json.ts';
 import type { AppRequest } from './reader-request.ts';
 import { readArrivalView, requireStream, stateStream } from './streams.ts';
 
-/** Default and maximum of ids per page. The default is the maximum, because some apps never ask for a second page. */
+/** Default and maximum number of item ids per page: equal, because some apps never ask for a second page. */
 const IDS_MAX = 10_000;
 
 /** Default and maximum of items per page. */

@@ -92,7 +92,7 @@ async function subscribe(hub: Hub, request: AppRequest, feed: string): Promise<n
 
 /**
  * The member's own name for a source (`t`) and the folder to which a request moves the source (`a`, `r`). Throws 422
- * for a bad name, by the rules of pages.
+ * for a name of a source or folder that the hub's pages refuse too.
  */
 function readAppFollow(values: URLSearchParams): FollowChange {
   const title = singleLine(values.get('t') ?? '') || undefined;

@@ -178,7 +178,7 @@ function requireHost(req: IncomingMessage, names: readonly string[] | null): voi
   throw new HttpError(421, 'This hub does not answer under that host name. BASE_URL sets the address of the hub.');
 }
 
-/** Whether a request has one host at most: a name in `names` (null: any), `localhost` or an IP address. */
+/** Whether a request names at most one host, and the host is in `names` (null: any), `localhost` or an IP address. */
 export function hasOwnHost(req: IncomingMessage, names: readonly string[] | null): boolean {
   if (namesHostTwice(req)) return false;
   if (names === null) return true;

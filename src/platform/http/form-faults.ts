@@ -2,8 +2,8 @@ import { html, type Html } from './html.ts';
 import { HttpError, type Reply } from './reply.ts';
 
 /**
- * Answers a form by `act`. If the hub refuses the form with one of the `statuses` (by default, with any status except
- * 401), answers by `again`, which shows the form with the error.
+ * Returns the reply of `act` to a submitted form. If `act` refuses the form with one of the `statuses` (by default,
+ * any status except 401), returns the reply of `again`, which shows the form with the error.
  */
 export async function orAgain(
   act: () => Promise<Reply>, again: (problem: HttpError) => Reply, statuses?: number[],

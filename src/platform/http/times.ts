@@ -40,14 +40,14 @@ export function shortTime({ zone }: Times, at: number, form: 'clock' | 'day' | '
 
 /**
  * Reads an RFC 3339 time, or a time without a time zone (`2026-11-27T09:00`, as forms send it) in the time zone `zone`.
- * Returns unix ms, or undefined for other texts.
+ * Returns unix ms, or undefined if the text is no such time.
  */
 export function wallTime(text: string, zone: string | undefined): number | undefined {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/.test(text)) return parseIsoTime(text) ?? undefined;
   const wall = parseIsoTime(`${text.padEnd(19, ':00')}Z`);
   if (wall === null) return undefined;
   const { offset } = formatsOf(zone);
-  return wall - offset(wall - offset(wall)); // the offset at the time itself, which may differ near a change of clocks
+  return wall - offset(wall - offset(wall)); // twice, because the first offset is wrong near a change of clocks
 }
 
 /** A time in the viewer's time zone as forms send it: `2026-11-27T09:00`. */

@@ -127,7 +127,7 @@ function* decodeAs(bytes: Buffer, encoding: string): Generator<void, string> {
 function decoderOf(encoding: string): (piece?: Buffer) => string {
   if (encoding === 'utf-32le' || encoding === 'utf-32be') return (piece) => (piece ? decodeUtf32(piece, encoding) : '');
   const decoder = new TextDecoder(encoding, { ignoreBOM: true });
-  // A piece never ends the document, because Node 24.7 then leaves 0x80 to 0x9F of windows-1252 as control characters.
+  // Without `stream: true`, Node 24.7 decodes the bytes 0x80 to 0x9F of windows-1252 as control characters.
   return (piece) => (piece ? decoder.decode(piece, { stream: true }) : decoder.decode());
 }
 

@@ -22,9 +22,9 @@ const SVG_POINTS = new Set(['foreignobject', 'desc', 'title']);
 const HTML_ENCODING = /^(?:text\/html|application\/xhtml\+xml)$/i;
 
 /**
- * Keeps svg and math away from a reader of HTML. Nothing inside svg reaches the reader; a math element becomes a
- * formula. As in browsers, certain tags end svg and math whose end tags are missing, so that the text behind them
- * stays. The end tags svg and math always end their elements. Call `end` after the last token.
+ * Passes the tokens of HTML to `reader`, without svg elements and their contents, and with a formula in place of each
+ * math element. As in browsers, certain tags end svg and math whose end tags are missing, so that the text behind them
+ * stays. The end tags svg and math always end their elements. The caller calls `end` after a document's last token.
  */
 export function withoutForeignContent(reader: HtmlReader): TokenReader & { end: () => void } {
   const outside = new Map<string, number>(); // the number of open HTML elements around svg or math, by name
@@ -50,7 +50,7 @@ export function withoutForeignContent(reader: HtmlReader): TokenReader & { end: 
     if (index !== -1) return closeTo(index);
     if (name === 'p' || name === 'br') leaveForeign();
     const isOpen = (outside.get(name) ?? 0) > 0;
-    // As in browsers, HTML inside svg keeps the end tag of an element outside from ending svg.
+    // As in browsers, the end tag of an element around svg ends svg too, unless an HTML element is open inside svg.
     if (isOpen && !stack.some((one) => one.namespace === 'html' || (one.namespace === 'svg' && one.isPoint))) leave();
     if (stack.length > 0) return;
     if (isOpen) outside.set(name, (outside.get(name) ?? 0) - 1);
@@ -115,7 +115,7 @@ function isPoint(name: string, namespace: Namespace, attributes: Attributes): bo
   return MATH_TOKENS.has(name) || (name === 'annotation-xml' && HTML_ENCODING.test(attributes.get('encoding') ?? ''));
 }
 
-/** Whether the innermost element that is no HTML element is a token of a formula. */
+/** Whether the innermost open element of svg or math is a MathML element for text, such as `mi`. */
 function isInToken(stack: OpenElement[]): boolean {
   const inner = stack.findLast(({ namespace }) => namespace !== 'html');
   return inner?.namespace === 'math' && MATH_TOKENS.has(inner.name);

@@ -6,21 +6,20 @@ import { singleLine, withoutControls } from './tidy-text.ts';
 /** A formula of a text: `markup` is safe MathML, or undefined if the formula contains anything that is not allowed. */
 export type Formula = {
   markup: string | undefined;
-  /** The number of nested elements in the markup. */
   depth: number;
   /** The visible characters of the formula on one line, such as `E = mc2`. */
   words: string;
-  /** The text that replaces the markup: the author's `alttext`, else the words. */
+  /** The text that stands for a formula without `markup`: the formula's attribute `alttext`, else its words. */
   alternative: string;
 };
 
 /** A formula that is being read, element by element; a spoilt formula is incomplete, so its markup is not used. */
 export type FormulaDraft = ReturnType<typeof createFormula>;
 
-/** `children`: without the elements that are left out. `isSilent`: left out, with everything inside. */
+/** An open MathML element. `children`: how many kept children it has. `isSilent`: the element and its content go. */
 type OpenElement = { name: string; endTag: string; children: number; isSilent: boolean };
 
-/** The only MathML elements that contain text. In a browser, these elements may contain HTML elements too. */
+/** The only MathML elements that contain text, and in browsers also HTML elements. */
 export const MATH_TOKENS = new Set(['mi', 'mo', 'mn', 'ms', 'mtext']);
 
 /** The allowed elements of a formula, with their names in the output; `none` is an older name of an empty `mrow`. */
@@ -33,7 +32,7 @@ const MATH_ELEMENTS = new Map([...MATH_TOKENS, ...[
 const ANNOTATIONS = new Set(['annotation', 'annotation-xml']);
 
 const FLAG = /^(?:true|false)$/;
-/** Short lengths only, so that no formula leaves its place on the page. */
+/** Matches the allowed widths and spaces in a formula: below 10 em, so that no formula covers other parts of a page. */
 const LENGTH = /^\d?(?:\.\d{1,5})?(?<=\d)(?:em|ex)$|^0(?:px|pt)?$/;
 const SPAN = /^[1-9]\d?$/;
 const MATH_ATTRIBUTES: Record<string, RegExp> = {
@@ -48,7 +47,7 @@ const SPACED_OPERATOR = /^(?!\|)\p{Sm}$/u;
 /** Invisible characters between the factors or arguments of a formula. */
 const INVISIBLE_OPERATORS = /[\u2061-\u2064]/g;
 
-/** Begins to read a formula. `math` is the first element to open; a hidden formula has no words. */
+/** Collects the elements of a MathML formula, from `math` on. A formula with the attribute `hidden` has no words. */
 export function createFormula(attributes: Attributes) {
   const [markup, words]: [string[], string[]] = [[], []];
   const stack: OpenElement[] = [];

@@ -20,7 +20,7 @@ export type TokenReader = {
 type Tag = { name: string; attributes: Attributes; selfClosing: boolean; end: number };
 
 const MAX_ATTRIBUTES = 100;
-/** A longer value of an attribute keeps its character references, whose decoding would take long. */
+/** Attribute values of more characters keep their character references, because decoding would take long. */
 const MAX_DECODED = 65_536;
 
 /** Elements without content and end tag, including elements of older versions of HTML. */

@@ -11,27 +11,27 @@ import {
  * nodes, from the node to its `ends`. Node 0 is the page; the elements html, head and body are no nodes.
  */
 export type HtmlTree = {
-  /** The names of elements; '' for a text. */
+  /** The name of each node's element; '' if the node is a text. */
   names: string[];
   attributes: Attributes[];
-  /** The decoded texts; the visible characters of a formula (`math`); '' for other elements. */
+  /** The decoded text of each node that is a text, and the visible characters of each formula; '' for other nodes. */
   texts: string[];
   parents: number[];
-  /** For each node, the index behind the last node within. */
+  /** For each node, the index after the last node of its subtree. */
   ends: number[];
   /** The safe markup of each formula, by the index of its node. */
   formulas: Map<number, string>;
-  /** The text of the first `title`. */
+  /** The text of the page's first `title` element. */
   title: string;
   /** The contents of scripts of the type application/ld+json. */
   linkedData: string[];
 };
 
 export const MAX_NODES = 250_000;
-/** Elements at a greater depth lie flat in the element at this depth. */
+/** The greatest depth of a page's tree: deeper elements become siblings at this depth. */
 const MAX_OPEN = 256;
 const MAX_TITLE = 1_000;
-/** A formula takes as much time as this number of other nodes. */
+/** A formula counts as this number of nodes towards MAX_NODES, because a formula takes more time than other nodes. */
 const FORMULA_COST = 5;
 const NO_ATTRIBUTES: Attributes = new Map();
 
@@ -52,7 +52,7 @@ function createBuilder() {
   const tree: HtmlTree = {
     names, texts, parents, ends, attributes: [], formulas: new Map(), title: '', linkedData: [],
   };
-  const known = new Map<string, string>(); // one string for each name
+  const known = new Map<string, string>(); // keeps one copy of each element name in memory
   const open: number[] = []; // the open elements, outermost first
   const openCounts = new Map<string, number>();
   let [tooDeep, strayTags, scriptType] = [0, 0, ''];
@@ -90,7 +90,7 @@ function createBuilder() {
     }
   }
 
-  /** The depth of the innermost open element with a wanted name, or -1 if a boundary is nearer. */
+  /** The depth of the innermost open element named in `wanted`; -1 if an element in `bounds` is nearer. */
   function findOpen(wanted: ReadonlySet<string>, bounds: ReadonlySet<string>): number {
     for (let depth = open.length - 1; depth > 0; depth -= 1) {
       const name = nameAt(depth);

@@ -6,7 +6,6 @@ export const BLOCK_ELEMENTS = words(
 );
 export const HEADINGS = words('h1 h2 h3 h4 h5 h6');
 
-/** Elements that an end tag also closes if blocks within them are still open. */
 export const FORMATTING_ELEMENTS = words('a b big code em font form i nobr s small strike strong tt u');
 
 /** Elements whose end tags browsers find only within the nearest boundary (HTML Standard, 13.2.4.2). */
@@ -14,17 +13,17 @@ export const SCOPE_BOUNDS = words('applet caption td th table object template bu
 const TABLE_BOUND = words('table template');
 const LIST_BOUNDS = new Set([...SCOPE_BOUNDS, ...words('ul ol menu dl')]);
 const INLINE_BOUNDS = new Set([...SCOPE_BOUNDS, ...BLOCK_ELEMENTS]);
-/** Elements whose end tags also close blocks within them. */
+/** Elements whose end tags also close block elements that are still open inside the element. */
 const PASSING = new Set([...BLOCK_ELEMENTS, ...FORMATTING_ELEMENTS, ...SCOPE_BOUNDS]);
 const TABLE_PARTS = words('caption colgroup tbody td tfoot th thead tr');
 const SECTIONS = 'thead tbody tfoot caption colgroup';
 
 export type EndRule = { ended: ReadonlySet<string>; bounds: ReadonlySet<string> };
 
-/** How the start tag of any block ends an open paragraph. */
+/** The start tag of a block element ends an open `p`, unless an element in SCOPE_BOUNDS is open inside the `p`. */
 export const PARAGRAPH_END: EndRule = { ended: words('p'), bounds: SCOPE_BOUNDS };
 
-/** For a start tag, the open elements that the start tag ends, and the elements behind which the search stops. */
+/** For each start tag: the tag ends the innermost open element in `ended`, unless an element in `bounds` is nearer. */
 export const END_RULES = new Map<string, EndRule>([
   ...rule('li', 'li', LIST_BOUNDS),
   ...rule('dt dd', 'dt dd', LIST_BOUNDS),
@@ -37,7 +36,7 @@ export const END_RULES = new Map<string, EndRule>([
   ...rule('rt rp', 'rt rp', words('ruby')),
 ]);
 
-/** The elements behind which the open element for an end tag is not searched. */
+/** Elements that end the search for the open element of an end tag: the end tag closes nothing around such elements. */
 export function scopeOf(name: string): ReadonlySet<string> {
   if (name === 'table' || TABLE_PARTS.has(name)) return TABLE_BOUND;
   if (name === 'li') return LIST_BOUNDS;

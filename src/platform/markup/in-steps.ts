@@ -10,7 +10,7 @@ export type Pace = { unpaused: number };
 /** Characters of HTML or XML that are parsed at a time, which takes 5 ms for the slowest markup. */
 export const STEP = 20_000;
 
-/** A reading of work that yields after each part of about STEP characters, or of a few milliseconds. */
+/** Makes a `Reading` of a generator that yields after each part of its work: about STEP characters, or a few ms. */
 export function readingInParts<Result>(parts: Generator<void, Result>): Reading<Result> {
   let part: IteratorResult<void, Result> | undefined;
   return {

@@ -19,7 +19,7 @@ const UNDERLINE = /(?:=+|-+)[ \t]*$/y;
 const RULE = /(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/y;
 const MARKER = /(?:[*+-]|(\d{1,9})[.)])(?=[ \t]|$)/y;
 
-/** In the order in which they are tried: an underline before a rule, a rule before a list item. */
+/** The kinds of Markdown blocks in the order in which a line is tested: `---` is an underline rather than a rule. */
 const STARTS: ((reader: BlockReader) => BlockStart)[] = [
   startQuote, startHeading, startFence, startHtml, underlineHeading, startRule, startItem,
   (reader) => (startTable(reader) ? 'complete' : undefined),

@@ -83,7 +83,7 @@ function endFencedCode(reader: BlockReader, code: MarkdownBlock): void {
   closeInnermost(reader);
 }
 
-/** Ends a heading or a rule, which goes on in no other line. Fenced code and tables go on. */
+/** Ends a heading or a rule, which goes on in no other line. */
 function closeComplete(reader: BlockReader): void {
   const { kind } = innermost(reader);
   if (kind === 'heading' || kind === 'rule') closeInnermost(reader);
@@ -109,7 +109,7 @@ function addText(paragraph: MarkdownBlock, cursor: LineCursor, lineNumber: numbe
   paragraph.lastLine = lineNumber;
 }
 
-/** Adds a line of code. Blank lines at the end of indented code do not count as lines of the block. */
+/** Adds a line to a code block. Blank lines at the end of indented code do not count as lines of the block. */
 function addCode(code: BlockOf<'code'>, cursor: LineCursor, lineNumber: number): void {
   code.text.push(restOfLine(cursor));
   if (code.fence !== undefined || !isBlankLine(cursor)) code.lastLine = lineNumber;

@@ -5,13 +5,13 @@ export type InlinePiece = { before: string; text: string; after: string };
 export type Delimiter = {
   piece: InlinePiece;
   sign: string;
-  /** The length of the run as written. */
+  /** How many signs the author wrote, also after some of the signs have become emphasis. */
   length: number;
-  /** Closers of one kind pair with the same openers: a number for sign, `canOpen`, and the remainder of the length. */
+  /** A number for `sign`, `canOpen` and `length % 3`: delimiters with equal numbers can close the same openers. */
   kind: number;
   canOpen: boolean;
   canClose: boolean;
-  /** Grows from delimiter to delimiter. */
+  /** Greater for each delimiter that stands further right in the text. */
   position: number;
   previous: Delimiter | undefined;
   next: Delimiter | undefined;
@@ -24,7 +24,7 @@ const SIGNS = '*_~';
 const SPACE = /[\t\n\f\r\p{Zs}]/u;
 const PUNCTUATION = /[!-/:-@[-`{-~\p{P}\p{S}]/u;
 
-/** Adds the run of `sign` in `piece`; `before` and `after` are the characters around the run. */
+/** Adds `piece`, a run of `*`, `_` or `~`, to the delimiters; `before` and `after` are the characters around it. */
 export function addDelimiter(stack: DelimiterStack, piece: InlinePiece, before: string, after: string): void {
   const { text: { length } } = piece;
   const sign = piece.text.charAt(0);
@@ -49,7 +49,7 @@ export function pairDelimiters(stack: DelimiterStack, bottom: Delimiter | undefi
   if (stack.top === bottom) return;
   let closer = stack.top;
   while (closer?.previous !== bottom) closer = closer?.previous;
-  // Per kind of closer, the position up to which no opener fits: without floors, time grows with the square.
+  // For each `kind` of closing delimiter, the position up to which no opening delimiter fits, to save time.
   const floors: number[] = [];
   while (closer !== undefined) {
     const opener = closer.canClose ? findOpener(closer, bottom, floors) : undefined;
@@ -70,7 +70,7 @@ function findOpener(
   return undefined;
 }
 
-/** Tildes pair in equal numbers. Rules 9 and 10 of emphasis: runs that may open and close do not add up to 3, 6, … */
+/** Whether two runs may pair: of `~` if equally long, of `*` and `_` by CommonMark's rules 9 and 10 of emphasis. */
 function mayPair(opener: Delimiter, closer: Delimiter): boolean {
   if (closer.sign === '~') return opener.length === closer.length;
   if (!closer.canOpen && !opener.canClose) return true;

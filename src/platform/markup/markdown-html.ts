@@ -5,7 +5,7 @@ const OPENING_TAG =
   /<[a-z][a-z0-9-]*(?:[ \t\n]+[a-z_:][\w.:-]*(?:[ \t\n]*=[ \t\n]*(?:[^\0- "'=<>`]+|'[^']*'|"[^"]*"))?)*[ \t\n]*\/?>/iy;
 const CLOSING_TAG = /<\/[a-z][a-z0-9-]*[ \t\n]*>/iy;
 
-/** The beginnings of other raw HTML, and the text with which each ends. */
+/** How comments, processing instructions, declarations and CDATA sections in raw HTML begin and end. */
 const SECTIONS: { start: RegExp; end: string }[] = [
   { start: /<!--/y, end: '-->' },
   { start: /<\?/y, end: '?>' },
@@ -30,7 +30,7 @@ export type HtmlBlockStart = {
   mayInterrupt: boolean;
 };
 
-/** The kind of the block of raw HTML that begins in `line` at `at` (section 4.6); undefined if none begins. */
+/** The kind of the HTML block (CommonMark, section 4.6) that begins in `line` at `at`; undefined if no block begins. */
 export function htmlBlockAt(line: string, at: number): HtmlBlockStart | undefined {
   if (line[at] !== '<') return undefined;
   if (matchAt(RAW_TEXT_START, line, at)) return { end: RAW_TEXT_END, mayInterrupt: true };

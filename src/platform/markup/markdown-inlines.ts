@@ -14,11 +14,11 @@ export type InlineContext = Pace & { references: LinkReferences; budget: number 
 type Bracket = {
   isImage: boolean;
   piece: InlinePiece;
-  /** The number of pieces up to the bracket, and the index after the bracket in the text. */
+  /** `pieces`: the number of pieces of HTML up to this bracket. `end`: the index after the bracket in the text. */
   pieces: number;
   end: number;
   delimiter: Delimiter | undefined;
-  /** Whether another bracket follows, so that the bracket's content is no label. */
+  /** Whether another `[` follows inside the brackets, whose content is then no label of a link. */
   hasBracket: boolean;
 };
 
@@ -28,16 +28,16 @@ type Inlines = DelimiterStack & {
   at: number;
   pieces: InlinePiece[];
   brackets: Bracket[];
-  /** How many open brackets stand before the last link. A link from there would contain a link, which is forbidden. */
+  /** How many open `[` stand before the last link: none of these `[` begins a link, because no link contains a link. */
   linked: number;
   context: InlineContext;
   /** For each length, the index of the text's last run of so many backticks. */
   backticks: Map<number, number> | undefined;
-  /** Ends of raw HTML that the rest of the text lacks. */
+  /** Ends of raw HTML, such as `-->`, that do not occur in the rest of the text, so that nobody searches them again. */
   missingEnds: Set<string>;
 };
 
-/** Writing a piece of HTML takes as long as reading so many characters. */
+/** Writing a piece of HTML counts as much work as reading this number of characters. */
 const PIECE_COST = 2;
 
 const ESCAPABLE = /[!-/:-@[-`{-~]/;
@@ -111,7 +111,6 @@ function addMarkup(inlines: Inlines, markup: string): void {
   inlines.pieces.push({ before: markup, text: '', after: '' });
 }
 
-/** Makes text of the next `length` characters. */
 function readAsText(inlines: Inlines, length: number): InlinePiece {
   inlines.at += length;
   return addText(inlines, inlines.text.slice(inlines.at - length, inlines.at));
@@ -233,9 +232,9 @@ function closeBracket(inlines: Inlines): void {
   addMarkup(inlines, '</a>');
 }
 
-/** Makes an image of the pieces after `bracket`, whose text becomes the image's alternative text. */
+/** Makes an image of a `![` and the pieces of text after it, which become the image's alternative text. */
 function makeImage(inlines: Inlines, { piece, pieces }: Bracket, target: LinkTarget): void {
-  let text = ''; // joined piece by piece, because V8 joins two strings without copying them
+  let text = ''; // grows by `+=`, with which V8 copies no characters
   for (const inner of inlines.pieces.splice(pieces)) text += inner.text;
   piece.text = text;
   piece.before = `<img src="${escapeMarkdownText(target.destination)}" alt="`;

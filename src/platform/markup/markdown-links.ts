@@ -48,7 +48,7 @@ export function readLabel(text: string, at: number): Part | undefined {
 /** The label as a key of `LinkReferences`; empty for a label that names nothing. */
 export function normaliseLabel(label: string): string {
   if (label.length > MAX_LABEL_LENGTH) return '';
-  // Both conversions together fold case: ẞ, ß and SS are equal.
+  // `toLowerCase` before `toUpperCase` makes ẞ, ß and SS equal.
   return label.replace(/[ \t\n]+/g, ' ').replace(/^ | $/g, '').toLowerCase().toUpperCase();
 }
 
@@ -94,7 +94,7 @@ function readDestination(text: string, at: number): Part | undefined {
   return end === undefined ? undefined : { value: text.slice(at, end), end };
 }
 
-/** The end of a destination without `<`, whose parentheses are escaped or in pairs. */
+/** The end of a link's address without `<` and `>`: parentheses in the address are escaped or in pairs. */
 function endOfBareDestination(text: string, at: number): number | undefined {
   let open = 0;
   for (let end = at; ; end++) {
@@ -106,7 +106,7 @@ function endOfBareDestination(text: string, at: number): number | undefined {
   }
 }
 
-/** The title after the spaces at `at`. */
+/** Reads a link's title, such as `"An owl"`, after the spaces at `at`; undefined without a title. */
 function readTitle(text: string, at: number): Part | undefined {
   const start = skipSpace(text, at);
   const quote = text.charAt(start);
@@ -117,7 +117,7 @@ function readTitle(text: string, at: number): Part | undefined {
   return { value: text.slice(start + 1, close), end: close + 1 };
 }
 
-/** The index of the first match of `pattern` that is no escape (two characters); the text's length if none is left. */
+/** The index of the first match of `pattern` of one character (two: a backslash escape); the text's length if none. */
 function findUnescaped(text: string, from: number, pattern: RegExp): number {
   pattern.lastIndex = from;
   for (let found = pattern.exec(text); found !== null; found = pattern.exec(text)) {

@@ -1,7 +1,7 @@
 import type { LineCursor } from './markdown-line.ts';
 import { type LinkReferences, readDefinition } from './markdown-links.ts';
 
-/** The marker of a list item: the items of a list have equal signs, the last character of the marker. */
+/** The marker of a list item. All items of a list have the same `sign`, the last character of their markers. */
 export type ListMarker = { sign: string; number: number | undefined };
 
 type BlockContent =
@@ -19,7 +19,6 @@ export type MarkdownBlock = BlockContent & {
   firstLine: number; lastLine: number; children: MarkdownBlock[]; text: string[];
 };
 
-/** A block of one kind. */
 export type BlockOf<Kind extends MarkdownBlock['kind']> = MarkdownBlock & { kind: Kind };
 
 /** A document that is being read line by line. */
@@ -33,7 +32,7 @@ export type BlockReader = {
   matched: number;
 };
 
-/** Each open block reads each line, so that deeper blocks would make lines slow. The sanitiser flattens them anyway. */
+/** Each open block reads each line, so that deeper blocks would make lines slow. */
 const MAX_OPEN_BLOCKS = 90;
 
 /** Whether a quote or a list item may begin in the current line. */

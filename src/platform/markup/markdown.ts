@@ -9,10 +9,10 @@ import type { BlockOf, MarkdownBlock } from './markdown-tree.ts';
 /** The HTML so far, and how many cells of tables may still be added. */
 type Draft = InlineContext & { html: string[]; endsLine: boolean; cellsToAdd: number };
 
-/** All reference links together may write so many characters of addresses and titles, or as many as the text has. */
+/** The reference links of a text may add this many characters of addresses and titles, or as many as the text has. */
 const MIN_REFERENCE_BUDGET = 100_000;
 
-/** Rendering a block or a cell of a table takes as long as reading so many characters. */
+/** Rendering a block or a cell of a table counts as much work as reading this number of characters. */
 const BLOCK_COST = 10;
 
 /** The most empty cells that complete short rows of tables in a document. */

@@ -44,7 +44,7 @@ export type MarkupDraft = {
   length: number;
   /** The number of visible items written: texts, rules, links to files. */
   content: number;
-  /** The value of `content` directly behind the last formula, or -1. */
+  /** The value that `content` had just after the last formula was written; -1 without a formula. */
   formulaAt: number;
   isFull: boolean;
   stack: OpenElement[];

@@ -41,7 +41,7 @@ const IMAGE_LINK = new RegExp('<a href="(https?:[^"<>]*)" class="remote-image"'
 
 /** The label of an image whose own label has become the text of the link around the image. */
 export const LINKED_IMAGE = 'Linked image';
-/** A link whose text is the label of the image behind the link. */
+/** Matches a link before an image link with the text LINKED_IMAGE: the link's text is the label of the image. */
 const LABELLED_LINK = new RegExp('<a href="[^"<>]*"[^<>]*>[^<>]*</a>'
   + `(?= <a href="[^"<>]*" class="remote-image"[^<>]*>${LINKED_IMAGE}</a>)`, 'g');
 
@@ -171,7 +171,7 @@ export function withoutImages(sanitized: string): string {
   return sanitized.replace(LABELLED_LINK, '').replace(IMAGE_LINK, '');
 }
 
-/** An image's address, and for a page its size in pixels; if the size is null, the page uses the stated size. */
+/** An image on a page has a `size` in pixels, or null if only the publisher states a size; elsewhere undefined. */
 type ShownImage = { address: string; size?: Size | null | undefined };
 
 /** Images up to this height, in pixels, stand within a line of text: smileys, badges and formulas. */
@@ -189,7 +189,7 @@ export function showImages(sanitized: string, imageOf: (url: string) => ShownIma
     const about = (title ? ` title="${title}"` : '') + boxOf(size);
     const look = size !== null && size.height <= LINE_HEIGHT ? ' class="small"' : '';
     const shown = `<img src="${escapeHtml(image.address)}" alt="${label}"${about} loading="lazy"${look}>`;
-    // The style sheet shows this text on touch screens, which have no tooltips; screen readers read the title.
+    // Touch screens have no tooltips, so the style sheet shows the picture's title there as a text below the picture.
     return title && isOnPage ? `${shown}<span class="picture-title" aria-hidden="true">${title}</span>` : shown;
   });
 }

@@ -132,7 +132,7 @@ function startAnchor(draft: MarkupDraft, { name, attributes }: StartTag): void {
   const address = attributes.get('href')?.trim();
   const href = address === undefined || isSilent(draft) ? undefined : safeLink(address, draft.baseUrl);
   if (href !== undefined) makeRoomFor(draft, 'anchor', 'a');
-  // A link always has room, because links do not nest in links.
+  // The limit on nested elements applies to no link: links do not nest, so a link adds only one level.
   if (href === undefined || draft.anchor !== undefined) {
     if (hasRoom(draft, 'anchor')) open(draft, element(name, '', 'anchor', ''));
     return;

@@ -1,6 +1,6 @@
 /**
- * Parameters that the hub removes from every address. A post without an id of its publisher is known by its address
- * without these parameters, so this list never changes: otherwise such posts would arrive a second time.
+ * Query parameters that the hub removes from every link. A post without an id of its publisher is known by its link
+ * without tracking parameters, so a change of FIXED_NAMES would make the hub store known posts a second time.
  */
 const FIXED_PREFIX = /^(?:utm|pk|mtm|matomo|piwik|hsa|vero|oly)_/i;
 const FIXED_NAMES = new Set([
@@ -10,7 +10,7 @@ const FIXED_NAMES = new Set([
   'ml_subscriber_hash', '_ga', '_gl', '_branch_match_id', 'at_medium', 'at_campaign', 'xtor',
 ]);
 
-/** Parameters that the hub also removes from the links that readers see; this list may grow. */
+/** Further query parameters that the hub removes from the links that readers see; LINK_NAMES may grow. */
 const LINK_NAMES = new Set([
   'fb_action_ids', 'fb_action_types', 'fb_ref', 'fb_source', 'fbc', 'campaign_medium', 'campaign_name',
   'campaign_source', 'campaign_term', 'campaign_content', 'ysclid', 'mc_tc', 'sc_cid', '_bhlid', '_branch_referrer',

@@ -31,7 +31,7 @@ type XmlTreeOptions = {
   from: number;
 };
 
-/** The well-known prefixes of written prefixes. */
+/** The usual prefix of an XML namespace, such as `media`, by the prefix that a document declares for the namespace. */
 type Scope = ReadonlyMap<string, string>;
 /** `written`: the element's name as in its tags, in lower case. */
 type OpenElement = { element: XmlElement; written: string; scope: Scope };

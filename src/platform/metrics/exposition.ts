@@ -106,7 +106,7 @@ function formatBound(bound: number): string {
   return Number.isInteger(bound) ? `${bound}.0` : String(bound);
 }
 
-/** The media ranges of an Accept header that fit the format 0.0.4, the most specific range first. */
+/** Media ranges of an Accept header that match Prometheus's text format 0.0.4, the most specific range first. */
 const PROMETHEUS_RANGES = ['text/plain;0.0.4', 'text/plain', 'text/*', '*/*'];
 
 /**

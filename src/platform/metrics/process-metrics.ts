@@ -52,7 +52,7 @@ function readProc(path: string): string {
 
 /**
  * Counts open file descriptors with one fstat per entry of the descriptor table (FDSize); undefined if FDSize is
- * unreadable. Listing /proc/self/fd would need a permission for the whole disk. Counting 256 descriptors takes 1 ms.
+ * unreadable. Listing /proc/self/fd would need a permission for the whole disk.
  */
 function countDescriptors(): number | undefined {
   const places = /^FDSize:\s+(\d+)$/m.exec(readProc('/proc/self/status'))?.[1];
