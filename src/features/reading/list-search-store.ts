@@ -16,7 +16,7 @@ type SearchParams = ScanParams & Range & {
   expression: string; isUnread: number; isStarred: number; isMuted: number; sourceId: number;
 };
 type AmongParams = Asking & Range & { expression: string; ids: string; limit: number; sourceId: number };
-/** Asks for the doubles that arrived before the post `id`, between the row ids `above` and `below`, both excluded. */
+/** Parameters of the search among posts with the same link that are older than the post `id`. */
 type EarlierParams = Omit<SearchParams, 'scanned' | 'limit' | 'key' | 'end'> & {
   rowId: number; above: number; below: number;
 };
@@ -42,7 +42,7 @@ const IN_SEARCHED_LIST = `CROSS ${joinSource('p.source_id')}
          AND @isMuted <> (${notMuted('p.source_id', 'p.id')})
          AND (NOT @isUnread OR ${isUnread('COALESCE(f.read_up_to, 0)')})`;
 
-/** Searches in reading lists. */
+/** The queries that search the posts of a member's reading list. */
 export const searchesInLists = store(({ db }) => ({
   older: prepareSearch(db, '<', '>', 'DESC'), newer: prepareSearch(db, '>', '<', 'ASC'), earlier: prepareEarlier(db),
 }));
@@ -70,14 +70,14 @@ function prepareSearch(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC'
       SELECT ${FOUND} FROM (
           ${matchesAmong(POSTS_SEARCH, onwards, back)} UNION ${matchesAmong(FULL_TEXTS_SEARCH, onwards, back)}) n
         CROSS JOIN ${POSTS} p ON p.search_key = n.place ORDER BY n.place ${order} LIMIT @limit`),
-    /** Reads the matches like `foundAmong`, without matches of full texts. */
+    /** Reads those of the posts `ids` (JSON) that the expression of a rule matches. */
     fitAmong: db.prepare<[Omit<AmongParams, 'sourceId'>], NamedFacts & { id: number }>('posts that a rule fits', `
       SELECT p.id, p.source_id AS sourceId, p.author FROM (${matchesAmong(POSTS_SEARCH, onwards, back)}) n
         CROSS JOIN ${POSTS} p ON p.search_key = n.place ORDER BY n.place ${order} LIMIT @limit`),
   };
 }
 
-/** Reads the posts of a row that arrived before the post `id`, and that the search finds in the list. */
+/** Reads the matches of a search that have the same link as the post `id` and arrived before the post `id`. */
 function prepareEarlier(db: Db) {
   return db.prepare<[EarlierParams], FoundPost>('find earlier doubles', `
     SELECT ${FOUND} FROM ${DOUBLES} e CROSS JOIN ${POSTS} p ON p.id = e.post_id ${IN_SEARCHED_LIST}
