@@ -11,8 +11,8 @@ import { fullTexts } from './full-text-store.ts';
 import { sourceFullTexts } from './source-full-text-store.ts';
 
 /**
- * A member has PERMITS permits. Each press of the button that makes the hub fetch a page uses a permit for an hour. A
- * single limit with a burst of 60 and 60 presses an hour would admit up to 120 presses in the first hour.
+ * A member can press the button “Full text”, which makes the hub fetch a post's page, PERMITS times in any hour: each
+ * press uses a permit for an hour. One limit with a burst of 60 would admit 120 presses in the first hour.
  */
 const PERMITS = 60;
 const PERMIT: NamedLimit = { name: 'full-texts', burst: 1, everyMs: HOUR };
@@ -23,7 +23,7 @@ export const LAST_POSTS = 20;
 /** The hub compares this many posts of a new source with their pages. */
 const SAMPLES = 3;
 
-/** After the button was used this often on posts of a source, the owner is offered full texts for all new posts. */
+/** After members asked this often for a full text of a source, its owner is offered full texts for all new posts. */
 const USES_BEFORE_OFFER = 5;
 
 /**
@@ -64,7 +64,7 @@ export function wantNewest(hub: Hub, sourceId: number, limit = LAST_POSTS): numb
   return newest.map(({ id }) => id);
 }
 
-/** Has the newest posts of a new source compared with their pages, for the offer on the page of the source. */
+/** Compares the newest posts of a new source with their pages, to see whether to offer the owner full texts. */
 export function planComparison(hub: Hub, sourceId: number): void {
   if (!hasFullTexts(hub)) return;
   hub.db.write('plan comparison', () => {
@@ -73,7 +73,7 @@ export function planComparison(hub: Hub, sourceId: number): void {
   });
 }
 
-/** Begins a planned comparison once the source has posts, in the caller's transaction. */
+/** Begins to compare a new source's posts with their pages once there are posts, in the caller's transaction. */
 export function compareSamples(hub: Hub, sourceId: number): void {
   if (sourceFullTexts(hub).find(sourceId).samples?.length !== 0) return;
   const samples = wantNewest(hub, sourceId, SAMPLES);
@@ -81,12 +81,13 @@ export function compareSamples(hub: Hub, sourceId: number): void {
 }
 
 /**
- * Why the owner of a source is offered full texts for all new posts. `used`: members used the button often. `teasers`:
- * most of the compared posts were teasers; `postId` is one of these teasers. `comparing`: the comparison is not over.
+ * Why the owner of a source is offered full texts for all new posts. `used`: members often asked for its full texts.
+ * `teasers`: most of the compared posts were teasers; `postId` is one of these teasers. `comparing`: the hub still
+ * compares posts with their pages.
  */
 export type FullTextOffer = { why: 'used' | 'comparing' } | { why: 'teasers'; postId: number };
 
-/** The offer to a viewer for a source; null unless the viewer owns the source, and after the owner has chosen. */
+/** The offer of full texts for a source; null if the viewer does not own the source or has answered the offer. */
 export function offerOf(hub: Hub, source: Pick<Source, 'id' | 'ownerId'>, viewer: Viewer | null): FullTextOffer | null {
   const { isAlways, isChosen, uses, samples } = sourceFullTexts(hub).find(source.id);
   if (viewer?.id !== source.ownerId || isAlways || isChosen || !hasFullTexts(hub)) return null;

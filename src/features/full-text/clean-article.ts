@@ -13,7 +13,7 @@ const MAX_HEADING_NODES = 100;
 const HEADING_WORK = 200;
 const [MIN_CAPTION, LEVELS, SAME_TITLE, MANY_LINKS, MIN_COLUMN] = [60, 4, 0.75, 0.5, 20];
 
-/** Drops parts of the chosen subtrees that are no part of the article. Returns the number of characters left. */
+/** Drops parts of the chosen subtrees that are no part of the article. Returns the article's length. */
 export function* cleanArticle(
   page: MeasuredPage, { roots, dropped, texts: { sizes, links } }: ChosenPart, { cleans }: Rules, titles: string[],
 ): Generator<void, number> {
@@ -75,7 +75,7 @@ export function* cleanArticle(
     return size > 0 && size < MAX_ADDITION && ADDITION.test(textOf(node));
   }
 
-  /** Whether the block is a caption that stands in the page again. */
+  /** Whether the block is a picture's caption that has the same text as an earlier caption of the article. */
   function repeatsCaption(node: number): boolean {
     const size = sizes[node] ?? 0;
     if (size < MIN_CAPTION || size > MAX_CAPTION || !isWithin('isMedia', node)) return false;

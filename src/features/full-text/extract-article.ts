@@ -13,14 +13,14 @@ export type Extraction = { article: Article } | { refused: ExtractionRefusal };
 
 export type { ExtractionRefusal, PostOfPage };
 
-/** Attempts until one finds `enough` characters, each with weaker rules than the one before. */
+/** Attempts at finding an article, each with weaker rules; an article of `enough` characters ends the attempts. */
 const ATTEMPTS: (Rules & { enough: number })[] = [
   { dropsClutter: true, cleans: true, enough: 500 },
   { dropsClutter: false, cleans: true, enough: 200 },
   { dropsClutter: false, cleans: false, enough: 0 },
 ];
 
-/** Finds the article of a page, or says why the post's teaser should stay. Works in steps, for `inSteps`. */
+/** Finds the article of a page, or says why the post's teaser should stay. */
 export function extractArticle(html: string, post: PostOfPage): Reading<Extraction> {
   return readingInParts(extract(html, post));
 }

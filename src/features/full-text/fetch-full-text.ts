@@ -20,7 +20,7 @@ import { MAX_ARTICLE_LENGTH } from './write-article.ts';
 /** The hub fetches this many pages at the same time, mostly waiting for sites, but parses one page at a time. */
 const FETCHED_AT_ONCE = 4;
 
-/** The schedule enqueues at most this many jobs at a time, so that a member's button waits for few jobs. */
+/** The schedule enqueues few jobs at a time, so that the page that a member asks for is fetched soon. */
 const PLANNED_AT_ONCE = 20;
 
 /** The hub fetches a post's page at most this often, unless the post changes. */
@@ -49,9 +49,9 @@ export function hasFullTexts({ config }: Pick<Hub, 'config'>): boolean {
 export const fetchFullText: JobKind<{ postId: number }> = {
   name: 'fetch-full-text',
   key: ({ postId }) => String(postId),
-  attempts: 2, // only for errors of the hub: a page that cannot be fetched is no failure of the job
+  attempts: 2, // a page that cannot be fetched is a result, not a failed attempt of the job
   concurrency: FETCHED_AT_ONCE,
-  afterRestore: 'discard', // the schedule plans waiting full texts again
+  afterRestore: 'discard', // the schedule enqueues new jobs for the full texts that wait
   stores: true,
 
   async run(hub, { postId }, signal) {
@@ -140,7 +140,7 @@ function countResult(
   sourceFullTexts(hub).addResult(sourceId, reason);
 }
 
-/** Enqueues the job that fetches a post's page, in the caller's transaction. `owner`: the account that takes a turn. */
+/** Enqueues the job that fetches a post's page, in the caller's transaction. `owner`: the account it runs for. */
 export function enqueueFullText(
   hub: Hub, { postId, url, owner, isAsked }: { postId: number; url: string; owner: number; isAsked: boolean },
 ): void {

@@ -9,17 +9,17 @@ const PAGE_BYTES = 5 * 1024 * 1024;
 
 /**
  * The rules of a site are kept in memory for a day, and the rules of all sites together from at most RULES_BYTES of
- * text, because rules take up to eight times as much memory as their text. The hub forgets the oldest rules first.
+ * text, because rules take up to eight times as much memory as their text. The hub drops the oldest rules first.
  */
 const RULES_KEPT = DAY;
 const RULES_BYTES = 4 * 1024 * 1024;
 
-/** A site counts with this many bytes at least, for its address and its place in the list of sites. */
+/** The rules of a site take at least this many bytes of RULES_BYTES, because the site's address needs memory too. */
 const SITE_BYTES = 1_000;
 
 const HTML_TYPE = /^(?:text\/html|application\/xhtml\+xml)\b/i;
 
-/** Thrown if the hub must not use a page, also not a day later. */
+/** Thrown if the hub must not use a page, so that a second attempt at fetching the page is useless. */
 export class PageRefused extends Error {
   readonly reason: Refusal;
 
@@ -29,7 +29,7 @@ export class PageRefused extends Error {
   }
 }
 
-/** Thrown if the hub could not fetch a page. The message is for readers and names hosts only. */
+/** Thrown if the hub could not fetch a page. Readers see the message, which names hosts but no addresses. */
 export class PageFailed extends Error {
   readonly reason: Failure;
 
@@ -41,7 +41,7 @@ export class PageFailed extends Error {
 
 /**
  * `isAsked`: whether a member wants the page, so that robots.txt does not apply: its rules are for programs without a
- * person. The function is called again after each wait, because a member may press the button meanwhile.
+ * person. The hub calls `isAsked` anew after each wait, because a member may have asked for the page meanwhile.
  */
 type PageOptions = { isAsked: () => boolean; signal: AbortSignal };
 
@@ -95,7 +95,7 @@ function forgetRules(known: KnownSites, origin: string): void {
   known.sites.delete(origin);
 }
 
-/** Fetches a site's robots.txt. A missing file allows all pages; an error of the server fails (RFC 9309, 2.3.1). */
+/** Fetches a site's robots.txt. A site without robots.txt allows all pages; a server's error allows none (RFC 9309). */
 async function fetchRules(hub: Hub, origin: string, signal: AbortSignal): Promise<SiteRules> {
   const pieces: Buffer[] = [];
   let bytes = 0;

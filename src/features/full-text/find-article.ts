@@ -1,6 +1,6 @@
 import { parentOf, raise, sumProse, sumSubtrees, type MeasuredPage } from './measure-page.ts';
 
-/** The rules of an attempt; an attempt that finds too little text is followed by an attempt with weaker rules. */
+/** Rules for finding an article; if an article is too short, the hub searches the page again with weaker rules. */
 export type Rules = { dropsClutter: boolean; cleans: boolean };
 
 /** For each subtree without dropped nodes: its characters, the characters of links, and the characters of prose. */
@@ -15,15 +15,15 @@ const NEVER = new Set(
 /** Blocks within which an element is part of a sentence. */
 const PARAGRAPHS = new Set(['p', 'li', 'dd', 'td', 'blockquote', 'figcaption']);
 
-/** The least characters of a paragraph, the characters for another point, and the points of `article` and `main`. */
+/** A paragraph has at least MIN_PARAGRAPH characters; each POINT characters add a point to the score of its block. */
 const [MIN_PARAGRAPH, POINT, MARKED] = [25, 100, 10];
 /** Clutter that holds more than this share of the page's prose stays. */
 const MOST = 0.6;
 /** The shares of a paragraph's points for the blocks around the paragraph, innermost first. */
 const SHARES = [1, 1 / 2, 1 / 6, 1 / 9, 1 / 12];
 /**
- * A block around the best block is chosen instead if the block has no more prose and at most SAME_TEXT as much text, or
- * at least MORE_PROSE as much prose with hardly any links (FEW_LINKS).
+ * The article is the block with the highest score, or a block around this block that has no more prose and at most
+ * SAME_TEXT as much text, or at least MORE_PROSE as much prose with hardly any links (FEW_LINKS).
  */
 const [SAME_TEXT, MORE_PROSE, FEW_LINKS, LEVELS_UP] = [1.3, 1.3, 0.1, 6];
 /** A block beside the chosen block is chosen too if the block has this share of the points. */
@@ -75,7 +75,7 @@ function dropClutter(page: MeasuredPage, { dropsClutter, cleans }: Rules): Uint8
 function scoreBlocks(page: MeasuredPage, dropped: Uint8Array): Float64Array {
   const { tree, count, sizes, blocks, isOuter, own } = page;
   const parts = new Int32Array(count).fill(1);
-  let lastBreak = -1; // the block of the last `br`, if no text stands behind
+  let lastBreak = -1; // the block with the last `br` (line break), if no text follows that `br`
   for (let node = 1; node < count; node += 1) {
     const block = blocks[node] ?? 0;
     if (tree.names[node] === 'br') {
@@ -102,7 +102,7 @@ function blockAround(page: MeasuredPage, node: number): number {
   return page.blocks[parentOf(page, node)] ?? 0;
 }
 
-/** Goes up to a block around that has hardly more text, or more prose and hardly any links. */
+/** Returns the block `best`, or a block around `best` that is more likely the whole article. */
 function widen(page: MeasuredPage, texts: Texts, best: number): number {
   const { sizes, prose } = texts;
   let chosen = best;
@@ -117,7 +117,7 @@ function widen(page: MeasuredPage, texts: Texts, best: number): number {
   return chosen;
 }
 
-/** The chosen block, and blocks beside the chosen block that have points enough or are paragraphs. */
+/** Returns the article's block, and the blocks beside this block that have a high score or are long paragraphs. */
 function withBlocksBeside(
   page: MeasuredPage, { points, dropped, texts }: Pick<ChosenPart, 'dropped' | 'texts'> & { points: Float64Array },
   root: number,

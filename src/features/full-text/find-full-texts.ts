@@ -9,7 +9,7 @@ const fullTextSearch = store(({ db }) => prepareSearch(db, FULL_TEXTS_SEARCH));
 export function findForMember(hub: StoreHub, query: PostSearch): FoundPosts {
   const both = [findPosts(hub, query), findPosts(hub, query, fullTextSearch(hub))];
   const stops = both.flatMap(({ reached }) => reached ?? []);
-  const reached = stops.length > 0 ? Math.max(...stops) : null; // below this key, one of the searches has not looked
+  const reached = stops.length > 0 ? Math.max(...stops) : null; // the newest key at which a search stopped
   const byKey = new Map(both.flatMap(({ posts }) => posts).map((post) => [post.searchKey, post]));
   const found = [...byKey.values()].filter(({ searchKey }) => searchKey >= (reached ?? -Infinity));
   const posts = found.sort((a, b) => b.searchKey - a.searchKey).slice(0, query.limit);

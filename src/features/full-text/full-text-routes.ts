@@ -22,7 +22,7 @@ export async function submitTextSwitch(hub: Hub, req: MemberRequest): Promise<Re
   if (text !== 'feed') askForFullText(hub, req.viewer, post);
   const page = new URL(localPath(from), hub.config.baseUrl);
   page.searchParams.set('text', text === 'feed' ? 'feed' : 'full');
-  return seeOther(localPath(page.pathname + page.search)); // the path of "/.//other.test" is "//other.test"
+  return seeOther(localPath(page.pathname + page.search)); // "/.//other.test" would redirect to another site
 }
 
 /** GET /full-texts/:id/:picture: a picture of a full text, only for signed-in readers and their apps. */

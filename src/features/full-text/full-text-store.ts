@@ -31,7 +31,7 @@ export type NoFullText = Pick<FullTextRow, 'reason' | 'detail' | 'failures' | 'd
 };
 
 type KeptText = { isCut: 0 | 1; contentHtml: string; bytes: number };
-/** Versions begin with the time, because a post that is taken back and published again keeps its id. */
+/** A full text's version is a time, not 0: a post that is taken back and published again keeps its id. */
 type Version = { postId: number; version: number };
 
 /** The search index of full texts, whose rows have the columns, row ids and marks of the index of posts. */
@@ -45,8 +45,8 @@ const LOST_AFTER = 10 * MINUTE;
 
 /**
  * If very many posts are due, the hub reads only this many posts that have been due for the longest time, and this many
- * that have been due for the shortest time, which takes a few milliseconds. Reading both lets the posts of other owners
- * be fetched before all the posts of an owner with very many due posts.
+ * that have been due for the shortest time, which takes a few milliseconds. An owner with very many due posts then does
+ * not delay the posts of other owners.
  */
 const DUE_READ = 500;
 
@@ -69,9 +69,9 @@ export const fullTexts = store((hub) => {
     sizesForApps: (postIds: number[]): Map<number, number> =>
       new Map(sql.sizesForApps.all(JSON.stringify(postIds)).map(({ id, bytes }) => [id, bytes])),
 
-    /** Makes a post wait for its full text after a member pressed the button. In the caller's transaction. */
+    /** Makes a post wait for its full text after a member asked for the full text, in the caller's transaction. */
     ask: (postId: number): void => void sql.ask.run({ postId, now: clock(), dueAt: clock() + LOST_AFTER }),
-    /** Makes a post wait for its full text, unless the post's page was fetched before. In the caller's transaction. */
+    /** Makes a post wait for its full text, unless its page was fetched before, in the caller's transaction. */
     want: (postId: number): void => void sql.want.run({ postId, now: clock() }),
     /**
      * Returns up to `limit` posts whose pages are due, in turn for each owner, without the posts of owners for whom
@@ -110,7 +110,7 @@ export const fullTexts = store((hub) => {
         sql.remove.run(next.postId);
       }
     },
-    /** Removes up to `limit` rows, whatever their state; returns how many rows were removed. */
+    /** Removes up to `limit` rows of the table `full_texts`; returns how many rows were removed. */
     clear: (limit: number): number => sql.clear.run(limit).changes,
     forgetRemoved: createMerge(db, words.merge),
     bringBackTimes: createTimeRepair(db, clock, TIMES),
@@ -150,7 +150,7 @@ function prepareFullTexts(db: Db) {
       INSERT INTO full_texts (post_id, state, is_asked, due_at, used_at, version)
       VALUES (@postId, 'waiting', 1, @dueAt, @now, @now)
       ON CONFLICT DO UPDATE SET state = 'waiting', is_asked = 1, due_at = @dueAt, reason = NULL, detail = NULL,
-             failures = IIF(reason = 'robots', 0, failures)`), // robots.txt kept the hub from trying the page
+             failures = IIF(reason = 'robots', 0, failures)`), // a page that robots.txt forbade was never tried
     want: db.prepare<[{ postId: number; now: number }]>('want full text', `
       INSERT INTO full_texts (post_id, state, due_at, used_at, version) VALUES (@postId, 'waiting', @now, @now, @now)
       ON CONFLICT DO NOTHING`),
@@ -167,7 +167,7 @@ function prepareFullTexts(db: Db) {
       UPDATE full_texts SET state = @state, reason = @reason, detail = @detail, failures = @failures, due_at = @dueAt,
              bytes = @bytes
        WHERE post_id = @postId AND version = @version AND state = 'waiting'
-         AND NOT (is_asked = 1 AND @reason IS 'robots')`), // a member has pressed the button meanwhile
+         AND NOT (is_asked = 1 AND @reason IS 'robots')`), // a member has asked for the page meanwhile
     keep: db.prepare<[Version & KeptText & { now: number }]>('keep full text', `
       UPDATE full_texts SET state = 'ready', reason = NULL, detail = NULL, due_at = NULL, used_at = @now,
              is_cut = @isCut, bytes = @bytes, content_html = @contentHtml

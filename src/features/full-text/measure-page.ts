@@ -8,7 +8,7 @@ export type MeasuredPage = {
   count: number;
   /** Characters of a text, with white space collapsed; an ideograph counts as two. */
   sizes: Int32Array;
-  /** The characters that are part of a link. */
+  /** For each node, the number of its characters that are within links. */
   linkedSizes: Int32Array;
   /** The node itself, if the node is a block, or else the nearest block around the node. */
   blocks: Int32Array;
@@ -24,7 +24,7 @@ export type MeasuredPage = {
 
 /** The least characters of a long block. */
 const LONG = 60;
-/** The numbers of nodes and of characters that are measured at a time, in a few milliseconds. */
+/** A page is measured in steps of at most so many nodes and characters, each in a few milliseconds. */
 export const [NODES_AT_ONCE, CHARACTERS_AT_ONCE] = [20_000, 400_000];
 const INVISIBLE_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
 const MAX_STYLE = 500;
@@ -49,7 +49,7 @@ export function* measurePage(tree: HtmlTree): Generator<void, MeasuredPage> {
     if (isBlock && node > 0) page.isOuter[page.blocks[parent] ?? 0] = 1;
     isLinked[node] = name === 'a' ? Number(attributes.has('href')) : isLinked[parent] ?? 0;
     page.hints.push(hintOf(attributes));
-    // Publishers hide formulas that pictures stand for.
+    // A hidden formula (`math`) is kept: publishers show a picture of the formula in its place.
     if (attributes.size > 0 && tree.names[node + 1] !== 'math') page.isHidden[node] = Number(isHidden(attributes));
     page.sizes[node] = sizeOf(text);
     if (isLinked[node] === 1) page.linkedSizes[node] = page.sizes[node] ?? 0;
@@ -61,7 +61,7 @@ export function* measurePage(tree: HtmlTree): Generator<void, MeasuredPage> {
   return { ...page, prose: sumProse(page) };
 }
 
-/** The element around a node. No element is around the page: the function returns the page itself. */
+/** Returns the index of the element around a node; the root of the page (node 0) is its own parent. */
 export function parentOf({ tree }: MeasuredPage, node: number): number {
   return Math.max(0, tree.parents[node] ?? 0);
 }

@@ -13,7 +13,7 @@ export type Hint = {
   isByline: boolean;
 };
 
-// A hyphen in a word stands for the beginning or end of a word.
+// Words in class names and ids that mark clutter; `-ad-` matches only the whole word `ad`.
 const CLUTTER = anyOf(
   'advert sponsor promo banner outbrain taboola dfp cookie consent gdpr newsletter subscri signup sign-up login',
   'popup modal overlay lightbox sidebar side-bar footer masthead breadcrumb navbar navigation menu pagination pager',
@@ -36,7 +36,7 @@ const BYLINE = anyOf(
 
 const MAX_NAMES = 200;
 
-/** Makes a function that reads the hints of elements and remembers the hints of repeated names. */
+/** Makes a function that reads from an element's class and id what the element holds, such as comments. */
 export function createHints(): (attributes: Attributes) => Hint {
   const known = new Map<string, Hint>();
   return (attributes) => {
@@ -54,7 +54,7 @@ function readHint(words: string): Hint {
   return { isComments, isClutter, isMedia, isNotes, isByline: BYLINE.test(words) };
 }
 
-/** The words of names, such as `-entry-content-main-col-` for `entryContent main_col`. */
+/** Splits class names into words: `entryContent main_col` becomes `-entry-content-main-col-`. */
 function wordsOfNames(names: string): string {
   return `-${names.replace(/([a-z])([A-Z])/g, '$1-$2').toLowerCase().replace(/[^a-z0-9]+/g, '-')}-`;
 }

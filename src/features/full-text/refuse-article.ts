@@ -12,11 +12,11 @@ export type PostOfPage = { url: string; title: string; teaser: string };
 
 type Block = { isHeading: boolean; text: string; size: number; linked: number };
 
-/** An article with fewer characters is no gain; a longer article is shown even if the page asks for a subscription. */
+/** Articles below MIN_ARTICLE characters are refused, and below CUT_ARTICLE if the page asks for a subscription. */
 const [MIN_ARTICLE, CUT_ARTICLE] = [140, 1_500];
 /** The hub looks for reasons to refuse an article in this many characters of the article. */
 const MAX_READ = 100_000;
-/** Words with fewer letters say little about a text. An article has at least this share of the post's other words. */
+/** Words with fewer letters say little about a text. An article without IN_COMMON of the post's words is refused. */
 const [MIN_WORD, IN_COMMON] = [5, 0.25];
 /** The share of a title's words that a heading about the title has. */
 const LIKE_TITLE = 0.5;

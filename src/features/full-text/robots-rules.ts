@@ -18,7 +18,7 @@ export function parseRobots(text: string): RobotsRules {
   const rules: Record<'own' | 'everybody', Rule[]> = { own: [], everybody: [] };
   let isNamed = false;
   let group = { own: false, everybody: false };
-  let isInRules = true; // a group begins with the names of programs, followed by its rules
+  let isInRules = true; // in robots.txt, the lines `user-agent` of a group precede the rules
   for (const [field, value] of linesOf(text)) {
     if (field === 'user-agent') {
       if (isInRules) group = { own: false, everybody: false };
@@ -37,7 +37,7 @@ export function parseRobots(text: string): RobotsRules {
 }
 
 function linesOf(text: string): [field: string, value: string][] {
-  const whole = text.length < ROBOTS_BYTES ? text : text.slice(0, text.lastIndexOf('\n') + 1); // without a cut line
+  const whole = text.length < ROBOTS_BYTES ? text : text.slice(0, text.lastIndexOf('\n') + 1); // drops a cut last line
   return whole.split(/[\r\n]+/).map((line) => {
     const [content = ''] = line.split('#', 1);
     const colon = content.indexOf(':');

@@ -1,13 +1,13 @@
 const IDEOGRAPH = '[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}]';
 /** Ideographs in a row, or a word of another script. */
 const WORD = new RegExp(`${IDEOGRAPH}+|(?:(?!${IDEOGRAPH})[\\p{L}\\p{N}])+`, 'gu');
-/** The first syllable of Korean, whose words are short. */
+/** The first character of Korean syllables: a Korean word counts at any length, because Korean words are short. */
 const KOREAN = '가';
 const BEGINS_IDEOGRAPHIC = new RegExp(`^${IDEOGRAPH}`, 'u');
 
 /** The distinct words of a text that have at least `minLength` letters, in lower case; ideographs in pairs. */
 export function wordsOf(text: string, minLength = 1): Set<string> {
-  const normalized = text.normalize('NFKC').slice(0, 2 * text.length); // a ligature may stand for 18 characters
+  const normalized = text.normalize('NFKC').slice(0, 2 * text.length); // NFKC makes 18 characters of `ﷺ`
   const words = normalized.toLowerCase().match(WORD) ?? [];
   return new Set(words.flatMap((word) => {
     if (BEGINS_IDEOGRAPHIC.test(word)) return Array.from(word, (_, at) => word.slice(at, at + 2));

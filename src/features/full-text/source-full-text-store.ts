@@ -3,7 +3,7 @@ import { joinSource } from '../sources/source-store.ts';
 
 /**
  * The full texts of a source. `isAlways`: the hub fetches the full text of each new post. `isChosen`: the owner has
- * chosen, so that the hub makes no offer. `uses`: how often members used the button. `samples`: the posts that the hub
+ * answered the offer of full texts. `uses`: requests of members for full texts. `samples`: the posts that the hub
  * compares with their pages; empty before the comparison begins, null if the hub compares no posts.
  */
 export type SourceFullText = { isAlways: number; isChosen: number; uses: number; samples: number[] | null };

@@ -15,7 +15,7 @@ const IMAGE_FILE = /^[^\s,?#]+\.(?:jpe?g|png|webp|avif|gif)(?:[?#][^\s,]*)?$/i;
 const MAX_ADDRESS = 2_000;
 /** The most characters of an article; the limit is the same for a post's content. */
 export const MAX_ARTICLE_LENGTH = 400_000;
-/** Nodes between two pauses. An image counts as IMAGE_WORK nodes, and each file of the image as one more node. */
+/** Writing an article pauses after so many nodes; an image takes as much time as IMAGE_WORK other nodes. */
 const [NODES, IMAGE_WORK] = [5_000, 100];
 
 /** Writes the chosen subtrees, without dropped nodes, as markup for the sanitiser, in parts. */
@@ -27,7 +27,7 @@ export function* writeArticle(
   const parts: string[] = [];
   const open: { end: number; tag: string }[] = [];
   let [length, work, candidates]: [number, number, ImageCandidate[]] = [0, 0, []];
-  let lastImage: { part: number; isPlaceholder: boolean } | undefined; // undefined if a text was written later
+  let lastImage: { part: number; isPlaceholder: boolean } | undefined; // undefined once text follows the image
   for (const root of roots) {
     for (let node = root; node < (tree.ends[root] ?? 0) && length < MAX_ARTICLE_LENGTH; node += 1) {
       closeBefore(node);
@@ -69,7 +69,7 @@ export function* writeArticle(
     if ((page.sizes[node] ?? 0) > 1) lastImage = undefined;
   }
 
-  /** Writes the largest file of an image. The image of a `noscript` replaces a placeholder directly before. */
+  /** Writes an image with its largest file. An image in a `noscript` replaces a placeholder directly before. */
   function writeImage(node: number, attributes: Attributes): void {
     const isPlaceholder = isLazy(attributes);
     const offered = [...imageCandidates(attributes), ...candidates.splice(0)];
@@ -120,14 +120,14 @@ function isLazy(attributes: Attributes): boolean {
     || [...attributes.keys()].some((name) => /^data-.*(?:src|original|lazy)/.test(name));
 }
 
-/** Image files in attributes of unknown names. */
+/** Addresses of image files in `data-` attributes of any name, from which the page's script loads the image. */
 function hiddenFiles(attributes: Attributes): ImageCandidate[] {
   return [...attributes]
     .filter(([name, value]) => name.startsWith('data-') && value.length <= MAX_ADDRESS && IMAGE_FILE.test(value))
     .map(([, address]) => ({ address, size: 1.5 }));
 }
 
-/** The attributes of a frame with its address; AMP's player of YouTube has only the number of a film. */
+/** The attributes of an `iframe`, with `src`; an `amp-youtube` element has the id of a video but no address. */
 function frameOf(attributes: Attributes): Attributes {
   const film = `https://www.youtube.com/embed/${attributes.get('data-videoid') ?? ''}`;
   return new Map([...attributes, ['src', attributes.get('src') ?? attributes.get('data-src') ?? film]]);

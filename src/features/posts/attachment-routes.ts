@@ -37,7 +37,7 @@ export function appOfAddress(hub: Hub, { viewer, path, query }: HubRequest): Vie
   return viewer === null ? viewerOfAddress(hub, path, query) : null;
 }
 
-/** Serves a file of a draft to the draft's author. The key is that of an attachment, after a minus sign. */
+/** Serves a file of a draft to the draft's author. The path has a minus sign before the file's id. */
 function showDraftFile(hub: Hub, req: HubRequest): Promise<Reply> {
   const [, id = '', urlKey = ''] = /^-(\d+)-([0-9a-f]+)$/.exec(req.params['key'] ?? '') ?? [];
   const file = draftFiles(hub).find(pathId({ id }));
@@ -46,7 +46,7 @@ function showDraftFile(hub: Hub, req: HubRequest): Promise<Reply> {
   return serveFile({ ...file, path: uploadFiles(hub).pathOf(file.sha256), isPublic: false }, req);
 }
 
-/** Throws 404 if the app's account does not follow the post's private source: unfollowing ends signed addresses. */
+/** Throws 404 if the account that a file's address was signed for no longer follows the post's private source. */
 export function requireFollowed(hub: Hub, signedFor: Viewer | null, { sourceId, isPublic }: PostAccess): void {
   if (signedFor && isPublic === 0 && !follows(hub).isFollowed(signedFor.id, sourceId)) throw notFound('file');
 }

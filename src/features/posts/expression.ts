@@ -89,7 +89,7 @@ function usefulParts(plain: string, faults: Fault[]): Part[] {
   return parts;
 }
 
-/** Adds a part to the expression. `joined`: `OR` joins the part to the clause before it. Returns the part's clause. */
+/** Adds a word or filter to an expression; returns its clause. `joined`: after `OR`, the clause before the `OR`. */
 function addPart(parsed: Expression, part: Part, joined: { before: Clause | null } | null): Clause | null {
   const isFilter = part.name === 'before' || part.name === 'after' || part.name === 'is';
   if (isFilter && !joined) addFilter(parsed, part);
@@ -133,7 +133,7 @@ function phraseOf({ at, name, value }: Part, faults: Fault[]): Phrase {
 
 const AFTER_IS = 'A search may have “unread”, “starred” or “muted” after “is:”. A rule cannot use “is:”.';
 
-/** Narrows the expression to a time or a reading state. */
+/** Adds `before:`, `after:` or `is:` to a parsed search expression. */
 function addFilter(parsed: Expression, { at, name, value, isExcluded }: Part): void {
   const { faults, states } = parsed;
   if (name === 'is') {
@@ -171,7 +171,7 @@ export function isEmptyExpression({ clauses, from, until, states }: Expression):
 /** The first fault of an expression: `at` is the index of the faulty character, `detail` a sentence for people. */
 export type FaultPlace = { at: number; detail: string };
 
-/** The first fault that a search does not ignore. `hasStates`: the search is of a member's list, and may use `is:`. */
+/** The first fault of a typed search that keeps the hub from searching. `hasStates`: `is:` is allowed. */
 export function faultOfSearch(typed: string, { hasStates }: { hasStates: boolean }): FaultPlace | undefined {
   const { faults, states } = parseExpression(typed, { isSearch: true });
   for (const at of hasStates ? [] : states.values()) serious(faults, at, '“is:” works only in your reading lists.');

@@ -71,7 +71,7 @@ export async function inTurn<Result>(
   return result;
 }
 
-/** A new post, in the transaction that stores the post. */
+/** A new post that the current transaction has stored, with its id. */
 export type Arrival = { id: number; prepared: PreparedPost };
 
 /**

@@ -7,13 +7,12 @@ export const DOUBLES = 'doubles';
 
 /**
  * Maximum number of posts with one link that lists show in one row; later posts with this link have rows of their own.
- * A list looks at all posts of a row, so this number limits what a row costs. Only the posts of public sources and of
- * the owner's sources count: otherwise an owner could learn from a row that a private source of another owner has the
- * link.
+ * For each row, a list examines all posts with the link, so more posts would make lists slow. Posts of other owners'
+ * private sources do not count: else owners could learn that a private source of another owner has a link.
  */
 const ROW_MAX = 32;
 
-/** From this number of posts with one link on, with all owners' private sources, further posts join no row. */
+/** If so many posts of all sources have one link, lists show each further post with this link in its own row. */
 const LINKED_MAX = 1_000;
 
 const LINKED_UP_TO = 'posts_linked_up_to';
@@ -24,9 +23,9 @@ const KEY_BYTES = 16;
 const FRONT_PAGE = /^(?:\/(?:index|default|home)\.[a-z]{3,5})?$/i;
 
 /**
- * The key of a post's link: the hash of the address without scheme, `www.`, fragment and slashes at the end. Posts with
- * the same key link to the same page. Null for a link to a front page, and for addresses that are not of the web. The
- * address has no tracking parameters (`safeLink`).
+ * The key of a post's link: the hash of the address without scheme, `www.`, fragment and slashes at the end. Posts that
+ * link to the same page have the same key. Returns null for a link to a front page, and for an address other than http
+ * and https. The caller removes tracking parameters from `address` (`safeLink`).
  */
 export function linkKey(address: string | null): Buffer | null {
   const url = address === null ? null : URL.parse(address);
@@ -64,7 +63,7 @@ export const links = store((hub) => {
   const linked = {
     /**
      * Stores the link of a new or changed post, in the caller's transaction, and joins the post to the posts with the
-     * same link in other sources. A link that an earlier post of the source has already changes nothing.
+     * same link in other sources. If an earlier post of the source has the link, the link is not stored.
      */
     put({ id, sourceId, isNew }: { id: number; sourceId: number; isNew: boolean }, link: Uint8Array | null): void {
       const known = isNew ? undefined : select.get(id)?.link;
@@ -85,7 +84,7 @@ export const links = store((hub) => {
 
     /**
      * Scheduled task: stores the links of up to `limit` posts that have no link, such as posts that arrived before the
-     * hub stored links. Goes on after the last post of the last call; returns how many posts it looked at.
+     * hub stored links. Each call goes on where the call before stopped; returns how many posts it read.
      */
     putOld(limit: number): number {
       const after = counts(hub).value(LINKED_UP_TO);

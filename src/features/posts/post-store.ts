@@ -39,7 +39,7 @@ export type SearchTerms = { searchTitle: string; searchText: string };
 /** A post ready to be stored: sanitised, with its searchable text. */
 export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & SearchTerms & {
   summary: string;
-  /** The address as the publisher gives it; `url` is this address without tracking parameters. */
+  /** The link of the post as its publisher gives it; `url` is the link without tracking parameters. */
   givenUrl: string | null;
   /** Made by `linkKey`. */
   link: Uint8Array | null;
@@ -222,7 +222,7 @@ export const posts = store((hub) => {
 
     /**
      * Stores one post, in the caller's transaction; a publishing time in the future becomes the current time. Returns
-     * undefined if the post is unchanged, has a tombstone, or its source is being removed. `was`: a withdrawn post.
+     * undefined if the post is unchanged, has a tombstone, or its source is being removed. `was`: a post taken back.
      */
     put(sourceId: number, post: PreparedPost, firstSeenAt: number, was: { id?: number; createdAt?: number } = {}) {
       const now = clock();

@@ -35,7 +35,7 @@ export const postTexts = store(({ db }) => {
     postOfForm: (authorId: number, form: string): number | undefined => ofForm.get(form, authorId)?.id,
     /** Returns the id of the author's own source to which the author has written the newest post, if any. */
     lastPlaceOf: (authorId: number): number | undefined => lastPlace.get(authorId)?.id,
-    /** Stores a post's text. The author and the form of the first text stay the post's author and form. */
+    /** Stores a post's text. A changed text does not change the stored author. */
     put: (id: number, authorId: number, text: PostText, form: string | null = null): void =>
       void upsert.run({ id, authorId, form, ...text }),
   };

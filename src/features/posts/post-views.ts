@@ -135,7 +135,7 @@ function deckOf({ title, summary, contentHtml }: WholePost): string | false {
   const bare = (text: string): string => text.replace(/[\s…]+/g, '');
   const said = bare(summary).slice(0, ALIKE);
   const beginning = contentHtml.slice(0, BEGINNING);
-  // Summaries that earlier versions stored may be the label of an image.
+  // The hub once took an image's alternative text for the summary, so the content is compared without images too.
   const isSaid = [beginning, withoutImages(beginning)].some((markup) => bare(plainText(markup)).includes(said));
   return title !== '' && said !== '' && !isSaid && !bare(title).startsWith(said) && summary;
 }

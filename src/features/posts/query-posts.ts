@@ -56,7 +56,7 @@ export function queryPosts(
   return { items, next: next ?? (reached === null ? null : cursorOf(reached)) };
 }
 
-/** Throws 400 about the first fault of a typed search that the search does not ignore. */
+/** Throws status 400 if a typed search has a fault that keeps the hub from searching; names the first fault. */
 export function refuseFault(typed: string, { hasStates = false } = {}): void {
   const fault = faultOfSearch(typed, { hasStates });
   if (fault) throw invalid([{ pointer: '/q', ...fault }], 400);

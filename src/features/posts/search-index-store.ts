@@ -80,7 +80,7 @@ export const searchIndex = store(({ db }) => {
 
 /**
  * Returns a function that does one step of a merge of a search index, which drops the words of removed posts; `isFirst`
- * starts a new merge. The function returns whether the merge needs more steps (FTS5 manual, "The merge command").
+ * starts a new merge. A step returns true if the merge needs further steps (FTS5 manual, "The merge command").
  */
 export function createMerge(db: Db, merge: { run(pages: number): unknown }): (isFirst: boolean) => boolean {
   const selectChanges = db.prepare<[], { n: number }>('changes so far', 'SELECT total_changes() AS n');

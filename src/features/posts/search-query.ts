@@ -11,8 +11,8 @@ import { phraseMatcher, tokensOf } from './tokens-store.ts';
 export type NamedFacts = { sourceId: number; author: string | null };
 
 /**
- * A search for the full-text index. `match`: an FTS5 expression. `above`, `below`: bounds of the row ids in the index.
- * `fits`: a check of each post that the index finds, for conditions that the index does not know.
+ * A search that SQLite's full-text index answers. `match`: an FTS5 expression. `above`, `below`: bounds of the row ids
+ * in the index. `fits`: a check of each post that the index finds, for conditions that the index does not know.
  */
 export type SearchQuery = {
   match: string; above: number; below: number; states: ReadonlyMap<State, number>;
@@ -22,10 +22,10 @@ export type SearchQuery = {
 /** `ownerId`: the owner whose private posts the search may find; 0: none. `sourceId`: searches only this source. */
 type Searcher = { viewer: Pick<Viewer, 'id' | 'role'> | null; ownerId: number; sourceId?: number | undefined };
 
-/** A search may name at most this many sources in the full-text index; the hub checks more sources post by post. */
+/** If `source:` and `in:` select more sources than this, the hub checks the source of each found post instead. */
 const INDEXED_SOURCES = 60;
 
-/** Finds all posts, because the index has the digits of each post's source as a word. */
+/** An FTS5 expression that matches every post: the index has the id of a post's source as a word. */
 const EVERY_POST = `source : (${[...'123456789'].map((digit) => `"${digit}"*`).join(' OR ')})`;
 
 /** Returns the query for an expression; undefined if the expression asks for nothing. */
@@ -45,7 +45,7 @@ export function searchQuery(
   };
 }
 
-/** A clause about names: `match` finds at least the posts that fit; undefined if the index cannot find them. */
+/** A clause such as `source:x`; `match`: an FTS5 expression, undefined if only `fits` can check the clause. */
 type NameCheck = { match: string | undefined; fits(post: NamedFacts): boolean };
 
 function matchOf(clauses: Clause[], named: NameCheck[], { ownerId, sourceId }: Searcher): string {

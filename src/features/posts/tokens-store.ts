@@ -3,15 +3,15 @@ import type { Phrase } from './expression.ts';
 import { IS_ASCII, phraseTerms } from './search-words.ts';
 
 const NOT_ASCII = /[^\0-\x7f]/gu;
-const WORDS = /[^\0-/:-@[-`{-\x7f]+/g; // letters and digits of ASCII, and all other characters
+const WORDS = /[^\0-/:-@[-`{-\x7f]+/g; // ASCII letters and digits, and all characters outside ASCII
 
 /** How SQLite's tokenizer of the search index writes each character that is not ASCII, as far as already asked. */
 const written = new Map<string, string>();
 
 /**
  * Returns search terms (`searchTerms`) exactly as the search index of SQLite has them: without capitals and accents.
- * Tokens consist of letters and digits of ASCII and of all other characters that are not ASCII. One character after
- * another decides the tokens, so SQLite is asked once for each character.
+ * Tokens consist of letters and digits of ASCII and of all other characters that are not ASCII. SQLite's tokenizer
+ * treats each character alone, so the hub asks SQLite once for each character.
  */
 export function indexedText(terms: string): string {
   if (IS_ASCII.test(terms)) return terms.toLowerCase();

@@ -8,23 +8,22 @@ import { POSTS } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 import { notMuted } from './muted-store.ts';
 
-// Doubles are posts of several sources with the same link. In each list of several sources, the double that arrived
-// first stands for its later doubles, unless the viewer's preferences say otherwise. Each query for a list finds out
-// which doubles are in the list: follows and the visibility of sources may have changed.
+// Doubles are posts of several sources with the same link. A list of several sources shows only the double that arrived
+// first, unless the viewer's preferences say otherwise. Each query of a list finds out which doubles are visible.
 
 /** A post with the same link as the post `of`, in another source that the viewer follows and may see. */
 export type Double = { of: number; id: number; sourceId: number; sourceTitle: string; sourceKind: string };
 
-/** How many unread posts of a source an earlier double stands for: in a folder, in all sources, and in apps. */
+/** The number of a source's unread posts that lists leave out, because they show an earlier post with the same link. */
 export type LaterDoubles = { inFolder: number; inAll: number; inApps: number };
 
 /** Posts of a source whose ids are above `after` and at most `upTo`. */
 export type MarkedRange = [sourceId: number, after: number, upTo: number];
 
-/** Maximum number of doubles above high-water marks that one count of unread posts examines, in about 5 ms. */
+/** Maximum number of doubles that one count of unread posts examines, in about 5 ms. */
 const COUNTED_MAX = 4_000;
 
-/** Maximum number of a source's newest doubles that get the state of their rows when a member follows the source. */
+/** When a member follows a source, so many newest posts become read or starred like posts with the same link. */
 const FOLLOWED_MAX = 1_000;
 
 /** SQL: the doubles `e` of `d` that the viewer may see, with their sources `s` and the viewer's follows `f`. */
@@ -78,7 +77,7 @@ const MARK = `LEFT JOIN read_marks m
 const OF_SOURCE = `(SELECT post_id, row_id FROM ${DOUBLES} WHERE source_id = @sourceId
   ORDER BY post_id DESC LIMIT ${FOLLOWED_MAX})`;
 
-/** Reads doubles, and gives doubles the state of their rows. */
+/** Reads doubles (posts with the same link), and makes doubles read, starred and muted together. */
 export const doubles = store(({ db, clock }) => {
   const selectOf = db.prepare<[Asking & { ids: string }], Double>('doubles of posts', `
     SELECT d.post_id AS "of", e.post_id AS id, e.source_id AS sourceId, ${SEEN_TITLE} AS sourceTitle,
@@ -137,15 +136,15 @@ export const doubles = store(({ db, clock }) => {
     SELECT post_id AS id FROM ${DOUBLES} WHERE post_id IN (SELECT value FROM json_each(?))`);
 
   return {
-    /** Which of the posts have doubles, whoever sees the doubles. */
+    /** Returns which of the posts have a double, even if no reader may see the double. */
     among: (postIds: number[]): Set<number> =>
       new Set(selectAmong.all(JSON.stringify(postIds)).map(({ id }) => id)),
     /** The doubles of posts in other sources that the viewer follows and may see, in the order of arrival. */
     of: (viewer: Asking, postIds: number[]): Double[] => selectOf.all({ ...viewer, ids: JSON.stringify(postIds) }),
-    /** Up to `limit` unread doubles of the posts in the ranges, except of muted posts. */
+    /** Up to `limit` unread doubles of the posts that `ranges` select, without the doubles of muted posts. */
     unread: (viewer: Asking, ranges: MarkedRange[], limit: number): { id: number; sourceId: number }[] =>
       selectUnread.all({ ...viewer, ranges: JSON.stringify(ranges), limit }),
-    /** For each followed source with unread doubles: how many of its unread posts earlier doubles stand for. */
+    /** By source id, the number of unread posts that lists leave out in favour of an earlier double. */
     later: (viewer: Asking): Map<number, LaterDoubles> =>
       new Map(selectLater.all({ ...viewer, folder: null }).map(({ sourceId, ...later }) => [sourceId, later])),
     /** Marks up to `limit` posts of a newly followed source as read, unread, starred or muted, as their doubles are. */

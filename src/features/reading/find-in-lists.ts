@@ -33,13 +33,13 @@ const SCAN_MAX = 2_500;
 /** Up to this number of followed sources, one query per source is faster than a scan of all sources. */
 const FEW_SOURCES = 60;
 
-/** A source with fewer posts than this above its high-water mark: sorting these posts finds its newest unread post. */
+/** If fewer posts than this follow the last read post of a source, sorting the posts finds the newest unread post. */
 const FEW_POSTS = 32;
 
 /**
  * Returns posts of followed sources. If the viewer follows many sources, one query scans the newest posts of all
- * sources. If the viewer follows few sources, or the scan finds too few posts for a page, each source is queried. The
- * beginning of a list with the oldest unread posts first is not scanned, because most old posts are read.
+ * sources. If the viewer follows few sources, or the scan finds too few posts for a page, each source is queried. A
+ * list with the oldest unread posts first is not scanned from its beginning, where most posts are read.
  */
 export function followedPosts(hub: Hub, list: ReadingList, paging: Paging): Position[] {
   const active = lists(hub).sources.all(paramsOf(list, paging))
@@ -91,7 +91,7 @@ function merged(nearest: Position[], more: Position[], { isBack, limit }: Paging
   return [...nearest, ...more].sort(nearestFirst(isBack)).slice(0, limit);
 }
 
-/** Compares positions for sorting by their distance from the paging position. */
+/** Sorts posts by date in the paging direction: newest first, or oldest first if `isBack`. */
 function nearestFirst(isBack: boolean): (a: Position, b: Position) => number {
   return isBack ? (a, b) => newestFirst(b, a) : newestFirst;
 }

@@ -4,7 +4,7 @@ import { TABLES } from '../hub/tables.ts';
 export const LIST_ORDERS = ['newest', 'oldest'] as const;
 export const LIST_SHOWS = ['unread', 'all', 'each'] as const;
 
-/** What a list shows. `order`: which posts come first. `show` `each`: only the newest unread post of each source. */
+/** A list's order, and the posts that it shows; `each`: only the newest unread post of each source. */
 export type Choice = { order: (typeof LIST_ORDERS)[number]; show: (typeof LIST_SHOWS)[number] };
 
 /** A member's choice for `list`: `unread`, `all`, `starred`, `muted`, `folder:NAME` or `source:ID`. */
@@ -36,7 +36,7 @@ export const listChoices = store(({ db, clock }) => {
     },
     /** Gives the choice for a list to a list with another name, such as the new name of a folder. */
     rename: (accountId: number, from: string, to: string): void => void rename.run({ accountId, from, to }),
-    /** The account's choices for lists after the list `after`, in the order of their names. */
+    /** Up to `limit` choices of an account, sorted by the names of their lists, for lists with names above `after`. */
     listOf: (accountId: number, after: string, limit: number): ListChoice[] => selectOf.all(accountId, after, limit),
   };
 });

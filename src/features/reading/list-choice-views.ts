@@ -15,8 +15,8 @@ export function unreadOrAll(view: View): Html | false {
 }
 
 /**
- * A list’s menu “View”: which posts the list shows, and in which order. The menu’s button names an unusual choice; in
- * wide windows the button also shows the words, unless `unreadOrAll` shows them.
+ * A list’s menu “View”: which posts the list shows, and in which order. If a member changed the list, the menu’s button
+ * names the posts and the order, in wide windows as visible words.
  */
 export function orderMenu(view: View): Html {
   const shows = showsOf(view);

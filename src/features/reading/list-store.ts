@@ -18,7 +18,7 @@ export const LATER_MAX = 4_000;
 export type FollowedSource = { sourceId: number; readUpTo: number; lastId: number | null };
 
 /**
- * A followed source, with counts of posts from which its unread count is computed. `arrived`: posts above the
+ * A followed source, with counts of posts from which its unread count is computed. `arrived`: posts with ids above the
  * high-water mark. `readAfter`: read posts above the high-water mark. `unreadBefore`: unread posts below the high-water
  * mark. `muted`: unread posts that rules have muted.
  */
@@ -29,7 +29,7 @@ type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'hideGloba
 
 /**
  * `since` (unix ms): unread lists keep posts read after this time. `folder`: null selects all followed sources.
- * `joined`: 1 if one post stands for its doubles, 0 if the list has all doubles.
+ * `joined`: 1 if the list has one of several posts with the same link, 0 if the list has all.
  */
 type ListParams = Asking & { folder: string | null; since: number; joined: number };
 /** Keyset paging selects the `limit` posts next to a position of a list. */

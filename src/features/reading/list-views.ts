@@ -199,10 +199,10 @@ ${showTime(times, post.publishedAt, view.by === undefined ? 'row' : 'ago')}${
 `;
 }
 
-/** Maximum number of other sources that a row names. */
+/** If several sources have posts with the same link, their row in a list names at most this many further sources. */
 const NAMED = 3;
 
-/** The name of a post's source, and the names of the other sources whose posts the row stands for. */
+/** The name of a post's source in a list, and the names of sources that have a post with the same link. */
 function sourceNames({ sourceTitle, also }: ListedPost): Html {
   const more = also.length - NAMED;
   return html`<b dir="auto">${sourceTitle}${also.slice(0, NAMED).map((double) =>

@@ -15,8 +15,8 @@ const AT_ONCE = 1_000;
 
 /**
  * Marks posts as read or unread, in transactions of 1,000 posts; skips posts that the viewer may not see. If no older
- * post of a source stays unread, the source gets a new high-water mark rather than a mark for each post.
- * Marking several posts as read can be undone on the pages. `undoable`: takes the changes.
+ * post of a source stays unread, the source gets a new high-water mark rather than a mark for each post. Marking
+ * several posts as read can be undone on the pages. `undoable`: the record to which the changes are added.
  */
 export async function setManyRead(
   hub: Hub, viewer: Viewer, postIds: number[], isRead: boolean, undoable = undoableNow(hub, 0),
@@ -54,7 +54,7 @@ export async function setManyStars(hub: Hub, viewer: Viewer, postIds: number[], 
 
 /**
  * Marks the posts of a view up to the post `upTo` as read: those of `target` by high-water marks, the posts still
- * unread after that one by one. `target` null: all one by one.
+ * unread after that one by one. If `target` is null, every post is marked one by one.
  */
 export async function markAllArrived(
   hub: Hub, viewer: Viewer, target: MarkTarget | null, view: ArrivalView, upTo: number,

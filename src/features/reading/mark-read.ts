@@ -36,7 +36,7 @@ const SOURCES_AT_ONCE = 50;
 /** A running call of `markRead`: its changes so far, and how many read-state exceptions the call may write. */
 type Marking = { accountId: number; undoable: Undoable; maxExceptions: number };
 
-/** The start of a marking: no changes yet. `byApp`: 0 for a marking by an app, which pages offer to undo. */
+/** Returns an empty record of changes by a mark-as-read action, for undoing. `byApp`: 0 if an app marks the posts. */
 export function undoableNow(hub: Hub, byApp?: 0): Undoable {
   return { id: 0, madeAt: hub.clock(), changes: { moved: [], marked: [], ...(byApp !== undefined && { byApp }) } };
 }
@@ -52,7 +52,7 @@ type Limits = Omit<Selection, 'accountId' | 'sourceId' | 'after'> & { isPartial:
  * of the posts were unread, and an id for `undoMark`. If all posts of a source are marked, the source only gets a new
  * high-water mark; else up to EXCEPTIONS_MAX posts in a call get read-state exceptions. Throws status 404 for an
  * unknown folder or a source that the viewer does not follow, 422 at the account's limit of read-state exceptions.
- * `undoable`: takes the changes.
+ * `undoable`: the record to which the changes are added.
  */
 export async function markRead(
   hub: Hub, viewer: Viewer, target: MarkTarget, limits: MarkLimits = {}, undoable = undoableNow(hub),
@@ -75,7 +75,7 @@ export async function markRead(
   return { marked, undo: undoable.id };
 }
 
-/** Marks the unread doubles of the posts that `marking` has marked, up to the marking's limit of exceptions. */
+/** Marks unread posts that have the same link as the marked posts, until the call has made `maxExceptions` marks. */
 async function markDoubles(hub: Hub, viewer: Viewer, { undoable, maxExceptions }: Marking): Promise<void> {
   const { moved, marked } = undoable.changes;
   const steps = marked.length > 0 ? [marked.map(([sourceId, id]): MarkedRange => [sourceId, id - 1, id])] : [];
@@ -232,13 +232,13 @@ function undoException(hub: Hub, { before, madeAt, ...key }: UndoneException): v
   const { accountId, sourceId, postId } = key;
   const now = readMarks(hub).find(accountId, sourceId, postId);
   if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // a later mark of the post stays
-  // Without a follow, only an earlier exception is restored: if the source is followed again, older posts are read.
+  // If the account no longer follows the source, a post without an earlier mark needs no mark as unread.
   const hadNone = before === null && !follows(hub).isFollowed(accountId, sourceId);
   if (hadNone) readMarks(hub).remove(accountId, sourceId, postId);
   else putUnread(hub, key);
 }
 
-/** Marks a post as unread: above the high-water mark without, otherwise with a read-state exception. */
+/** Marks a post as unread; only a post up to the source's high-water mark (`readUpTo`) needs a row in `read_marks`. */
 export function putUnread(hub: Hub, { accountId, sourceId, postId }: PostKey): void {
   const readUpTo = follows(hub).find(accountId, sourceId)?.readUpTo ?? Infinity;
   if (postId > readUpTo) readMarks(hub).remove(accountId, sourceId, postId);

@@ -3,7 +3,7 @@ import { store } from '../hub/hub.ts';
 import { POSTS } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
-/** SQL condition: no rule of the viewer has muted a post. The parameters are SQL for the ids of source and post. */
+/** SQL condition: no rule of the viewer has muted a post. `sourceId` and `postId` are SQL expressions. */
 export function notMuted(sourceId: string, postId: string): string {
   return `NOT EXISTS (SELECT 1 FROM muted_posts u
      WHERE u.account_id = @viewerId AND u.source_id = ${sourceId} AND u.post_id = ${postId})`;
@@ -26,7 +26,7 @@ export type MutedPost = { sourceId: number; postId: number; ruleId: number };
 /** The posts of a source with ids above `after` and at most `upTo`. */
 type Range = { accountId: number; sourceId: number; after: number; upTo: number };
 
-/** Posts that rules keep out of a member's lists. A post may have a row for each of several rules. */
+/** Posts that rules keep out of a member's lists. If several rules mute a post, the table has a row for each rule. */
 export const mutedPosts = store(({ db, clock }) => {
   const insert = db.prepare<[string]>('mute posts', `
     INSERT INTO muted_posts (account_id, source_id, post_id, rule_id, published_at)
@@ -64,7 +64,7 @@ export const mutedPosts = store(({ db, clock }) => {
     /** Number of muted posts of a source that arrived after the post `postId`. */
     countAfter: (accountId: number, sourceId: number, postId: number): number =>
       countAfter.get(accountId, sourceId, postId)?.n ?? 0,
-    /** Marks up to `limit` muted posts of the range as unread, unless they have a mark; returns how many it marked. */
+    /** Marks up to `limit` muted posts of a source as unread, except posts with a mark; returns how many it marked. */
     keepUnread: (range: Range, limit: number): number =>
       keepUnread.run({ ...range, limit, now: clock() }).changes,
     /** Number of the posts with these ids that an account's rules have muted. */
@@ -77,7 +77,7 @@ export const mutedPosts = store(({ db, clock }) => {
     add: (rows: [accountId: number, postId: number, ruleId: number][]): void => void insert.run(JSON.stringify(rows)),
     /** Shows up to `limit` of the posts that a rule has muted; returns their number. */
     removeOfRule: (ruleId: number, limit: number): number => removeOfRule.run(ruleId, limit).changes,
-    /** Removes up to `limit` rows of an account; returns the number of removed rows. */
+    /** Shows up to `limit` muted posts of an account in its lists again; returns the number of these posts. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });

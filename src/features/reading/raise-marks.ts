@@ -65,7 +65,7 @@ function raiseReadUpTo(
 /** Maximum sources per transaction, and maximum read-state exceptions removed per source, in about 10 ms. */
 const [SOURCES_AT_ONCE, REMOVED_AT_ONCE] = [20, 1_000];
 
-/** An account's marks are compacted at most this often: compacting 100,000 posts takes 20 ms, an edit alone 2 ms. */
+/** `compactMarks` runs at most this often for one account: for 100,000 marked posts, it takes 20 ms. */
 const COMPACTED_EVERY = 10 * MINUTE;
 
 /** When this process last compacted the marks of an account, by account id. */

@@ -110,7 +110,7 @@ function around(hub: Hub, viewer: Viewer, view: View, from: Position): Around {
   return { previous, below, nextUnread };
 }
 
-/** The neighbours in a list of one post of each source. A source whose post was read gets no other post here. */
+/** The posts before and after a post in a list that has one unread post of each source. */
 function aroundInEach(hub: Hub, viewer: Viewer, view: View, from: Position): Around {
   const isBack = isOldestFirst(view);
   const { found } = find(hub, viewer, view, { from: startOf(view), isBack, limit: Infinity });
@@ -159,8 +159,8 @@ function pageOfBest(best: Position[], { from, isBack, limit }: Paging): Position
 }
 
 /**
- * Adds to each post whether the viewer has read and starred the post, and the post's doubles. The source has the
- * viewer's own name for it.
+ * Adds to each post whether the viewer has read and starred the post, and the other posts with the same link. The
+ * source has the viewer's own name for it.
  */
 export function withReadState<Shown extends { id: number; sourceTitle: string }>(
   hub: Hub, viewer: Viewer, shown: Shown[],

@@ -7,10 +7,10 @@ import { POSTS, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 import { IS_MUTED, UNREAD_MUTED } from './muted-store.ts';
 
-/** Time for which pages offer to undo marking posts as read: at loading, and by the stylesheet from then on. */
+/** Pages offer to undo marking posts as read for this time; then the stylesheet of an open page hides the offer. */
 const UNDO_OFFERED = MINUTE;
 
-/** Time for which a marking can be undone: a page that offers to undo the marking may be a minute old. */
+/** Time for which marking posts as read can be undone, longer than pages offer it: a page may be a minute old. */
 const UNDONE_WITHIN = 2 * UNDO_OFFERED;
 
 /** Time for which needless read or unread marks of posts stay, because pages that are still open list the posts. */
@@ -45,7 +45,7 @@ export type ReadChanges = {
   byApp?: number;
 };
 
-/** Changes of one marking for undoing. `id`: of the undo record, 0 until the record is stored. `madeAt`: unix ms. */
+/** The changes of one mark-as-read action, for undoing. `id`: 0 until the record is stored. `madeAt`: unix ms. */
 export type Undoable = { id: number; madeAt: number; changes: ReadChanges };
 
 type FollowKey = { accountId: number; sourceId: number };
@@ -277,7 +277,7 @@ export const readUndo = store(({ db, clock }) => {
       return added;
     },
 
-    /** A mark-as-read action. `isLive`: it can be undone; `isOffered`: pages offer to undo the action. */
+    /** A mark-as-read action. `isLive`: undoing is still possible; `isOffered`: pages still offer to undo. */
     find(accountId: number, id: number) {
       const row = select.get(id, accountId);
       const isYounger = (age: number): boolean =>
@@ -287,7 +287,7 @@ export const readUndo = store(({ db, clock }) => {
     },
 
     remove: (accountId: number, id: number): void => void remove.run(id, accountId),
-    /** The last marking by an app that pages offer to undo: its id and its number of posts. */
+    /** The last mark-as-read action of an app that pages offer to undo: its id and its number of posts. */
     lastOfApp: (accountId: number): { id: number; posts: number } | undefined =>
       selectByApp.get(accountId, clock() - UNDO_OFFERED + 1, clock()),
     hasLive: (accountId: number): boolean =>

@@ -72,7 +72,7 @@ export function searchJson({ id, name, q, createdAt }: SavedSearch) {
   return { id, name, q, createdAt: isoTime(createdAt) };
 }
 
-/** Saves a search; without a name, its expression is the name. Throws 422 for a mistake or too many searches. */
+/** Saves a search; its expression is its default name. Throws 422 for a faulty expression or too many searches. */
 export function saveSearch(hub: Hub, viewer: Viewer, values: Record<string, unknown>): SavedSearch {
   const input = createInput(values);
   const q = input.text('q', { max: EXPRESSION_MAX });
@@ -89,7 +89,7 @@ export function saveSearch(hub: Hub, viewer: Viewer, values: Record<string, unkn
   });
 }
 
-/** A count of a saved search. `state`: of the member's lists when counted. `count`: null if counting took too long. */
+/** How many posts a saved search finds; null: counting took too long. `state`: `stateOfLists` of that time. */
 type KeptCount = { state: string; count: number | null; at: number; isDear: boolean };
 
 /** The last count of each saved search that this process has counted, by the id of the search. */
@@ -97,7 +97,7 @@ const keptCounts = once((_hub: Hub) => new Map<number, KeptCount>());
 
 /**
  * Returns how many unread posts each of the viewer's saved searches finds (if the search asks for `is:`, how many posts
- * in all), by the id of the search. Leaves out counts for which BUDGET_MS is too short; they follow on a later page.
+ * in all), by the id of the search. Searches beyond BUDGET_MS are counted for a later page.
  */
 export function searchCounts(hub: Hub, viewer: Viewer): Map<number, number> {
   const [kept, now] = [keptCounts(hub), hub.clock()];

@@ -7,8 +7,8 @@ import { countText } from './reading-counts.ts';
 import type { View } from './reading-list.ts';
 
 /**
- * Facts about a search. `count`: of found posts, at most COUNT_MAX. `toSave`: the search as it is saved. `savedId`: of
- * the equal saved search, if any.
+ * How a page describes a search. `count`: the number of found posts, at most COUNT_MAX. `toSave`: the search as it is
+ * saved. `savedId`: the id of a saved search with the same words, if any.
  */
 export type SearchFacts = { count: number; isAll: boolean; toSave: string; savedId: number | undefined };
 

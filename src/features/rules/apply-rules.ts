@@ -25,7 +25,7 @@ type Compiled = { edition: number; matcher: Matcher<Rule> | null; expressions: M
 
 /** Returns the matcher of all members' rules; null without any rule. */
 function currentMatcher(hub: Hub): Matcher<Rule> | null {
-  const [kept, edition] = [compiled(hub), counts(hub).value('rules_edition')]; // SQL triggers count the changes
+  const [kept, edition] = [compiled(hub), counts(hub).value('rules_edition')]; // SQL triggers count changes of rules
   if (kept.edition !== edition) {
     const all = rules(hub).all();
     const expressions = new Map(all.map(({ match }) => [match, kept.expressions.get(match) ?? readExpression(match)]));
@@ -116,7 +116,7 @@ const ACTIONS: Record<Act, (hub: Hub, hits: Hit[], source: Source) => void> = {
   notify: (hub, hits, source) => hits.forEach(({ rule, ids }) => notifyOwner(hub, rule, source, ids.length)),
 };
 
-/** The posts of the hits and their doubles, except doubles in private sources of others, which rules do not change. */
+/** The posts that rules change: the fitting posts, and posts with the same link that the owner of the rule may see. */
 function rowsOf(hub: Hub, hits: Hit[]): [accountId: number, postId: number, ruleId: number][] {
   const inRows = doubles(hub).among(hits.flatMap(({ ids }) => ids));
   return hits.flatMap(({ rule: { id, accountId }, ids }) => {
@@ -127,8 +127,8 @@ function rowsOf(hub: Hub, hits: Hit[]): [accountId: number, postId: number, rule
 }
 
 /**
- * Notifies a rule's owner about new posts, but not about posts that the owner has written. Merges the notification with
- * an unread notification of the same rule.
+ * Notifies a rule's owner about new posts, but not about posts that the owner has written. An unread notification of
+ * the same rule is updated rather than followed by another notification.
  */
 function notifyOwner(hub: Hub, { accountId, match, sourceId, folder }: Rule, source: Source, posts: number): void {
   if (source.kind === 'native' && source.ownerId === accountId) return;

@@ -34,12 +34,12 @@ function readDocument(document: string): JsonObject {
     const parsed: unknown = JSON.parse(document);
     if (isJsonObject(parsed)) return parsed;
   } catch {
-    // not JSON, so refused below
+    // a document that is not JSON is refused below
   }
   throw invalid([{ pointer: '/document', detail: 'Paste the JSON document of an export.' }]);
 }
 
-/** Adds a document's rules and searches. Throws 422 and adds nothing if `rules` or `searches` is not a list. */
+/** Adds the rules and searches of an export. Throws 422 and adds nothing if `rules` or `searches` is not a list. */
 function importRules(hub: Hub, viewer: Viewer, document: JsonObject): Imported {
   const lists = { rules: entriesOf(document, 'rules'), searches: entriesOf(document, 'searches') };
   const done: Imported = { rules: 0, searches: 0, leftOut: 0 };
@@ -66,7 +66,7 @@ function importRules(hub: Hub, viewer: Viewer, document: JsonObject): Imported {
   return done;
 }
 
-/** The objects of a list in the document; at most 200, more than an account may have. Throws 422 for other values. */
+/** The first 200 objects of `rules` or `searches` in an exported document; throws 422 if the value is not a list. */
 function entriesOf(document: JsonObject, name: string): JsonObject[] {
   const list = document[name] ?? [];
   if (!Array.isArray(list)) throw invalid([{ pointer: `/${name}`, detail: `“${name}” must be a list.` }]);

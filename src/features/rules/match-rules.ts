@@ -10,17 +10,17 @@ export type PostTexts = { title: string; text: string; author: string; published
 export type SourceNames = { names: string[][]; folder: string | null };
 
 /**
- * A node of a trie whose edges are tokens. `ends`: the number of the phrase that ends here. `beginnings`: numbers of
- * phrases by the beginning of their last token; `lengths`: the lengths of these beginnings.
+ * A node of a trie whose edges are tokens. `ends`: the number of the phrase that ends with the node. `beginnings`:
+ * numbers of phrases by the beginning of their last token; `lengths`: the lengths of these beginnings.
  */
 type TrieNode = {
   next?: Map<string, TrieNode>; ends?: number; beginnings?: Map<string, number>; lengths?: Set<number>;
 };
 
 /**
- * A trie, and bits by the hash of a text: whether phrases have the text as their first token, or as the beginning of
- * their only token. Hashing the characters of a post one by one and looking at the bits is much quicker than looking
- * for each token of the post in a Map.
+ * A trie of phrases. `bits` tells for the hash of a text whether phrases have the text as their first token, or are the
+ * text with a star (`harb*`). Hashing the characters of a post one by one and looking at the bits is much quicker than
+ * looking for each token of the post in a Map.
  */
 type Trie = { root: TrieNode; bits: Uint8Array };
 
@@ -28,16 +28,16 @@ const IS_FIRST = 1;
 const IS_BEGINNING = 2;
 const HASHES = 2 ** 16;
 
-/** Limits the steps after first tokens: a text of one repeated word would else take as many as phrases are long. */
+/** Limits how many tokens of a post are compared with phrases: a post that repeats one word would else take long. */
 const STEPS_PER_CHARACTER = 10;
 
-/** Whether a name of `source:` or `in:` is a name of the source, or its folder. */
+/** Whether a source has the name that a rule wants with `source:`, or is in the folder that a rule wants with `in:`. */
 type NameCheck = (source: SourceNames) => boolean;
 
-/** A clause that can be matched. `numbers`: of its phrases. */
+/** A clause of a rule, whose phrases stand in the trie. `numbers`: the numbers of the phrases in the trie. */
 type CompiledClause = { isExcluded: boolean; numbers: number[]; names: NameCheck[] };
 
-/** A rule that can be matched. `key`: the clause that is checked first; undefined if the rule needs no words. */
+/** A rule with its clauses. `key`: the clause that is checked first; undefined if the rule needs no words. */
 type Compiled<Rule> = {
   rule: Rule; clauses: CompiledClause[]; key: CompiledClause | undefined; from: number; until: number;
 };
@@ -60,7 +60,7 @@ type WordField = 'title' | 'text' | 'author';
 /** A phrase of words. `isBeginning`: whether the last token may be the beginning of a longer token. */
 type Words = { field: WordField; tokens: string[]; isBeginning: boolean };
 
-/** An expression as the matcher needs it. `shortest`: the length of a clause's shortest phrase. */
+/** The expression of a rule, read for comparing with posts. `shortest`: the length of a clause's shortest phrase. */
 export type MatchedExpression = {
   clauses: { isExcluded: boolean; words: Words[]; names: NameCheck[]; shortest: number }[]; from: number; until: number;
 };
@@ -125,7 +125,7 @@ function compileRule<Rule>(
   rule: Rule, { clauses, from, until }: MatchedExpression, numberOf: (words: Words) => number,
 ): Compiled<Rule> {
   const compiled = clauses.map(({ words, ...clause }) => ({ ...clause, numbers: words.map(numberOf) }));
-  // Long words are rare: few posts have the key, and only for these posts the other clauses are checked.
+  // The clause with the longest words is checked first, because few posts have long words.
   const keys = compiled.filter(({ isExcluded, names }) => !isExcluded && names.length === 0);
   const [key] = keys.toSorted((a, b) => b.shortest - a.shortest);
   return { rule, clauses: compiled, key, from, until };
@@ -179,7 +179,7 @@ function findPhrases({ root, bits }: Trie, text: string, found: Found): void {
 
 type Note = (number: number | undefined) => void;
 
-/** Notes the phrases that begin with the token before `at`, which led to `node`. Returns the number of steps left. */
+/** Calls `note` for each phrase that begins with the token before `at`. Returns how many tokens may still be read. */
 function follow(node: TrieNode | undefined, text: string, at: number, left: number, note: Note): number {
   note(node?.ends);
   for (let end = at; node && (node.next || node.beginnings) && end < text.length && left > 0; left--) {

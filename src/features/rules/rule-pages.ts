@@ -82,7 +82,7 @@ export async function submitRule(hub: Hub, req: MemberRequest): Promise<Reply> {
   }
 }
 
-/** Reads the menu “for which posts”: all followed sources, a folder, or a source. */
+/** Reads from a rule's form which posts the rule is for: of all followed sources, of a folder, or of a source. */
 function placeIn({ place = '' }: Record<string, string>): { sourceId: number | null; folder: string | null } {
   const [kind = '', rest = ''] = [place.slice(0, place.indexOf(':')), place.slice(place.indexOf(':') + 1)];
   return { sourceId: kind === 'source' ? parseId(rest) ?? 0 : null, folder: kind === 'folder' ? rest : null };
@@ -94,7 +94,7 @@ export async function submitDeleteRule(hub: Hub, { viewer, params }: MemberReque
   return seeOther(saying('/settings/rules', 'rule-removed'));
 }
 
-/** Number of folders, and of sources, in the menu of the form: titles may have 200 characters. */
+/** A rule's form offers at most this many folders and this many sources, because titles may have 200 characters. */
 const OFFERED = 300;
 
 type Sent = Pick<RuleForm, 'rule' | 'values' | 'like' | 'problem'> & { isPreview?: boolean };
@@ -105,7 +105,7 @@ function showForm(hub: Hub, { viewer }: MemberRequest, { isPreview = false, ...s
   return page(ruleFormPage({ ...sent, preview, places, times: timesOf(hub, viewer) }), sent.problem?.status);
 }
 
-/** The first OFFERED folders and sources, and the chosen one. */
+/** Returns the folders and sources that a rule's form offers: the first OFFERED, and the chosen folder or source. */
 function placesOf(hub: Hub, viewer: Viewer, chosen: string | undefined): RulePlaces {
   const all = {
     folders: follows(hub).folderNames(viewer.id),

@@ -7,7 +7,7 @@ import type { Hub } from '../hub/hub.ts';
 import { addRule, changeRule, previewRule, removeRule } from './change-rule.ts';
 import { rules, type Rule } from './rule-store.ts';
 
-/** Number of posts that the API shows of a preview. */
+/** The preview of a rule in the API has at most this many posts. */
 const SHOWN = 30;
 
 export function listRules(hub: Hub, { viewer }: MemberRequest): Reply {

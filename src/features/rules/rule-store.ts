@@ -8,7 +8,7 @@ export type Act = (typeof ACTS)[number];
 /** The posts that a rule is for: of one followed source, of a folder, or (both null) of all followed sources. */
 type Scope = { sourceId: number | null; folder: string | null };
 
-/** What the owner of a rule decides. `match`: an expression. */
+/** The terms of a rule: its expression (`match`), the posts that the rule is for, and the act on posts that fit. */
 export type RuleTerms = Scope & { match: string; act: Act };
 
 /** `version`: changes with each change of the rule. `applied`: the number of posts that the rule was applied to. */
@@ -52,10 +52,10 @@ export const rules = store(({ db, clock }) => {
     add: (accountId: number, terms: RuleTerms): number => insert.get({ ...terms, accountId, now: clock() })?.id ?? 0,
     change: (key: RuleKey, terms: RuleTerms): void => void update.run({ ...terms, ...key }),
     remove: (key: RuleKey): boolean => remove.run(key).changes > 0,
-    /** Counts the posts to which rules are applied. Returns the ids of the rules that have not changed meanwhile. */
+    /** Counts the posts to which rules are applied. Returns the ids of rules that still have their given versions. */
     noteApplied: (applied: [id: number, version: number, posts: number][]): Set<number> =>
       new Set(note.all({ now: clock(), applied: JSON.stringify(applied) }).map(({ id }) => id)),
-    /** Lets the rules of a folder be for the folder's new name. */
+    /** Changes the rules that are for the folder `from` into rules for the folder `to`. */
     moveFolder: (accountId: number, from: string, to: string): void => void moveFolder.run({ accountId, from, to }),
     /** Removes up to `limit` rules of an account; returns the number of removed rules. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,

@@ -30,7 +30,7 @@ const ACT_NAMES: Record<Act, string> = {
 };
 const SHORT_NAMES: Record<Act, string> = { mute: 'Mute', read: 'Mark as read', star: 'Star', notify: 'Notify me' };
 
-/** Number of posts that the page shows of a preview. */
+/** A page shows at most this many posts in the preview of a rule. */
 const SHOWN = 30;
 
 /** A document whose import the hub has refused. */
@@ -108,7 +108,7 @@ function option(value: string, label: string, chosen: string | undefined): Html 
   return html`<option value="${value}" ${value === (chosen ?? '') && html`selected`}>${label}</option>`;
 }
 
-/** A form without effects on the hub, in which the member chooses words of a post's title. */
+/** The form in which a member chooses words of a post's title for a new rule; sending the form stores nothing yet. */
 function wordsForm({ postId, title, words, chosen }: NonNullable<RuleForm['like']>, from: Html | '' | undefined): Html {
   return html`<p>Choose words of “<bdi>${title}</bdi>”. Posts with all these words in the title fit the rule.</p>
 <form action="/settings/rules/new" class="stack"><input type="hidden" name="post" value="${postId}">${from}

@@ -7,7 +7,7 @@ import { drafts, type Tab } from './draft-store.ts';
 
 /**
  * Returns the state of a form: the revision of its draft; without a draft, minus the id of the post that was published
- * from the form, or 0. A tab whose state is older does not know of a save, a publication or a discard.
+ * from the form, or 0. If a browser tab has an older state, another tab saved, published or discarded the draft.
  */
 export function revisionOf(hub: Hub, accountId: number, form: string): number {
   return drafts(hub).find(accountId, form)?.revision ?? 0 - (postTexts(hub).postOfForm(accountId, form) ?? 0);

@@ -69,7 +69,7 @@ export const drafts = store(({ db, clock }) => {
     },
     /** The account's drafts, the drafts that were saved last first, and then the discarded drafts. */
     list: (accountId: number): ListedDraft[] => sql.list.all(accountId, clock() - RESTORABLE),
-    /** All rows of an account, also discarded and pending drafts, in the order of their ids. */
+    /** Up to `limit` drafts of an account, also discarded and pending drafts, in the order of their ids. */
     listOf: (accountId: number, after: number, limit: number): Draft[] =>
       sql.selectOf.all(accountId, after, limit).map(opened),
 
@@ -85,7 +85,7 @@ export const drafts = store(({ db, clock }) => {
 
     /** Notes that the draft was a post, which gets its id back when the draft is published. */
     setWithdrawn: (id: number, post: WithdrawnPost): void => void sql.setWithdrawn.run(JSON.stringify(post), id),
-    /** Returns the form of the draft into which the account has taken back the post `postId`, if any. */
+    /** Returns the path of the form of the draft that was the post `postId` before its author took the post back. */
     formOfWithdrawn: (accountId: number, postId: number): string | undefined =>
       sql.ofWithdrawn.get(accountId, postId)?.form,
     /** Lets the worker publish a draft at the time `at` (unix ms), or not at all if `at` is null. */
@@ -109,8 +109,8 @@ export const drafts = store(({ db, clock }) => {
     },
 
     /**
-     * Turns the pending draft with the given secret, if any, into an ordinary draft, in the caller's transaction. An
-     * ordinary draft of the form that another tab has saved counts as discarded, so that the author can restore it.
+     * Turns the pending draft with the given secret, if any, into an ordinary draft, in the caller's transaction. If
+     * another tab has saved an ordinary draft of the same form, the author finds that draft among the discarded drafts.
      */
     adopt(accountId: number, form: string, secret: string): void {
       const taken = sql.takePending.get(hashSecret(secret), accountId, form, clock() - PENDING_LIFETIME);
@@ -122,7 +122,7 @@ export const drafts = store(({ db, clock }) => {
     },
 
     remove: (accountId: number, form: string): void => void sql.remove.run(accountId, form),
-    /** Hides a draft of an account, which can be restored for a day. Another draft can then be made at its form. */
+    /** Hides a draft of an account, which can be restored for a day; the draft's form can have a new draft. */
     discard: (accountId: number, id: number): void => void sql.discard.run(clock(), id, accountId),
     /** Restores a discarded draft, unless its form has a newer draft; returns the path of the form, if restored. */
     restore: (accountId: number, id: number): string | undefined =>

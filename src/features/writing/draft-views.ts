@@ -18,7 +18,7 @@ export function draftSigns({ draft, times }: DraftForm): Html {
   hidden>Draft not saved</span></span>`;
 }
 
-/** A link to the text that the form's text would replace. */
+/** A link to the newer text of a post that saving the form would replace. */
 export function otherText(path: string): Html {
   return html`<a href="${path}" target="_blank" rel="noopener">Open the other text in a new tab</a>`;
 }
@@ -51,7 +51,7 @@ export function draftNote({ path, draft, isOpened, isChanged, times }: DraftForm
 </div>`;
 }
 
-/** The section of the form that says whether a draft is saved. Its button saves the draft without the script. */
+/** The section of the form that says whether a draft is saved. The button is for browsers without scripts. */
 export function draftState({ draft, times }: DraftForm): Html {
   return html`
 <section><h2>Draft</h2><p class="hint" data-sign="none" ${draft && html`hidden`}>No draft is saved yet. The draft is
@@ -61,7 +61,7 @@ export function draftState({ draft, times }: DraftForm): Html {
 <button name="save" value="1" formnovalidate>Save draft</button></section>`;
 }
 
-/** A longer list of drafts is closed, because the form stands below the list. */
+/** A list of more than MAX_OPEN drafts is folded, because the writing form stands below the list. */
 const MAX_OPEN = 5;
 
 /** The list of the account's drafts, with discarded drafts. */

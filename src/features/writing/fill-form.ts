@@ -24,8 +24,8 @@ const TEXT_BYTES = MAX_PAGE_BYTES - 512 * 1024;
 const LEAST_PREVIEW_BYTES = 16 * 1024;
 
 /**
- * Returns the data that the form for a post shows, with the stored draft's state and files. A form that was refused
- * because it knew an old draft or post knows the new draft or post once its author has been told.
+ * Returns the data that the form for a post shows, with the stored draft's state and files. If the hub refused the form
+ * because another tab had changed the draft or post, sending the form again replaces the draft or post.
  */
 export function fillForm(
   hub: Hub, req: MemberRequest, path: string, { fields, cut, tab }: Typed, problem?: HttpError,

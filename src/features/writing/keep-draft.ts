@@ -46,7 +46,7 @@ export function tabOf({ tab = '', revision = '' }: Record<string, unknown>): Tab
   };
 }
 
-/** Saves a draft with new files. Throws the error of `lateness`, 422 at the maximum of drafts. */
+/** Saves a draft with new files. Throws 409 if another tab changed the draft, 422 at the limit of drafts. */
 export function keepDraft(
   hub: Hub, { id }: MemberRequest['viewer'], form: string, { fields, tab, files = [] }:
   { fields: DraftFields; tab: Tab; files?: NewUpload[] },
@@ -128,7 +128,7 @@ export function proofFor(
   return `${accountId}.${until}.${signText(`draft ${accountId} ${form} ${until}`, hubSeed(hub))}`;
 }
 
-/** Returns the account id that the URL of a form proves; undefined for a missing, wrong or old signature. */
+/** Returns the account id that is signed in a form's URL; undefined if the signature is missing, wrong or old. */
 export function provenAccount(hub: Hub, req: HubRequest): number | undefined {
   const proof = req.query.get('draft') ?? '';
   const [accountId = NaN, until = NaN] = proof.split('.', 2).map(Number);

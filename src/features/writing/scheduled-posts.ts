@@ -31,8 +31,8 @@ export function readPublishAt(hub: Hub, typed: string, { preferences }: Viewer):
 }
 
 /**
- * A post to be published later. `form`: the path of the form of its draft. `at`: unix ms. `values`: the fields as a
- * program has sent the fields, of any type.
+ * A post to be published later. `form`: the path of the form that shows the post as a draft. `at`: unix ms. `values`:
+ * the fields as a program has sent the fields, of any type.
  */
 type Scheduled = {
   form: string; fields: DraftFields; tab: Tab; files: ReceivedFile[]; at: number; values?: Record<string, unknown>;
@@ -49,7 +49,7 @@ export async function schedulePost(hub: Hub, { at, files, values, ...post }: Sch
   });
 }
 
-/** API: the answer to a request that has made a draft, whose author goes on with the draft at `url`. */
+/** API: the answer to a request that has made a draft. The author can change the draft on the page `url`. */
 export function draftCreated(hub: Hub, { id, form, fields, publishAt }: Draft): Reply {
   const url = hub.config.baseUrl + form;
   const shown = { draftId: id, title: fields['title'], publishAt: publishAt && isoTime(publishAt), url };
@@ -99,14 +99,14 @@ export const publishDraft: JobKind<{ draftId: number }> = {
 
   async run(hub, { draftId }) {
     const draft = drafts(hub).findDue(draftId, hub.clock());
-    if (!draft) return; // changed, discarded or published meanwhile
+    if (!draft) return; // the draft was changed, discarded or published meanwhile
     try {
       const by = authorOf(hub, draft.accountId);
       const actor: Actor = { id: by.viewer.id, name: by.viewer.username, address: null };
       const post = await prepareNewPost(hub, valuesOf(draft.fields), by, draft.form);
       return () => publish(hub, draft, () => storeNewPost(hub, post, [], by, actor));
     } catch (error) {
-      if (!(error instanceof HttpError) || error.status === 503) throw error; // busy: the job is tried again
+      if (!(error instanceof HttpError) || error.status === 503) throw error; // busy: the worker repeats the job
       return () => giveUp(hub, draft, error);
     }
   },

@@ -24,7 +24,7 @@ export function withdrawPost(hub: Hub, before: WholePost, fields: DraftFields, b
     const draft = keepDraft(hub, by.viewer, form, { fields, tab: { name: newKey(), revision: undefined } });
     withdrawnStates(hub).keep(draft.id, id);
     posts(hub).withdraw(post.sourceId, post.guid);
-    draftFiles(hub).add(draft.id, by.viewer.id, uploadsOf(post)); // after the post, so that no file counts twice
+    draftFiles(hub).add(draft.id, by.viewer.id, uploadsOf(post)); // the post is gone, so each file takes quota once
     const { guid, publishedAt, createdAt } = post;
     drafts(hub).setWithdrawn(draft.id, { id, guid, publishedAt, createdAt });
     audit(hub, 'post.withdrawn', by, { kind: 'post', id, name: post.title });

@@ -38,7 +38,7 @@ import { changePostPage, firstPlacePage, writePage, type PostForm } from './writ
 /** Rate limit of an account's late forms; a late form is a form that was sent after the session ended. */
 const LATE_FORMS: NamedLimit = { name: 'late-forms', burst: 10, everyMs: MINUTE };
 
-/** Page: the form for a new post, or for a draft. Selects the source of `?source=`, or else the draft's source. */
+/** Page: the form for a new post, or for a draft. The form selects the source of `?source=` or of the draft. */
 export function showWrite(hub: Hub, req: MemberRequest): Reply {
   const wanted = req.query.get('source') ?? '';
   if (wanted) writableSource(hub, pathId({ id: wanted }), req.viewer);
@@ -156,7 +156,7 @@ export function submitRestoreDraft(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying(restoreDraft(hub, req.viewer.id, pathId(req.params)), 'draft-restored'));
 }
 
-/** Removes a file of a post. The button stands in the form for changing the post, whose text is kept as a draft. */
+/** Removes a file of a post. The author's unsaved changes of the post become a draft. */
 export async function submitDeleteAttachment(hub: Hub, req: MemberRequest): Promise<Reply> {
   const sent = isMultipart(req) ? await readMultipart(req, formLimits(hub), async () => {}) : undefined;
   const { postId } = removeFile(hub, pathId(req.params), req);
@@ -182,7 +182,7 @@ async function submitForm(
 ): Promise<Reply> {
   const typed = new Map<string, string[]>();
   const [path, accountId] = [formPath(req), req.viewer.id];
-  const wantsJson = req.headers.accept === 'application/json'; // from the script, which sends one file at a time
+  const wantsJson = req.headers.accept === 'application/json'; // the page's script, which uploads files, asks for JSON
   let kept: Draft | undefined;
   const keep = async (files: ReceivedFile[] = []): Promise<void> => {
     await keepFiles(hub, files);

@@ -66,8 +66,8 @@ export const NO_FILES: Files = { files: [] };
 /**
  * Stores a post written on this hub in a native source, and marks the post read for its writer. Throws status 404, 403
  * or 409 if the viewer may not write for the source, 422 for an invalid post, 507 if the content quota is used up.
- * Keeps the uploaded files only if the post passes all checks. A form that is sent twice makes one post; throws the
- * error of `lateness` if the form is sent again with another text.
+ * Keeps the uploaded files only if the post passes all checks. A form that is sent twice makes one post; throws 409 if
+ * the form is sent again with another text.
  */
 export async function writePost(hub: Hub, values: PostValues, { files, form }: Files, by: By): Promise<WholePost> {
   const post = await prepareNewPost(hub, values, by, form);
@@ -75,7 +75,7 @@ export async function writePost(hub: Hub, values: PostValues, { files, form }: F
   return hub.db.write('create post', () => storeNewPost(hub, post, files, by, by));
 }
 
-/** The account as who a post is written. */
+/** The account that a new post names as its author. */
 type Author = Pick<By, 'viewer'>;
 
 /**
@@ -162,7 +162,7 @@ export async function rewritePost(
   });
 }
 
-/** API: returns a text as a post without files would show the text. */
+/** API: returns the HTML that a post without files would show for a text. */
 export async function previewText(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readJson(req, JSON_LIMIT);
   const contentHtml = await previewContent(hub, values, req);
@@ -221,13 +221,13 @@ function wholePost(hub: Hub, id: number): WholePost {
   return post;
 }
 
-/** Makes a post for storing. The post's hash includes the current time, so that no post is skipped as unchanged. */
+/** Prepares a written post for storing; its hash includes the current time, so that the store never skips the post. */
 function prepare(
   hub: Hub, before: Pick<WholePost, 'guid' | 'contentHtml'>, { text, ...written }: Written, { viewer }: Author,
 ): Promise<PreparedPost> {
   const { length } = text?.content ?? before.contentHtml;
   return inTurn(hub, { length, accountOf: () => viewer.id }, async () => {
-    if (length > STEP) await nextRound(); // lets other requests run, because reading the request took time
+    if (length > STEP) await nextRound(); // other requests run before a long text is sanitised
     const contentHtml = text ? await sanitizedText(text) : before.contentHtml;
     const now = hub.clock();
     const hashed = JSON.stringify({ ...written, contentHtml, now });

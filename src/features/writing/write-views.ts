@@ -19,13 +19,13 @@ import { postIdOf } from './keep-draft.ts';
 import { POST_MAX } from './write-post.ts';
 
 /**
- * The fields of a form for a post, and the error in these fields. `path`: the path of the form's page. `cut`: the
+ * The fields of a form for a post, and the error in these fields. `path`: the path of the page for writing. `cut`: the
  * fields that were too long. `isWhole`: whether the whole text has arrived; `hasFiles`: whether the draft has the files
  * that were sent. `proof`: the signed account id with which the form can be sent without a session. `tab`: the random
  * name of the browser tab. `revision`, `version`: the state of the form and of the stored post that the tab knows.
- * `isChanged`: whether the stored post has changed since. `isOpened`: whether the form shows an opened draft, and not a
- * sent form. `files`: the files of the draft. `drafts`: the account's other drafts. `hasDiscarded`: whether the viewer
- * has just discarded a draft, which the list offers to restore.
+ * `isChanged`: whether the stored post has changed since the form was opened. `isOpened`: whether the form shows an
+ * opened draft, and not a sent form. `files`: the files of the draft. `drafts`: the account's other drafts.
+ * `hasDiscarded`: whether the viewer has just discarded a draft, which the list offers to restore.
  */
 export type PostForm = {
   path: string;
@@ -138,7 +138,7 @@ function problemNote({ path, problem, cut, isWhole, hasFiles }: PostForm): Html 
 <p class="hint">${note}</p>`;
 }
 
-/** The preview beside the text, or below the text on narrow screens. The script fills a hidden preview. */
+/** The preview beside the text of a post, or below the text on narrow screens; the page's script shows and fills it. */
 function previewOf({ preview }: PostForm): Html {
   return html`
 <section class="panel preview" aria-labelledby="preview" tabindex="-1" ${
@@ -181,7 +181,7 @@ ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
 </details>`;
 }
 
-/** The time in the field for publishing later. Drafts of the API have a time in UTC, which the field cannot show. */
+/** The time in the field for publishing later; a time in UTC, as the API stores, becomes the viewer's local time. */
 function localTime({ values, draft, times }: PostForm): string {
   const typed = values['publishAt'] ?? '';
   return typed.endsWith('Z') && draft?.publishAt ? shownWallTime(times, draft.publishAt) : typed;
@@ -204,8 +204,8 @@ function fileFields({ problem, fileBytes, bytesLeft, files: ofDraft }: PostForm,
 }
 
 /**
- * A file of the post or of its draft; without a file, the template for a file that the script uploads. Only the script
- * shows the field for a picture's alternative text.
+ * A file of the post or of its draft; without a file, the template for a file that the script uploads. The page's
+ * script shows the field for a picture's alternative text.
  */
 function fileItem(file?: DraftFile | Attachment): Html {
   const [name, remove] = [file?.filename ?? '', file && 'postId' in file && `/attachments/${file.id}/delete`];
