@@ -4703,6 +4703,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'one row has at most 32 posts, so that no link makes lists slow; private posts of other owners change no row',
   },
   {
+    promise: 'a new row of posts with the same link has a number that no old row has',
+    file: 'src/features/posts/link-store.ts',
+    from: 'joined ?? selectFree.get()?.rowId ?? 1',
+    to: 'joined ?? first.postId',
+    test: 'test/features/reading/doubles.test.ts',
+    name: 'a post that gets another link leaves its row, and its new row has no post of the old row',
+  },
+  {
     promise: 'posts from before the hub stored links join their rows',
     file: 'src/features/posts/link-store.ts',
     from: "if (last) counts(hub).add(LINKED_UP_TO, '', last.id - after);",
