@@ -7,10 +7,14 @@ import { drafts, type Tab } from './draft-store.ts';
 
 /**
  * Returns the state of a form: the revision of its draft; without a draft, minus the id of the post that was published
- * from the form, or 0. A tab whose state is older does not know of a save, a publication or a discard.
+ * from the form, even if the post was taken back, or 0. A tab whose state is older does not know of a save, a
+ * publication or a discard.
  */
 export function revisionOf(hub: Hub, accountId: number, form: string): number {
-  return drafts(hub).find(accountId, form)?.revision ?? 0 - (postTexts(hub).postOfForm(accountId, form) ?? 0);
+  const revision = drafts(hub).find(accountId, form)?.revision;
+  if (revision !== undefined) return revision;
+  const { postId = 0 } = drafts(hub).takenBackFrom(accountId, form) ?? {};
+  return 0 - (postTexts(hub).postOfForm(accountId, form) ?? postId);
 }
 
 /**
@@ -22,6 +26,8 @@ export function lateness(hub: Hub, accountId: number, form: string, { name, revi
   const isNewest = revision === undefined || revision === current;
   if (isNewest || drafts(hub).find(accountId, form)?.savedBy === name) return undefined;
   const detail = current > 0 ? 'This draft was changed in another tab. Your text in this form is not saved.'
+    : current < 0 && postTexts(hub).postOfForm(accountId, form) === undefined
+      ? 'The post of this form was taken back into a draft. This form would publish a second post.'
     : current < 0 ? 'The post of this form is published. The form now has another text, which would be a second post.'
     : 'This draft was published or discarded in another tab. Your text in this form is not saved.';
   return new HttpError(409, detail, { members: { revision: current } });
