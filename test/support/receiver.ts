@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
+import { alertDeliveries } from '../../src/features/alerts/alert-store.ts';
 import { deliver, deliverAlert, receiverOf } from '../../src/features/alerts/send-alert.ts';
 import { raiseAlert, watchAlert } from '../../src/features/alerts/raise-alerts.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
@@ -38,23 +39,27 @@ function taken(response: ServerResponse): void {
   response.writeHead(200).end('ok');
 }
 
-/** As the hub's own, but a receiver that does not answer is waited for no longer than that. */
-function impatient(timeoutMs: number): JobKind<{ deliveryId: number }> {
+/** How many ms to wait for the answer to an alert of this event. */
+type Patience = (event: string) => number;
+
+/** As the hub's own, but with a patience of the test's. */
+function withPatience(patience: Patience): JobKind<{ deliveryId: number }> {
   return {
     ...deliverAlert,
     run(hub, { deliveryId }, signal, job) {
       const receiver = receiverOf(hub);
+      const timeoutMs = patience(alertDeliveries(hub).find(deliveryId)?.event ?? '');
       return deliver(hub, deliveryId, receiver && { ...receiver, timeoutMs }, job, signal);
     },
   };
 }
 
-/** A hub that tells its troubles to a receiver, which it waits for as long as is usual unless `timeoutMs` is given. */
-export async function hubWithReceiver(t: TestContext, env: Record<string, string> = {}, timeoutMs?: number) {
+/** A hub that tells its troubles to a receiver, which it waits for as long as is usual unless `patience` is given. */
+export async function hubWithReceiver(t: TestContext, env: Record<string, string> = {}, patience?: Patience) {
   const receiver = await startReceiver(t);
   const hub = await startHub(t, { ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_FORMAT: 'json', ...env });
   const { db, clock, log } = hub.handle;
-  const kind = timeoutMs === undefined ? deliverAlert : impatient(timeoutMs);
+  const kind = patience ? withPatience(patience) : deliverAlert;
   const handlers = jobHandlers(hub.handle, [kind]);
   const worker = createWorker({
     db, queue: workerQueue(hub.handle), handlers, clock, log, onError: (error) => noteError(hub.handle, error),

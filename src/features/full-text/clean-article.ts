@@ -21,7 +21,7 @@ export function* cleanArticle(
   const titleWords = titles.map((title) => wordsOf(title)).filter((words) => words.size > 0);
   const captions = new Set<string>();
   const halfOfProse = roots.reduce((sum, root) => sum + (prose[root] ?? 0), 0) / 2;
-  const [heads, rows, cells] = [yield* countElements('th'), yield* countElements('tr'), yield* countElements('td')];
+  const [rows, cells] = [yield* countElements(['tr']), yield* countElements(['td', 'th'])];
   let [left, work] = [0, 0];
   for (const root of roots) {
     for (let node = root; node < (tree.ends[root] ?? 0); node += 1) {
@@ -34,9 +34,9 @@ export function* cleanArticle(
   }
   return left;
 
-  /** For each subtree, the number of elements with this name. */
-  function* countElements(wanted: string): Generator<void, Int32Array> {
-    const found = Int32Array.from(tree.names, (name) => Number(name === wanted));
+  /** For each subtree, the number of elements with these names. */
+  function* countElements(wanted: string[]): Generator<void, Int32Array> {
+    const found = Int32Array.from(tree.names, (name) => Number(wanted.includes(name)));
     yield;
     return sumSubtrees(page, found, dropped);
   }
@@ -92,9 +92,9 @@ export function* cleanArticle(
     return false;
   }
 
-  /** Whether a table holds data: headings, or several rows with short cells. */
+  /** Whether a table holds data: several rows with short cells. */
   function isData(table: number): boolean {
-    const [tr, td] = [rows[table] ?? 0, cells[table] ?? 0];
-    return (heads[table] ?? 0) > 0 || (tr >= 3 && td >= 2 * tr && (sizes[table] ?? 0) < td * 100);
+    const [row, cell] = [rows[table] ?? 0, cells[table] ?? 0];
+    return row >= 3 && cell >= 2 * row && (sizes[table] ?? 0) < cell * 100;
   }
 }

@@ -7,6 +7,8 @@ export const ADDITION = beginningWith(
   '(?:no )?comments?$|post a comment|comments are closed|tags?(?::|$)|filed under|posted in|categor(?:y|ies):',
   'copyright (?:©|\\(c\\)|\\d)|©|all rights reserved|(?:previous|next) (?:post|article)|this slideshow requires',
   'media playback is unsupported|anzeige$|lesen sie auch|mehr zum thema|auch interessant|weiterlesen$|teilen$',
+  'ähnliche (?:artikel|beiträge)|kommentare?(?: schreiben| verfassen| hinterlassen)?$|schlagw(?:orte|örter):',
+  'gefällt mir|(?:vorheriger|nächster) (?:artikel|beitrag)|teilen mit|laisser un commentaire|articles? similaires?',
   'das könnte sie|publicité$|(?:à )?lire aussi|sur le même sujet|voir aussi :|partager$|publicida(?:d|de)$',
   'le[ae] también|te puede interesar|compartir$|compartilhe|leia (?:também|mais)|veja também|leggi anche|condividi',
   'ti potrebbe|lees ook|czytaj (?:także|też|więcej)|zobacz (?:też|także)|читайте также|смотрите также|поделиться',

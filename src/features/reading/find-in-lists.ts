@@ -5,7 +5,7 @@ import type { Hub } from '../hub/hub.ts';
 import { parseExpression } from '../posts/expression.ts';
 import { FROM_THE_TOP, newestFirst, type Position } from '../posts/post-store.ts';
 import { searchKey } from '../posts/search-index-store.ts';
-import { searchQuery, type SearchQuery } from '../posts/search-query.ts';
+import { searchQuery, type NamedFacts, type SearchQuery } from '../posts/search-query.ts';
 import { searchesInLists, type FoundPost } from './list-search-store.ts';
 import { COUNT_MAX, lists, type FollowedSource, type PageParams } from './list-store.ts';
 import { OLDEST } from './reading-store.ts';
@@ -149,9 +149,9 @@ export function searchList(
   const { found: search, foundEnd, foundAmong } = searchesInLists(hub)[paging.isBack ? 'newer' : 'older'];
   const few = sourceId === 0 ? membersIfFew(hub, list, params) : null;
   if (few?.length === 0) return { found: [] };
-  const stands = standing(hub, list, params);
-  const among = { ...params, ...range, expression: query.match, ids: JSON.stringify(few), sourceId, limit: COUNT_MAX };
-  if (few) return { found: foundAmong.first(paging.limit, stands, among) };
+  const stands = standing(query);
+  const among = { ...params, ...range, ...onlyOf(list), expression: query.match, limit: COUNT_MAX };
+  if (few) return { found: foundAmong.first(paging.limit, stands, { ...among, ids: JSON.stringify(few) }) };
   const startsAtFirst = list.isUnread && !list.isStarred && !list.isMuted && sourceId === 0 && !paging.isBack;
   const key = startsAtFirst ? Math.min(range.key, keyBeforeFirst(hub, list, paging)) : range.key;
   const expression = query.match + sourceFilter(hub, list, params);
@@ -160,15 +160,10 @@ export function searchList(
   return { found, reached: found.length < paging.limit ? foundEnd.get({ ...wanted, last: SCAN_MAX - 1 }) : undefined };
 }
 
-/** Returns a check of posts that a search has found: the post fits, and no fitting post of the list stands for it. */
-function standing(hub: Hub, list: Searched, params: PageParams): (post: FoundPost) => boolean {
-  const { match: expression, fits = () => true, above, below } = list.query;
-  const wanted = { ...params, ...onlyOf(list), expression, above, below };
-  return (post) => {
-    const { rowId, id } = post;
-    if (!fits(post)) return false;
-    return rowId === null || !searchesInLists(hub).earlier.all({ ...wanted, rowId, id }).some(fits);
-  };
+/** Returns a check of posts that a search has found: the post fits, and no earlier post with its link fits. */
+function standing({ fits = () => true }: SearchQuery): (post: FoundPost) => boolean {
+  return (post) => fits(post)
+    && (post.earlier === null || !(JSON.parse(post.earlier) as NamedFacts[]).some(fits));
 }
 
 /** Returns the ids of the posts that a rule fits, among the posts with the given ids, which the viewer may see. */
@@ -176,7 +171,7 @@ export function fitAmong(hub: Hub, viewer: Viewer, expression: string, ids: numb
   const query = searchQuery(hub, parseExpression(expression, { isSearch: false }), { viewer, ownerId: viewer.id });
   if (!query) return [];
   const range = rangeOf(query, { from: FROM_THE_TOP, isBack: false });
-  const wanted = { ...asking(viewer), expression: query.match, ...range, ids: JSON.stringify(ids), limit: ids.length };
+  const wanted = { expression: query.match, ...range, ids: JSON.stringify(ids), limit: ids.length };
   return searchesInLists(hub).older.fitAmong.all(wanted).filter(query.fits ?? (() => true)).map(({ id }) => id);
 }
 

@@ -1,6 +1,6 @@
 import type { Db } from '../../platform/db/open-database.ts';
 import { JOINS_DOUBLES } from '../accounts/preferences-store.ts';
-import { FOLLOWS, IN_FOLDER, IN_LIST, MAY_SEE, type Asking } from '../follows/follow-store.ts';
+import { FOLLOWS, IN_FOLDER, IN_LIST, MAY_SEE } from '../follows/follow-store.ts';
 import { FULL_TEXTS_SEARCH, matchesForMembers } from '../full-text/full-text-store.ts';
 import { store } from '../hub/hub.ts';
 import { DOUBLES } from '../posts/link-store.ts';
@@ -15,20 +15,14 @@ type Range = { key: number; end: number };
 type SearchParams = ScanParams & Range & {
   expression: string; isUnread: number; isStarred: number; isMuted: number; sourceId: number;
 };
-type AmongParams = Asking & Range & { expression: string; ids: string; limit: number; sourceId: number };
-/** Asks for the doubles that arrived before the post `id`, between the row ids `above` and `below`, both excluded. */
-type EarlierParams = Omit<SearchParams, 'scanned' | 'limit' | 'key' | 'end'> & {
-  rowId: number; above: number; below: number;
-};
+type AmongParams = Omit<SearchParams, 'scanned'> & { ids: string };
+type FitParams = Range & { expression: string; ids: string; limit: number };
 /**
  * A post that the search index has found, with the facts that `SearchQuery.fits` checks. `rowId`: the row that the post
- * shares with posts of the same link; null without such posts, and if the search is of a single source.
+ * shares with posts of the same link. `earlier`: NamedFacts, as JSON, of the posts of this row that arrived before the
+ * post, and that the same statement finds in the list. Both are null if the search is of a single source.
  */
-export type FoundPost = Position & NamedFacts & { rowId: number | null };
-
-/** SQL: the columns of a FoundPost. */
-const FOUND = `p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author,
-  (SELECT row_id FROM ${DOUBLES} WHERE post_id = p.id AND @sourceId = 0 AND ${JOINS_DOUBLES}) AS rowId`;
+export type FoundPost = Position & NamedFacts & { rowId: number | null; earlier: string | null };
 
 /** SQL: the posts `p` that are in the searched list. */
 const IN_SEARCHED_LIST = `CROSS ${joinSource('p.source_id')}
@@ -42,9 +36,21 @@ const IN_SEARCHED_LIST = `CROSS ${joinSource('p.source_id')}
          AND @isMuted <> (${notMuted('p.source_id', 'p.id')})
          AND (NOT @isUnread OR ${isUnread('COALESCE(f.read_up_to, 0)')})`;
 
+/** SQL: joins the row `d` of the post `p` with posts of the same link, unless the search is of a single source. */
+const ROW = `LEFT JOIN ${DOUBLES} d ON d.post_id = p.id AND @sourceId = 0 AND ${JOINS_DOUBLES}`;
+
+/** SQL: the columns of a FoundPost but `earlier`. */
+const FOUND = `p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author, d.row_id AS rowId`;
+
+/** SQL: the column `earlier` of a FoundPost, among the row ids `place` of the search index in the table `n`. */
+const EARLIER = `iif(d.row_id IS NULL, NULL, (
+  SELECT json_group_array(json_object('sourceId', p.source_id, 'author', p.author))
+    FROM ${DOUBLES} e CROSS JOIN ${POSTS} p ON p.id = e.post_id ${IN_SEARCHED_LIST}
+     AND e.row_id = d.row_id AND e.post_id < d.post_id AND p.search_key IN (SELECT place FROM n))) AS earlier`;
+
 /** Searches in reading lists. */
 export const searchesInLists = store(({ db }) => ({
-  older: prepareSearch(db, '<', '>', 'DESC'), newer: prepareSearch(db, '>', '<', 'ASC'), earlier: prepareEarlier(db),
+  older: prepareSearch(db, '<', '>', 'DESC'), newer: prepareSearch(db, '>', '<', 'ASC'),
 }));
 
 /** Queries that search a list with the full-text index, whose row ids (`key`) follow the order of lists. */
@@ -52,14 +58,16 @@ function prepareSearch(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC'
   return {
     /** Reads the posts of the list among the next `scanned` matches of the full-text index. */
     found: db.prepare<[SearchParams], FoundPost>('found posts', `
-      SELECT ${FOUND} FROM (${matchesForMembers(onwards, back, order, 'LIMIT @scanned')}) n
-        CROSS JOIN ${POSTS} p ON p.search_key = n.place ${IN_SEARCHED_LIST}`),
+      WITH n (place) AS MATERIALIZED (${matchesForMembers(onwards, back, order, 'LIMIT @scanned')})
+      SELECT ${FOUND}, ${EARLIER} FROM n CROSS JOIN ${POSTS} p ON p.search_key = n.place ${ROW} ${IN_SEARCHED_LIST}
+       ORDER BY n.place ${order}`),
     /** Reads the best posts of the list among the next `scanned` matches; a word in a title counts five times. */
     best: db.prepare<[SearchParams], FoundPost>('best found posts', `
-      SELECT ${FOUND} FROM (SELECT rowid AS place, bm25(posts_search, 5.0, 1.0, 0.0) AS score FROM ${POSTS_SEARCH}
+      SELECT ${FOUND}, NULL AS earlier FROM (
+              SELECT rowid AS place, bm25(posts_search, 5.0, 1.0, 0.0) AS score FROM ${POSTS_SEARCH}
                WHERE posts_search MATCH @expression AND rowid ${onwards} CAST(@key AS INTEGER)
                  AND rowid ${back} CAST(@end AS INTEGER) ORDER BY rowid ${order} LIMIT @scanned) n
-        CROSS JOIN ${POSTS} p ON p.search_key = n.place ${IN_SEARCHED_LIST} ORDER BY n.score`),
+        CROSS JOIN ${POSTS} p ON p.search_key = n.place ${ROW} ${IN_SEARCHED_LIST} ORDER BY n.score`),
     /** Returns the position of the last match that a search examined. */
     foundEnd: db.prepare<[SearchParams & { last: number }], Position>('find the end of a search step', `
       SELECT p.id, p.published_at AS publishedAt
@@ -67,25 +75,15 @@ function prepareSearch(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC'
         CROSS JOIN ${POSTS} p ON p.search_key = n.place`),
     /** Reads the matches of a search among the posts whose ids are given as JSON. */
     foundAmong: db.prepare<[AmongParams], FoundPost>('find the matches of a search among few posts', `
-      SELECT ${FOUND} FROM (
-          ${matchesAmong(POSTS_SEARCH, onwards, back)} UNION ${matchesAmong(FULL_TEXTS_SEARCH, onwards, back)}) n
-        CROSS JOIN ${POSTS} p ON p.search_key = n.place ORDER BY n.place ${order} LIMIT @limit`),
+      WITH n (place) AS MATERIALIZED (
+        ${matchesAmong(POSTS_SEARCH, onwards, back)} UNION ${matchesAmong(FULL_TEXTS_SEARCH, onwards, back)})
+      SELECT ${FOUND}, ${EARLIER} FROM n CROSS JOIN ${POSTS} p ON p.search_key = n.place ${ROW}
+       ORDER BY n.place ${order} LIMIT @limit`),
     /** Reads the matches like `foundAmong`, without matches of full texts. */
-    fitAmong: db.prepare<[Omit<AmongParams, 'sourceId'>], NamedFacts & { id: number }>('posts that a rule fits', `
+    fitAmong: db.prepare<[FitParams], NamedFacts & { id: number }>('posts that a rule fits', `
       SELECT p.id, p.source_id AS sourceId, p.author FROM (${matchesAmong(POSTS_SEARCH, onwards, back)}) n
         CROSS JOIN ${POSTS} p ON p.search_key = n.place ORDER BY n.place ${order} LIMIT @limit`),
   };
-}
-
-/** Reads the posts of a row that arrived before the post `id`, and that the search finds in the list. */
-function prepareEarlier(db: Db) {
-  return db.prepare<[EarlierParams], FoundPost>('find earlier doubles', `
-    SELECT ${FOUND} FROM ${DOUBLES} e CROSS JOIN ${POSTS} p ON p.id = e.post_id ${IN_SEARCHED_LIST}
-       AND e.row_id = @rowId AND e.post_id < @id
-       AND p.search_key > CAST(@above AS INTEGER) AND p.search_key < CAST(@below AS INTEGER)
-       AND (EXISTS (SELECT 1 FROM ${POSTS_SEARCH} WHERE posts_search MATCH @expression AND rowid = p.search_key)
-         OR EXISTS (SELECT 1 FROM ${FULL_TEXTS_SEARCH}
-                     WHERE full_texts_search MATCH @expression AND rowid = p.search_key))`);
 }
 
 /** SQL: the row ids at which a full-text index matches `@expression`, among the posts with ids in `@ids`. */

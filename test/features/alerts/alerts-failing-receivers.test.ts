@@ -11,7 +11,8 @@ import { answering, hubWithReceiver, raise } from '../../support/receiver.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { metric } from '../../support/webhooks.ts';
 
-const PATIENCE = 400; // ms, instead of 15 s
+const SHORT = 400; // ms in which a receiver that hangs does not answer
+const LONG = 15 * SECOND;
 
 type Answer = (response: ServerResponse) => void;
 
@@ -45,7 +46,8 @@ async function deliveryCounts(hub: Hub): Promise<Record<string, number>> {
 
 for (const { what, answer, pauses, reason } of RECEIVERS) {
   test(`through the queue, a receiver that ${what} is tried ${pauses.length + 1} times, then the message is kept as failed`, async (t) => {
-    const { hub, receiver, tell } = await hubWithReceiver(t, {}, answer === hanging ? PATIENCE : 15 * SECOND);
+    let patience = answer === hanging ? SHORT : LONG;
+    const { hub, receiver, tell } = await hubWithReceiver(t, {}, () => patience);
     const ada = await hub.person('ada');
     receiver.answerWith(answer);
     raise(hub, 'sync-failed', 'Owls');
@@ -76,6 +78,7 @@ for (const { what, answer, pauses, reason } of RECEIVERS) {
     hub.passTime(DAY);
     assert.equal(await tell(), 0, 'it is not tried again');
     receiver.take();
+    patience = LONG;
     raise(hub, 'backup-failed', 'the next message');
     await tell();
     assert.deepEqual(await deliveryCounts(hub), { pending: 0, delivered: 1, failed: 1 });
@@ -83,7 +86,8 @@ for (const { what, answer, pauses, reason } of RECEIVERS) {
 }
 
 test('a receiver that hangs is told when it listens again, within five attempts, and keeps no other message back', async (t) => {
-  const { hub, receiver, tell } = await hubWithReceiver(t, {}, PATIENCE);
+  const patience = { 'sync-failed': SHORT, 'backup-failed': LONG };
+  const { hub, receiver, tell } = await hubWithReceiver(t, {}, (event) => patience[event as keyof typeof patience]);
   let hung = 0;
   receiver.answerWith((response) => {
     if (receiver.alerts().at(-1)?.event === 'sync-failed') hung++;
@@ -96,6 +100,7 @@ test('a receiver that hangs is told when it listens again, within five attempts,
   assert.deepEqual(await deliveryCounts(hub), { pending: 1, delivered: 1, failed: 0 });
 
   receiver.take();
+  patience['sync-failed'] = LONG;
   hub.passTime(MINUTE);
   await tell();
   assert.deepEqual(await deliveryCounts(hub), { pending: 0, delivered: 2, failed: 0 });

@@ -79,9 +79,9 @@ test('addresses are resolved against the base element, but for links within the 
 test('bylines, dates, hints to other articles and a heading that repeats the title go; other headings stay', () => {
   const article = articleOf(pageWith(`<h1>Harbour reopens after the storm</h1><p class="byline">By Ada Example</p>
     <time class="pubdate">1 May</time><h2>Damage</h2>${PROSE}<p>Read more: another harbour</p>
-    <div class="related-posts"><a href="/x">Elsewhere a harbour closes</a></div><p>Anzeige</p>`), 'Harbour reopens after the storm');
+    <div class="related-posts"><a href="/x">Elsewhere a harbour closes</a></div><p>Anzeige</p><h3>Ähnliche Beiträge</h3>`), 'Harbour reopens after the storm');
   assert.match(article, /<h2>Damage<\/h2>/);
-  assert.doesNotMatch(article, /reopens after|Ada Example|1 May|Read more|Elsewhere|Anzeige/);
+  assert.doesNotMatch(article, /reopens after|Ada Example|1 May|Read more|Elsewhere|Anzeige|Beiträge/);
 });
 
 test('an article without paragraphs, end tags or class names is found', () => {

@@ -74,9 +74,12 @@ test('however much many jobs write when they end, others can write after each sh
     written.push({ began, ended: performance.now() });
   };
   const hub = startWorker(t, { k: { concurrency: 5, run: async () => write } }, { realTime: true });
+  const other = hub.connect();
+  let version = 0;
+  const writing = setInterval(() => other.pragma(`user_version = ${++version}`), 10);
   for (let n = 0; n < 5; n++) hub.queue.enqueue({ kind: 'k', payload: {} });
   hub.worker.start();
-  await waitUntil('all are done', () => hub.states().every((state) => state === 'done'));
+  await waitUntil('all are done', () => hub.states().every((state) => state === 'done')).finally(() => clearInterval(writing));
 
   assert.equal(hub.transactions.filter((name) => name === 'complete jobs').length, 5);
   const pauses = written.slice(1).map(({ began }, index) => began - (written[index]?.ended ?? began));
