@@ -57,6 +57,8 @@ export const links = store((hub) => {
   const selectAfter = db.prepare<[number, number], Unlinked>('posts after a post, with their links', `
     SELECT p.id, p.source_id AS sourceId, p.url, l.post_id IS NOT NULL AS isLinked
       FROM posts p LEFT JOIN post_links l ON l.post_id = p.id WHERE p.id > ? ORDER BY p.id LIMIT ?`);
+  const selectFree = db.prepare<[], { rowId: number }>('number for a new row of posts with the same link',
+    'SELECT COALESCE(MAX(row_id), 0) + 1 AS rowId FROM doubles');
   const join = db.prepare<[number, number, number]>('join post to a row',
     'INSERT INTO doubles (post_id, source_id, row_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
 
@@ -77,9 +79,11 @@ export const links = store((hub) => {
       const [first] = alike.filter(({ postId }) => postId !== id);
       const isFull = alike.length === LINKED_MAX || alike.filter(({ isSeen }) => isSeen === 1).length > ROW_MAX;
       if (!first || isFull) return;
-      const rowId = alike.find((post) => post.rowId !== null)?.rowId;
-      if (rowId === undefined) join.run(first.postId, first.sourceId, first.postId);
-      join.run(id, sourceId, rowId ?? first.postId);
+      // The id of a post is no number for a new row: an old row may still have this number after the post has left it.
+      const joined = alike.find(({ rowId }) => rowId !== null)?.rowId;
+      const rowId = joined ?? selectFree.get()?.rowId ?? 1;
+      if (joined === undefined) join.run(first.postId, first.sourceId, rowId);
+      join.run(id, sourceId, rowId);
     },
 
     /**

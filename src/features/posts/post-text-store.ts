@@ -19,6 +19,8 @@ export type PostText = { content: string; contentType: (typeof FORMATS)[number] 
 export const postTexts = store(({ db }) => {
   const ofForm = db.prepare<[string, number], { id: number }>('post of form',
     'SELECT post_id AS id FROM post_texts WHERE form = ? AND author_id = ? ORDER BY post_id DESC LIMIT 1');
+  const formOf = db.prepare<[number], { form: string | null }>('form of post',
+    'SELECT form FROM post_texts WHERE post_id = ?');
   const lastPlace = db.prepare<[number], { id: number }>('source to which an owner wrote last', `
     SELECT p.source_id AS id FROM post_texts t JOIN posts p ON p.id = t.post_id ${joinSource('p.source_id')}
      WHERE t.author_id = ? AND s.owner_id = t.author_id ORDER BY t.post_id DESC LIMIT 1`);
@@ -33,6 +35,8 @@ export const postTexts = store(({ db }) => {
       'SELECT text AS content, format AS contentType FROM post_texts WHERE post_id = ?').get,
     /** Returns the id of the newest post that the author has published from the form with this path, if any. */
     postOfForm: (authorId: number, form: string): number | undefined => ofForm.get(form, authorId)?.id,
+    /** Returns the path of the form from which a post was published, if any. */
+    formOf: (postId: number): string | undefined => formOf.get(postId)?.form ?? undefined,
     /** Returns the id of the author's own source to which the author has written the newest post, if any. */
     lastPlaceOf: (authorId: number): number | undefined => lastPlace.get(authorId)?.id,
     /** Stores a post's text. A changed text does not change the stored author. */

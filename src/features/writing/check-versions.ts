@@ -10,7 +10,10 @@ import { drafts, type Tab } from './draft-store.ts';
  * from the form, or 0. If a browser tab has an older state, another tab saved, published or discarded the draft.
  */
 export function revisionOf(hub: Hub, accountId: number, form: string): number {
-  return drafts(hub).find(accountId, form)?.revision ?? 0 - (postTexts(hub).postOfForm(accountId, form) ?? 0);
+  const revision = drafts(hub).find(accountId, form)?.revision;
+  if (revision !== undefined) return revision;
+  const { postId = 0 } = drafts(hub).takenBackFrom(accountId, form) ?? {};
+  return 0 - (postTexts(hub).postOfForm(accountId, form) ?? postId);
 }
 
 /**
@@ -22,6 +25,8 @@ export function lateness(hub: Hub, accountId: number, form: string, { name, revi
   const isNewest = revision === undefined || revision === current;
   if (isNewest || drafts(hub).find(accountId, form)?.savedBy === name) return undefined;
   const detail = current > 0 ? 'This draft was changed in another tab. Your text in this form is not saved.'
+    : current < 0 && postTexts(hub).postOfForm(accountId, form) === undefined
+      ? 'The post of this form was taken back into a draft. This form would publish a second post.'
     : current < 0 ? 'The post of this form is published. The form now has another text, which would be a second post.'
     : 'This draft was published or discarded in another tab. Your text in this form is not saved.';
   return new HttpError(409, detail, { members: { revision: current } });

@@ -8,8 +8,13 @@ import { TABLES } from '../hub/tables.ts';
 /** The fields of a form for a post, without its files. */
 export type DraftFields = Record<string, string>;
 
-/** A post that was taken back into a draft: its id and its times (unix ms), which it gets back when it is published. */
-export type WithdrawnPost = { id: number; guid: string; publishedAt: number; createdAt: number };
+/**
+ * A post that was taken back into a draft: its id and its times (unix ms), which it gets back when it is published.
+ * `form`: the path of the form from which the post was published, if any.
+ */
+export type WithdrawnPost = {
+  id: number; guid: string; publishedAt: number; createdAt: number; form: string | undefined;
+};
 
 /**
  * An unfinished post. `form`: the path of the page whose form the draft fills. `revision`: how often the draft was
@@ -88,6 +93,9 @@ export const drafts = store(({ db, clock }) => {
     /** Returns the path of the form of the draft that was the post `postId` before its author took the post back. */
     formOfWithdrawn: (accountId: number, postId: number): string | undefined =>
       sql.ofWithdrawn.get(accountId, postId)?.form,
+    /** Returns the id of the post that was published from `form` and taken back, and the form of its draft, if any. */
+    takenBackFrom: (accountId: number, form: string): { postId: number; form: string } | undefined =>
+      sql.takenBack.get(accountId, form),
     /** Lets the worker publish a draft at the time `at` (unix ms), or not at all if `at` is null. */
     schedule: (id: number, at: number | null): void => void sql.schedule.run(at, id),
     /** Returns the ids of up to `limit` scheduled drafts that are due. */
@@ -188,6 +196,9 @@ function prepareScheduled(db: Db) {
     setWithdrawn: db.prepare<[string, number]>('note a withdrawn post', 'UPDATE drafts SET withdrawn = ? WHERE id = ?'),
     ofWithdrawn: db.prepare<[number, number], { form: string }>('draft of a withdrawn post',
       `SELECT form FROM drafts WHERE account_id = ? AND withdrawn ->> 'id' = ? AND ${IS_OPEN}`),
+    takenBack: db.prepare<[number, string], { postId: number; form: string }>('draft of the withdrawn post of a form', `
+      SELECT withdrawn ->> 'id' AS postId, form FROM drafts
+       WHERE account_id = ? AND withdrawn ->> 'form' = ? AND ${IS_OPEN}`),
     schedule: db.prepare<[number | null, number]>('schedule draft', 'UPDATE drafts SET publish_at = ? WHERE id = ?'),
     due: db.prepare<[number, number], { id: number }>('due drafts',
       'SELECT id FROM drafts WHERE publish_at <= ? ORDER BY publish_at LIMIT ?'),

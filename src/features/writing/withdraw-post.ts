@@ -4,6 +4,7 @@ import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { changeablePost } from '../posts/post-access.ts';
 import { posts, type WholePost } from '../posts/post-store.ts';
+import { postTexts } from '../posts/post-text-store.ts';
 import { withdrawnStates } from '../reading/withdrawn-state-store.ts';
 import { drafts, type Draft, type DraftFields } from './draft-store.ts';
 import { keepDraft, newKey } from './keep-draft.ts';
@@ -21,12 +22,13 @@ export function withdrawPost(hub: Hub, before: WholePost, fields: DraftFields, b
     const isChanged = post.updatedAt !== before.updatedAt || drafts(hub).find(by.viewer.id, `/posts/${id}/edit`);
     if (isChanged) throw new HttpError(409, 'The post was changed, or has a draft of a change. Publish or discard it.');
     const form = `/write/${newKey()}`;
+    const publishedFrom = postTexts(hub).formOf(id);
     const draft = keepDraft(hub, by.viewer, form, { fields, tab: { name: newKey(), revision: undefined } });
     withdrawnStates(hub).keep(draft.id, id);
     posts(hub).withdraw(post.sourceId, post.guid);
     draftFiles(hub).add(draft.id, by.viewer.id, uploadsOf(post)); // the post is gone, so each file takes quota once
     const { guid, publishedAt, createdAt } = post;
-    drafts(hub).setWithdrawn(draft.id, { id, guid, publishedAt, createdAt });
+    drafts(hub).setWithdrawn(draft.id, { id, guid, publishedAt, createdAt, form: publishedFrom });
     audit(hub, 'post.withdrawn', by, { kind: 'post', id, name: post.title });
     return draft;
   });

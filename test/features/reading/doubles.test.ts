@@ -115,6 +115,16 @@ test('reading and starring a row does so for all its posts, by one post, by a li
   }
 });
 
+test('a post that gets another link leaves its row, and its new row has no post of the old row', async (t) => {
+  const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
+  const other = 'https://news.example/2026/bridge';
+  const [moved, stays] = [await post(hub, ada, alpha), await post(hub, ada, beta)];
+  assert.equal((await ada.patch(`/api/posts/${moved}`, { url: other })).status, 200);
+  const joins = await post(hub, ada, beta, other);
+  const alsoOf = async (id: number) => (await listed(bob, 'view=list')).find((shown) => shown.id === id)?.also.map((one) => one.id);
+  assert.deepEqual([await alsoOf(moved), await alsoOf(stays)], [[joins], []]);
+});
+
 test('a later post joins its row: it is read and starred if the row is', async (t) => {
   const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
   const first = await post(hub, ada, alpha);

@@ -80,6 +80,37 @@ test('a post that is taken back twice at once has one draft; a post taken back a
   assert.equal((await later({ title: 'Later' })).headers.get('location'), '/posts/2?said=post-published');
 });
 
+test('a form whose post was taken back publishes the post again only if its author wants', async (t) => {
+  const { ada, open, again, titles } = await hubWithForms(t);
+  const send = await open('/write');
+  await send();
+  assert.equal((await ada.form('/posts/1/withdraw')).status, 303);
+  const late = await send();
+  assert.equal(late.status, 409);
+  assert.match(late.text, /The post of this form was taken back into a draft\.[^]*value="Owls at dusk"/);
+  assert.deepEqual(await titles(), []);
+  const { action } = formOn(late.text);
+  assert.match((await ada.page(action.replace(/\?.*/, ''))).headers.get('location') ?? '', /^\/write\/[\w-]{16}$/, 'the draft');
+  assert.equal((await again(late)).headers.get('location'), '/posts/2?said=post-published');
+});
+
+test('the address of a member’s form is of no use to another member', async (t) => {
+  const { hub, ada, open, titles } = await hubWithForms(t);
+  const send = await open('/write');
+  await send();
+  const { action } = formOn((await ada.page('/write')).text);
+  const bob = await hub.person('bob');
+  const place = await addNotes(bob, 'Of Bob');
+  const path = action.replace(/\?.*/, '');
+  await submitForm(hub, ada, action, { ...TYPED, title: 'By Ada' }, []);
+  assert.equal((await bob.page(path)).status, 200);
+  assert.equal((await submitForm(hub, bob, path, { ...TYPED, title: 'By Ada' }, [])).status, 403);
+  const own = await submitForm(hub, bob, path, { ...TYPED, title: 'By Ada', sourceId: String(place) }, []);
+  assert.equal(own.headers.get('location'), '/posts/3?said=post-published');
+  assert.equal((await submitForm(hub, ada, action, { ...TYPED, title: 'By Ada', revision: '0' }, [])).headers.get('location'), '/posts/2?said=post-published');
+  assert.deepEqual((await titles()).length, 3);
+});
+
 test('a form that is sent again with another text keeps the text, and makes a second post only if its author wants', async (t) => {
   const { ada, open, again, titles } = await hubWithForms(t);
   const send = await open('/write');
