@@ -32,8 +32,8 @@ export type ProcessAccess = Pick<Config, 'projectRoot' | 'secretFiles'> & Omit<N
 
 /**
  * MiB. With a limit, V8 collects garbage sooner: a busy worker grows to 140 MiB instead of 300, at the same speed. The
- * limit of the worker's heap leaves room for eight feeds of 10 MiB at once. After many pages,
- * the web process has 140 MiB instead of 180, because of `--max-semi-space-size`.
+ * limit of the worker's heap leaves room for eight feeds of 10 MiB at once. With
+ * `--max-semi-space-size`, the web process takes 140 MiB instead of 180 after many pages.
  */
 const V8_FLAGS = ['--max-old-space-size=512', '--max-semi-space-size=2'];
 

@@ -11,7 +11,7 @@ type Attributes = ReadonlyMap<string, string>;
 type Tag = { name: string; attributes: Attributes; end: number }; // `end`: the offset of the tag's `>`
 
 const FEED_TYPE = /\b(?:rss|atom|rdf|feed)\b/;
-/** Media types that links to feeds declare, but also links to other data. */
+/** Media types that links to feeds may declare, and also links to data that are no feed. */
 const OPEN_TYPES = new Set(['application/json', 'application/xml', 'text/xml']);
 
 /** Matches words in the host, path or query of an address that names a feed. */

@@ -30,7 +30,7 @@ type Change = {
   address: string | undefined;
   /** Whether the full text of each new post is fetched, or only the full texts that members ask for. */
   fullText: 'asked' | 'always' | undefined;
-  /** Whether the hub also fetches the full texts of the source's last 20 posts. */
+  /** Whether the hub fetches the full texts of the source's last 20 posts now. */
   fullTextOfLast: boolean | undefined;
 };
 

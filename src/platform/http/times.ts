@@ -47,7 +47,7 @@ export function wallTime(text: string, zone: string | undefined): number | undef
   const wall = parseIsoTime(`${text.padEnd(19, ':00')}Z`);
   if (wall === null) return undefined;
   const { offset } = formatsOf(zone);
-  return wall - offset(wall - offset(wall)); // twice, because the first offset is wrong near a change of clocks
+  return wall - offset(wall - offset(wall)); // reads the offset twice: near a change of clocks the first is wrong
 }
 
 /** A time in the viewer's time zone as forms send it: `2026-11-27T09:00`. */

@@ -16,7 +16,7 @@ export type Formula = {
 /** A formula that is being read, element by element; a spoilt formula is incomplete, so its markup is not used. */
 export type FormulaDraft = ReturnType<typeof createFormula>;
 
-/** An open MathML element. `children`: how many kept children it has. `isSilent`: the element and its content go. */
+/** An open MathML element. `children`: how many kept children it has. `isSilent`: left out with its content. */
 type OpenElement = { name: string; endTag: string; children: number; isSilent: boolean };
 
 /** The only MathML elements that contain text, and in browsers also HTML elements. */

@@ -20,7 +20,7 @@ export type TokenReader = {
 type Tag = { name: string; attributes: Attributes; selfClosing: boolean; end: number };
 
 const MAX_ATTRIBUTES = 100;
-/** Attribute values of more characters keep their character references, because decoding would take long. */
+/** Character references in attribute values of more than MAX_DECODED characters stay, to save time. */
 const MAX_DECODED = 65_536;
 
 /** Elements without content and end tag, including elements of older versions of HTML. */

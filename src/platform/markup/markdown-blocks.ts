@@ -83,7 +83,7 @@ function endFencedCode(reader: BlockReader, code: MarkdownBlock): void {
   closeInnermost(reader);
 }
 
-/** Ends a heading or a rule, which goes on in no other line. */
+/** Ends the innermost block if it is a heading or a rule, which never has a second line. */
 function closeComplete(reader: BlockReader): void {
   const { kind } = innermost(reader);
   if (kind === 'heading' || kind === 'rule') closeInnermost(reader);
