@@ -33,21 +33,21 @@ export function showTime(times: Times, at: number, form: TimeForm = 'ago'): Html
 /** Formats a time without markup, for the axes of plots: "21:14", "19 Nov", "19 Nov, 21:14". */
 export function shortTime({ zone }: Times, at: number, form: 'clock' | 'day' | 'both'): string {
   const { clock, shortDate } = formatsOf(zone);
-  if (form === 'clock') return clock.format(at);
+  if (form === 'clock') return clock(at);
   const day = shortDate.format(at);
-  return form === 'day' ? day : `${day}, ${clock.format(at)}`;
+  return form === 'day' ? day : `${day}, ${clock(at)}`;
 }
 
 /**
  * Reads an RFC 3339 time, or a time without a time zone (`2026-11-27T09:00`, as forms send it) in the time zone `zone`.
- * Returns unix ms, or undefined if the text is no such time.
+ * Returns unix ms, or undefined for other texts.
  */
 export function wallTime(text: string, zone: string | undefined): number | undefined {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/.test(text)) return parseIsoTime(text) ?? undefined;
   const wall = parseIsoTime(`${text.padEnd(19, ':00')}Z`);
   if (wall === null) return undefined;
   const { offset } = formatsOf(zone);
-  return wall - offset(wall - offset(wall)); // reads the offset twice: near a change of clocks the first is wrong
+  return wall - offset(wall - offset(wall)); // the offset at the time itself, which may differ near a change of clocks
 }
 
 /** A time in the viewer's time zone as forms send it: `2026-11-27T09:00`. */
@@ -75,23 +75,23 @@ function words({ now }: Times, at: number, form: TimeForm, format: Formats): str
   if (form === 'row') return rowText(now, days as number, at, format);
   if (now === null) return format.wholeDate.format(at);
   if (form === 'since' && days !== null && days >= 0 && days < 7) {
-    return days === 0 ? format.clock.format(at) : days === 1 ? 'yesterday' : format.dayOfWeek.format(at);
+    return days === 0 ? format.clock(at) : days === 1 ? 'yesterday' : format.dayOfWeek.format(at);
   }
   if (at > now + MINUTE) return comingText(now, days as number, at, format);
   if (days === 0 || now - at < 3 * HOUR) return now - at < MINUTE ? 'just now' : `${duration(now - at)} ago`;
-  if (days === 1) return `yesterday, ${format.clock.format(at)}`;
+  if (days === 1) return `yesterday, ${format.clock(at)}`;
   return (isOfThisYear(now, at, format) ? format.date : format.wholeDate).format(at);
 }
 
 function rowText(now: number | null, days: number, at: number, format: Formats): string {
   if (now === null || days < 0) return format.date.format(at);
-  if (days > 0 || at > now + MINUTE) return format.clock.format(at);
+  if (days > 0 || at > now + MINUTE) return format.clock(at);
   return now - at < MINUTE ? 'now' : duration(now - at);
 }
 
 function comingText(now: number, days: number, at: number, format: Formats): string {
   if (at - now < DAY && days === 0) return `in ${duration(at - now)}`;
-  if (days === -1) return `tomorrow, ${format.clock.format(at)}`;
+  if (days === -1) return `tomorrow, ${format.clock(at)}`;
   return (isOfThisYear(now, at, format) ? format.date : format.wholeDate).format(at);
 }
 
@@ -101,7 +101,7 @@ function daysAgo(now: number | null, at: number, { dayNumber }: Formats): number
 }
 
 function isOfThisYear(now: number | null, at: number, { year }: Formats): boolean {
-  return now !== null && year.format(now) === year.format(at);
+  return now !== null && year(now) === year(at);
 }
 
 type Formats = ReturnType<typeof makeFormats>;
@@ -126,9 +126,13 @@ function makeFormats(timeZone: string | undefined) {
   const numbers = make({ year: 'numeric', month: 'numeric', day: 'numeric' });
   const zone = make({ timeZoneName: 'short' });
   const longZone = make({ timeZoneName: 'longOffset' });
+  const yearFormat = make({ year: 'numeric' });
   const exact = make({ ...date, year: 'numeric', ...time });
+  const clock = make(time);
+  const zoneName = known(QUARTER, (at) =>
+    zone.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? '');
   return {
-    clock: make(time),
+    clock: known(MINUTE, (at) => clock.format(at)),
     date: make(date),
     shortDate: make({ day: 'numeric', month: 'short' }),
     dayOfWeek: make({ weekday: 'long' }),
@@ -136,21 +140,38 @@ function makeFormats(timeZone: string | undefined) {
     wholeDay: make({ ...date, weekday: 'long', year: 'numeric' }),
     wholeDate: make({ ...date, year: 'numeric' }),
     exact,
-    year: make({ year: 'numeric' }),
-    /** The `<time>` tag of a time, whose tooltip names the time zone. */
-    tag(at: number): Html {
-      const zoneName = zone.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? '';
-      return html`<time datetime="${isoTime(at)}" title="${exact.format(at)} ${zoneName}" dir="ltr">`;
-    },
+    year: known(QUARTER, (at) => yearFormat.format(at)),
+    /** The `<time>` tag of a time; the tag is cached, because many pages show the times of the same posts. */
+    tag: known(1, (at) => html`<time datetime="${isoTime(at)}" title="${exact.format(at)} ${zoneName(at)}" dir="ltr">`),
     /** Milliseconds by which the time zone is ahead of UTC at a time. */
     offset(at: number): number {
       const [, sign, hours = '0', minutes = '0'] = /GMT([+-])(\d\d):?(\d\d)?/.exec(longZone.format(at)) ?? [];
       return (sign === '-' ? -1 : 1) * (Number(hours) * HOUR + Number(minutes) * MINUTE);
     },
-    dayNumber(at: number): number {
+    dayNumber: known(QUARTER, (at) => {
       const [day = 0, month = 1, year = 0] = numbers.format(at).split('/').map(Number);
       return Date.UTC(year, month - 1, day) / DAY;
-    },
+    }),
+  };
+}
+
+/** Calendar days and time zone offsets change only at full quarters of an hour. */
+const QUARTER = 15 * MINUTE;
+
+/** The most values that each cache of a time zone holds. */
+const MOST_KNOWN = 1_000;
+
+/** Caches values that hold for a whole span of time, because Intl takes longer than all other work for a list row. */
+function known<Value>(span: number, read: (at: number) => Value): (at: number) => Value {
+  const bySpan = new Map<number, Value>();
+  return (at) => {
+    const key = Math.floor(at / span);
+    const found = bySpan.get(key);
+    if (found !== undefined) return found;
+    if (bySpan.size >= MOST_KNOWN) bySpan.clear();
+    const value = read(at);
+    bySpan.set(key, value);
+    return value;
   };
 }
 
