@@ -174,7 +174,7 @@ export function loadReading(dataDir: string, place: string, now: number): Reposi
   }
 }
 
-/** The record of read packs as JSON, which has about 100 bytes for each pack. */
+/** JSON of which pack files of a restic repository were read, and when: about 100 bytes for each pack file. */
 export function textOfReading({ packs, snapshots, ...facts }: RepositoryReading): string {
   const kept: StoredReading = {
     ...facts,

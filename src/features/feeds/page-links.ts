@@ -17,7 +17,7 @@ const OPEN_TYPES = new Set(['application/json', 'application/xml', 'text/xml']);
 /** Matches words in the host, path or query of an address that names a feed. */
 const FEED_ADDRESS = /(?:^|[/._=&?-])(?:feeds?|rss2?|atom|rdf|xml)(?:[/._=&?]|$)/i;
 const OTHER_XML = /sitemap|opensearch|osd\.xml|manifest|browserconfig|wp-json|oembed/i;
-/** Matches words of an `a` element that names a feed, but not the class `feed-item` and the namespace `xml:`. */
+/** Finds in a link's text or attributes a word for a feed, such as RSS, but not `feed-item` or the prefix `xml:`. */
 const FEED_WORD =
   /(?:^|[^a-z])(?:rss2?|atom|xml)(?![a-z:])|(?:^|[^a-z_-])(?:news|web)?feeds?(?![a-z_-])|フィード|订阅|訂閱|구독/i;
 const COMMENTS = /[ck]om+ent|reacties|yorum|ком+ент|コメント|评论|評論|댓글/i;

@@ -71,7 +71,7 @@ function dropClutter(page: MeasuredPage, { dropsClutter, cleans }: Rules): Uint8
   return dropped;
 }
 
-/** Gives points for each paragraph to the blocks around the paragraph. */
+/** Gives points for each paragraph to the blocks that contain the paragraph: the article gets the most points. */
 function scoreBlocks(page: MeasuredPage, dropped: Uint8Array): Float64Array {
   const { tree, count, sizes, blocks, isOuter, own } = page;
   const parts = new Int32Array(count).fill(1);

@@ -12,7 +12,7 @@ type Dress = 'page' | 'api';
 
 /** The filter of a list on the administrators' pages, read from the query of the URL. */
 type ListFilter<Filter> = {
-  /** Reads the list's filter from the URL, or throws 400. Without a query, a page may list fewer items than the API. */
+  /** Reads the list's filter from the URL, or throws 400. A page without a query string may list less than the API. */
   read(query: URLSearchParams, dress: Dress): Filter;
   /** Links or a form to choose the filter, below the page's title. `problem`: the error of a field of the filter. */
   controls(hub: Hub, query: URLSearchParams, filter: Filter | undefined, problem?: HttpError): Html;

@@ -20,7 +20,7 @@ export function aboutGone(id: number): string {
   return `/sources?gone=${id}`;
 }
 
-/** The path of the receiver's notification that a source is offered. */
+/** The path of a page: where a member sees that a source is offered to the member, and accepts or declines. */
 export function offersPath(sourceId: number): string {
   return `/offers#source-${sourceId}`;
 }

@@ -20,7 +20,7 @@ type FitParams = Range & { expression: string; ids: string; limit: number };
 /**
  * A post that the search index has found, with the facts that `SearchQuery.fits` checks. `rowId`: the row that the post
  * shares with posts of the same link. `earlier`: NamedFacts, as JSON, of the posts of this row that arrived before the
- * post, and that the same statement finds in the list. Both are null if the search is of a single source.
+ * post, and that the same statement finds in the list. `rowId` and `earlier` are null in a search of one source.
  */
 export type FoundPost = Position & NamedFacts & { rowId: number | null; earlier: string | null };
 

@@ -203,8 +203,8 @@ function namesHostTwice({ rawHeaders }: IncomingMessage): boolean {
 type Headers = IncomingHttpHeaders;
 
 /**
- * The client's address: the socket's own, or behind trusted proxies the last entry of X-Forwarded-For that no trusted
- * proxy wrote. Entries of X-Forwarded-For further left come from the client and are ignored.
+ * The client's address: the socket's own, or behind trusted proxies the last address in X-Forwarded-For that
+ * is not the address of a trusted proxy. Addresses further left in X-Forwarded-For come from the client.
  */
 export function clientAddress(peer: string | undefined, headers: Headers, trusted: readonly Cidr[]): string {
   let address = plain(peer ?? '');

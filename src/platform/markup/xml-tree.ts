@@ -201,7 +201,7 @@ function scopeOf(
   let prefixes: Map<string, string> | undefined;
   for (const [, declared = '', quoted, single] of written.matchAll(DECLARATION)) {
     const prefix = declared.toLowerCase();
-    // A root without a prefix keeps its name, whatever namespace the root claims.
+    // The name of a root element without a prefix stays as written, whatever `xmlns` the root element has.
     const meant = isRoot && prefix === '' ? '' : knownPrefix(prefix, quoted ?? single ?? '', namespaces);
     if (((prefixes ?? outer).get(prefix) ?? prefix) === meant) continue;
     prefixes ??= new Map(outer);
