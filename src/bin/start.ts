@@ -30,10 +30,11 @@ process.exit(problem === null ? 0 : 1);
  */
 async function beginAnew(): Promise<never> {
   if (!process.execve) throw new Error(`Node cannot replace a process on ${process.platform}`);
-  // The waiting shell ignores SIGUSR2, which another restore may send before start.ts runs again.
-  const script = `trap '' USR2; root=$1 && . scripts/find-node.sh && shift && exec "$node" "$@"`;
+  // The waiting shell ignores SIGUSR2, which another restore may send before start.ts runs again. If find-node.sh finds
+  // no Node, this process's own Node ($0) runs again.
+  const script = `trap '' USR2; root=$1 && . scripts/find-node.sh && shift && exec "\${node:-$0}" "$@"`;
   const again = ['src/bin/start.ts', AGAIN, ...args.filter((arg) => arg !== AGAIN)];
-  return process.execve('/bin/sh', ['sh', '-c', script, 'sh', PROJECT_ROOT, ...again]);
+  return process.execve('/bin/sh', ['sh', '-c', script, process.execPath, PROJECT_ROOT, ...again]);
 }
 
 async function run(): Promise<string | null> {
