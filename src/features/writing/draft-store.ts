@@ -5,7 +5,6 @@ import { hashSecret, newSecret } from '../../platform/secrets.ts';
 import { store } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 
-/** The fields of a form for a post, without its files. */
 export type DraftFields = Record<string, string>;
 
 /**
@@ -17,9 +16,8 @@ export type WithdrawnPost = {
 };
 
 /**
- * An unfinished post. `form`: the path of the page whose form the draft fills. `revision`: how often the draft was
- * saved. `savedBy`: the random name of the browser tab that saved the draft last. `publishAt` (unix ms): when the
- * worker publishes the draft, or null.
+ * `form`: the path of the page whose form the draft fills. `revision`: how often the draft was saved. `savedBy`: the
+ * random name of the browser tab that saved the draft last. `publishAt`: unix ms.
  */
 export type Draft = {
   id: number; accountId: number; form: string; fields: DraftFields; savedAt: number; revision: number;
@@ -32,7 +30,6 @@ export type Draft = {
  */
 export type Tab = { name: string; revision: number | undefined };
 
-/** A draft in the list of drafts. `discardedAt` (unix ms): when the author discarded the draft, or null. */
 export type ListedDraft = {
   id: number; form: string; title: string; beginning: string; savedAt: number;
   publishAt: number | null; discardedAt: number | null; isWithdrawn: number;
@@ -45,9 +42,7 @@ const MAX_PENDING = 3;
 export const PENDING_LIFETIME = DAY;
 /** Time for which the author can restore a discarded draft. */
 export const RESTORABLE = DAY;
-/** Time after which a saved draft is removed. */
 export const DRAFT_LIFETIME = 90 * DAY;
-
 const TIMES: StoredTime[] = ['saved_at', 'discarded_at'].map((column) => ({ table: 'drafts', column, furthest: 0 }));
 
 type Row = Omit<Draft, 'fields' | 'withdrawn'> & { fields: string; withdrawn: string | null };
@@ -74,11 +69,9 @@ export const drafts = store(({ db, clock }) => {
     },
     /** The account's drafts, the drafts that were saved last first, and then the discarded drafts. */
     list: (accountId: number): ListedDraft[] => sql.list.all(accountId, clock() - RESTORABLE),
-    /** Up to `limit` drafts of an account, also discarded and pending drafts, in the order of their ids. */
     listOf: (accountId: number, after: number, limit: number): Draft[] =>
       sql.selectOf.all(accountId, after, limit).map(opened),
 
-    /** Saves a draft, which replaces an older draft of the same form. */
     save: (accountId: number, form: string, fields: DraftFields, savedBy: string | null = null): Draft =>
       save(accountId, form, JSON.stringify(fields), savedBy),
     /** Whether the account may have another draft; removes the oldest discarded draft if the draft needs its place. */
@@ -88,23 +81,18 @@ export const drafts = store(({ db, clock }) => {
       return !isFull();
     },
 
-    /** Notes that the draft was a post, which gets its id back when the draft is published. */
     setWithdrawn: (id: number, post: WithdrawnPost): void => void sql.setWithdrawn.run(JSON.stringify(post), id),
-    /** Returns the path of the form of the draft that was the post `postId` before its author took the post back. */
     formOfWithdrawn: (accountId: number, postId: number): string | undefined =>
       sql.ofWithdrawn.get(accountId, postId)?.form,
     /** Returns the id of the post that was published from `form` and taken back, and the form of its draft, if any. */
     takenBackFrom: (accountId: number, form: string): { postId: number; form: string } | undefined =>
       sql.takenBack.get(accountId, form),
-    /** Lets the worker publish a draft at the time `at` (unix ms), or not at all if `at` is null. */
     schedule: (id: number, at: number | null): void => void sql.schedule.run(at, id),
-    /** Returns the ids of up to `limit` scheduled drafts that are due. */
     due: (now: number, limit: number): number[] => sql.due.all(now, limit).map(({ id }) => id),
     findDue(id: number, now: number): Draft | undefined {
       const row = sql.selectDue.get(id, now);
       return row && opened(row);
     },
-    /** Ends all schedules; returns the drafts that were scheduled. */
     unscheduleAll: (): Draft[] => sql.unscheduleAll.all().map(opened),
 
     /** Saves a pending draft; returns the secret with which `adopt` finds the draft, and stores the secret's hash. */
@@ -135,7 +123,6 @@ export const drafts = store(({ db, clock }) => {
     /** Restores a discarded draft, unless its form has a newer draft; returns the path of the form, if restored. */
     restore: (accountId: number, id: number): string | undefined =>
       sql.restore.get(id, accountId, clock() - RESTORABLE)?.form,
-    /** Removes up to `limit` drafts of an account; returns the number of removed drafts. */
     removeOf: (accountId: number, limit: number): number => sql.removeOf.run(accountId, limit).changes,
     removeOld(limit: number): number {
       const [now, pending, kept] = [clock(), clock() - PENDING_LIFETIME, clock() - DRAFT_LIFETIME];
@@ -147,7 +134,6 @@ export const drafts = store(({ db, clock }) => {
 
 const COLUMNS = `id, account_id AS accountId, form, fields, saved_at AS savedAt, revision, saved_by AS savedBy,
   publish_at AS publishAt, withdrawn`;
-/** SQL: a draft that was neither discarded nor made from a form without a session. */
 const IS_OPEN = 'pending_hash IS NULL AND discarded_at IS NULL';
 
 function prepareSaved(db: Db) {
