@@ -3911,7 +3911,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a list cannot be made to show posts that its menu does not offer',
-    file: 'src/features/reading/list-choice-pages.ts',
+    file: 'src/features/reading/list-pages.ts',
     from: ' || !showsOf(view).includes(chosen.show)',
     to: '',
     test: 'test/features/reading/list-choices.test.ts',

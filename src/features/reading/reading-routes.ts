@@ -13,15 +13,10 @@ import { countArrived, countsForPage, countText, readingCounts, type ReadingCoun
 import { readMarks } from './reading-store.ts';
 import { foundText, searchCounts } from './saved-searches.ts';
 
-/** Maximum number of posts that one request can mark as read by their ids. */
 const MARKED_MAX = 1_000;
-
-/** Maximum number of posts whose read states one request can get. */
 const SHOWN_MAX = 200;
-
 const MAX_ID = Number.MAX_SAFE_INTEGER;
 
-/** PUT /api/sources/:id/follow, idempotent. */
 export async function follow(hub: Hub, req: MemberRequest): Promise<Reply> {
   followSource(hub, req.viewer, pathId(req.params), readFollow(await readJson(req)));
   return noContent();
