@@ -86,7 +86,11 @@ export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, f
   await nextTurn(); // lets other requests run, because parsing a long body took time
   const draft = form === undefined ? undefined : drafts(hub).find(by.viewer.id, form);
   const was = draft?.withdrawn ?? null;
-  const { sourceId, written } = readNewPost(values, hub.clock(), was?.publishedAt);
+  const now = hub.clock();
+  const input = createInput(values);
+  const sourceId = input.integer('sourceId', 1, Number.MAX_SAFE_INTEGER);
+  const written = readWritten(input, { title: '', text: null, url: null, publishedAt: was?.publishedAt ?? now }, now);
+  input.done();
   requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
   const guid = was?.guid ?? `urn:uuid:${randomUUID()}`;
   const prepared = await prepare(hub, { guid, contentHtml: '' }, written, by);
@@ -122,7 +126,7 @@ export function storeNewPost(
   return wholePost(hub, stored.id);
 }
 
-/** Changes the given fields of a post. Throws the errors of `writePost`, and 409 if the post changed after its form. */
+/** Changes the given fields of a post. Throws the errors of `writePost`, and 409 if the form is outdated. */
 export async function rewritePost(
   hub: Hub, id: number, values: PostValues, { files, form }: Files, by: By,
 ): Promise<WholePost> {
@@ -221,14 +225,6 @@ function prepare(
     const rest = { author: null, language: null, baseUrl: '', summary: null, updatedAt: now, attachments: [] };
     return preparePost({ guid: before.guid, ...written, contentHtml, ...rest }, contentHash);
   });
-}
-
-function readNewPost(values: PostValues, now: number, publishedAt = now): { sourceId: number; written: Written } {
-  const input = createInput(values);
-  const sourceId = input.integer('sourceId', 1, Number.MAX_SAFE_INTEGER);
-  const written = readWritten(input, { title: '', text: null, url: null, publishedAt }, now);
-  input.done();
-  return { sourceId, written };
 }
 
 function readChangedPost(values: PostValues, before: Written, now: number): Written {

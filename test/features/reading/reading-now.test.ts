@@ -1,7 +1,7 @@
 // Protects what the script of members' pages asks for: what is read by now, counts, and how many posts have arrived.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addPost } from '../../support/accounts.ts';
+import { addPost, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { addPosts } from '../../support/stored-posts.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
@@ -12,15 +12,10 @@ const now = async (client: Client, ids: string): Promise<Now> => (await client.g
 const fresh = async (client: Client, query: string): Promise<unknown> =>
   (await client.get(`/reading/fresh?${query}`)).json()['fresh'];
 
-async function put(client: Client, path: string, value: object): Promise<void> {
-  const headers = { 'content-type': 'application/json' };
-  assert.equal((await client.send('PUT', path, { body: JSON.stringify(value), headers })).status, 204, path);
-}
-
 test('a page learns which of its posts are read and starred, and counts by folder and source', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const bob = await hub.person('bob');
-  await put(bob, `/api/sources/${sourceId}/follow`, { folder: 'Harbour' });
+  await sendJson(bob, 'PUT', `/api/sources/${sourceId}/follow`, { folder: 'Harbour' });
   for (let n = 0; n < 3; n++) await addPost(ada, sourceId);
 
   const source = `source:${sourceId}`;
@@ -41,7 +36,7 @@ test('a page learns which of its posts are read and starred, and counts by folde
 test('counts stop at 999+', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const bob = await hub.person('bob');
-  await put(bob, `/api/sources/${sourceId}/follow`, {});
+  await sendJson(bob, 'PUT', `/api/sources/${sourceId}/follow`, {});
   await addPost(ada, sourceId);
   addPosts(hub, sourceId, 1_200);
 
@@ -53,7 +48,7 @@ test('counts stop at 999+', async (t) => {
 test('a list learns how many posts have arrived for it, of what its reader may see', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const [bob, cleo] = [await hub.person('bob'), await hub.person('cleo')];
-  await put(bob, `/api/sources/${sourceId}/follow`, { folder: 'Harbour' });
+  await sendJson(bob, 'PUT', `/api/sources/${sourceId}/follow`, { folder: 'Harbour' });
   await addPost(ada, sourceId);
 
   assert.equal(await fresh(bob, 'view=unread&newest=1'), 0);
@@ -79,7 +74,7 @@ test('a list learns how many posts have arrived for it, of what its reader may s
 test('what became of posts that one may not see any more is not told, nor how many of them were unread', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const bob = await hub.person('bob');
-  await put(bob, `/api/sources/${sourceId}/follow`, {});
+  await sendJson(bob, 'PUT', `/api/sources/${sourceId}/follow`, {});
   for (let n = 0; n < 3; n++) await addPost(ada, sourceId);
   await bob.form('/posts/1/read', { read: '1' });
   await bob.form('/posts/2/star', { star: '1' });
