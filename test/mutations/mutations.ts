@@ -2292,7 +2292,7 @@ export const MUTATIONS: Mutation[] = [
     from: ' WHERE ${MAY_SEE}`);\n  const selectLast',
     to: '`);\n  const selectLast',
     test: 'test/features/reading/reading-now.test.ts',
-    name: 'what became of posts that one may not see any more is not told, nor how many of them were unread',
+    name: 'posts that one may not see any more are in no list, and their states and number are not told, until one may see them again',
   },
 
   // Limits.
@@ -3808,8 +3808,8 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/follows/follow-store.ts',
     from: "MAY_SEE = `(s.visibility = 'public'",
     to: "MAY_SEE = `(s.visibility <> ''",
-    test: 'test/features/reading/reading-api.test.ts',
-    name: 'a source that became private is not in its followers’ lists, and is there again with it',
+    test: 'test/features/reading/reading-now.test.ts',
+    name: 'posts that one may not see any more are in no list, and their states and number are not told, until one may see them again',
   },
   {
     promise: 'a folder is its owner’s alone',
