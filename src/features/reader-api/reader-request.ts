@@ -128,7 +128,6 @@ export function showUser(_hub: Hub, { viewer: { id, username } }: AppRequest): R
   return json({ userId: String(id), userName: username, userProfileId: String(id), userEmail: username });
 }
 
-/** Patterns of a path: a call below any spelling of the base address, and any other path below `/api/greader.php`. */
 const CALL = /^\/+(?:api\/+greader\.php\/*)*(accounts|reader\/+api\/+0)\/+(.*)$/;
 const OTHER = /^\/+api\/+greader\.php(?:\/+api\/+greader\.php)*(?:\/+(.*))?$/;
 

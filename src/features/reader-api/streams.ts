@@ -69,7 +69,6 @@ export function sourceOfFeed(hub: Hub, followed: StreamSource[], feed: string): 
   return manySources(hub).among(ids).find(({ feedUrl }) => feedUrl === feed)?.id;
 }
 
-/** Maximum number of streams that one request may include (`it`) or leave out (`xt`). Apps name one or two. */
 const FILTERS_MAX = 5;
 const NOTHING: Stream = { state: 'nothing' };
 
@@ -91,7 +90,6 @@ export function readArrivalView(
 
 type Part = { stream: Stream; isWanted: boolean };
 
-/** Narrows a view to the posts in a stream, or (without `isWanted`) outside the stream; null if no post is left. */
 function narrow(hub: Hub, followed: StreamSource[], view: ArrivalView, { stream, isWanted }: Part): ArrivalView | null {
   if ('state' in stream) return narrowState(view, stream.state, isWanted);
   const among = sourceIdsIn(hub, followed, stream);

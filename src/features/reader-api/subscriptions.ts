@@ -151,7 +151,7 @@ export function listSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
     return {
       id: feedStream(source.id),
       title: title || feedStream(source.id),
-      categories: folderCategories(folder),
+      categories: folder === null ? [] : [{ id: labelStream(folder), label: folder }],
       // The feed's own address may hold a secret: only members who manage the source get this address.
       url: mayManage(source, viewer) && source.feedUrl !== null ? source.feedUrl : ownFeedUrl(hub, source.id),
       htmlUrl: siteOf(hub, source),
@@ -159,10 +159,6 @@ export function listSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
     };
   });
   return json({ subscriptions });
-}
-
-function folderCategories(folder: string | null): { id: string; label: string }[] {
-  return folder === null ? [] : [{ id: labelStream(folder), label: folder }];
 }
 
 /** GET unread-count: numbers of unread posts by source, by folder and in total; each number is at most COUNT_MAX. */

@@ -34,7 +34,6 @@ const IN_SEARCHED_LIST = `CROSS ${joinSource('p.source_id')}
          AND @isMuted <> (${notMuted('p.source_id', 'p.id')})
          AND (NOT @isUnread OR ${isUnread('COALESCE(f.read_up_to, 0)')})`;
 
-/** SQL: joins the row `d` of the post `p` with posts of the same link, unless the search is of a single source. */
 const ROW = `LEFT JOIN ${DOUBLES} d ON d.post_id = p.id AND @sourceId = 0 AND ${JOINS_DOUBLES}`;
 const FOUND = `p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author, d.row_id AS rowId`;
 

@@ -38,7 +38,6 @@ export function isUnread(readUpTo: string): string {
   return `CASE WHEN m.is_read IS NULL THEN p.id > ${readUpTo} ELSE m.is_read = 0 OR m.marked_at >= @since END`;
 }
 
-/** SQL: the viewer's marks that an unread list shows: posts marked as unread, or read since `@since`. */
 const EXCEPTIONS = `
   SELECT source_id, post_id FROM read_marks WHERE account_id = @viewerId AND is_read = 0
   UNION SELECT source_id, post_id FROM read_marks INDEXED BY read_marks_marked
@@ -143,7 +142,6 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId) AND ${STANDS}
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
-    /** Reads a source's unread posts: a few above the high-water mark, and read-state exceptions below the mark. */
     unreadOfFew: db.prepare<[SourceParams], Position>('read the unread posts of a source with few new posts', `
       SELECT p.id, p.published_at AS publishedAt FROM (
         SELECT p.id, p.published_at FROM ${POSTS} p INDEXED BY posts_arrival

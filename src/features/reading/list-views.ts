@@ -15,9 +15,7 @@ export type ShownList = {
   view: View;
   name: string;
   items: ListedPost[];
-  /** Icons of the posts' sources, by source id. */
   icons: Map<number, Html>;
-  /** Addresses of the posts' thumbnails, by post id. */
   pictures: Map<number, string>;
   cursor: string | null;
   next: string | null;

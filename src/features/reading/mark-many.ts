@@ -13,10 +13,7 @@ import { readMarks, readUndo, stars, type PostState, type ReadChanges, type Undo
 /** This many posts are looked up at once, or marked in one transaction, in about 10 ms. */
 const AT_ONCE = 1_000;
 
-/**
- * Marks posts as read or unread, in transactions of 1,000 posts, except posts that the viewer may not see. Marking
- * several posts as read can be undone on the pages. `undoable`: the record to which the changes are added.
- */
+/** Marks posts in transactions of 1,000, except hidden posts. `undoable`: the record to which the changes are added. */
 export async function setManyRead(
   hub: Hub, viewer: Viewer, postIds: number[], isRead: boolean, undoable = undoableNow(hub, 0),
 ): Promise<void> {

@@ -169,7 +169,6 @@ export async function undoMark(hub: Hub, viewer: Viewer, undo: number): Promise<
   while (hub.db.write('undo marking', () => undoStep(hub, viewer.id, undo))) await nextTurn();
 }
 
-/** Undoes some of the stored changes of a `markRead` call; returns whether changes of the call remain to be undone. */
 function undoStep(hub: Hub, accountId: number, undo: number): boolean {
   const found = readUndo(hub).find(accountId, undo);
   if (!found) return false;

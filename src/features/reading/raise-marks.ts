@@ -9,6 +9,7 @@ import { readMarks, readUndo } from './reading-store.ts';
 const READ_PER_UNREAD = 16;
 
 type FollowMark = { accountId: number; sourceId: number; readUpTo: number };
+
 const cursor = once((_hub: Hub) => ({ accountId: 0, sourceId: 0 }));
 
 /** Raises follows' high-water marks past read posts, and removes read-state exceptions that have become needless. */
@@ -80,7 +81,6 @@ export async function compactMarks(hub: Hub, accountId: number): Promise<void> {
   }
 }
 
-/** Raises a follow's high-water mark; returns false if needless marks of single posts as read or unread remain. */
 function compactOne(hub: Hub, follow: FollowMark): boolean {
   const raised = raiseReadUpTo(hub, follow);
   return readMarks(hub).removeNeedless(follow, raised, REMOVED_AT_ONCE, 0) < REMOVED_AT_ONCE;

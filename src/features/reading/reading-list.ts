@@ -148,7 +148,6 @@ function find(
   return { found: mergeSources(hub, [{ sourceId, readUpTo }], list, paging) };
 }
 
-/** The posts before or after a position in the order of relevance; at the top, all of them. */
 function pageOfBest(best: Position[], { from, isBack, limit }: Paging): Position[] {
   const at = best.findIndex(({ id }) => id === from.id);
   return (isBack ? best.slice(0, Math.max(0, at)).toReversed() : best.slice(at + 1)).slice(0, limit);

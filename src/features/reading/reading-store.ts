@@ -50,7 +50,6 @@ export const OLDEST: Position = { publishedAt: -Number.MAX_SAFE_INTEGER, id: 0 }
 /** SQL: whether the post `p` with the mark `m` is read by the account of the follow `f`; both may be missing. */
 export const IS_READ = 'COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0))';
 
-/** SQL that tells whether the post `p`, which is above the high-water mark, is unread. */
 const IS_UNREAD = `NOT EXISTS (SELECT 1 FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId
                                  AND m.post_id = p.id AND m.is_read = 1)`;
 
@@ -229,7 +228,6 @@ export const readUndo = store(({ db, clock }) => {
     'DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE account_id = ? LIMIT ?)');
 
   return {
-    /** Stores changes of marking posts as read in the changes' undo record, or a new one; returns the record's id. */
     keep(accountId: number, { id, madeAt, changes }: Undoable): number {
       if (id !== 0) {
         update.run(JSON.stringify(changes), id, accountId);

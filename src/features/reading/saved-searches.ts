@@ -86,7 +86,7 @@ type KeptCount = { state: string; count: number | null; at: number; isDear: bool
 
 const keptCounts = once((_hub: Hub) => new Map<number, KeptCount>());
 
-/** By the id of a saved search, the number of unread posts (with `is:`: posts) found, as far as BUDGET_MS allows. */
+/** How many unread posts each saved search finds (posts with `is:`), by the search's id, as far as BUDGET_MS allows. */
 export function searchCounts(hub: Hub, viewer: Viewer): Map<number, number> {
   const [kept, now] = [keptCounts(hub), hub.clock()];
   const all = savedSearches(hub).listOf(viewer.id);

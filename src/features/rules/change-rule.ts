@@ -69,7 +69,6 @@ async function showMuted(hub: Hub, ruleId: number): Promise<void> {
   while (mutedPosts(hub).removeOfRule(ruleId, SHOWN_AT_ONCE) === SHOWN_AT_ONCE) await nextTurn();
 }
 
-/** Reads a rule. Throws status 422 with all faulty fields, or with the place of a fault in the expression. */
 function readTerms(hub: Hub, viewer: Viewer, values: Values): RuleTerms {
   const input = createInput(values);
   const act = input.required('act', input.optionalChoice('act', ACTS)) ?? 'mute';

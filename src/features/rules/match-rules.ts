@@ -126,7 +126,6 @@ function shortestOf(phrases: Phrase[]): number {
   return Math.min(...phrases.map(({ text }) => text.length));
 }
 
-/** Adds a phrase to the trie under `number`, unless the trie has the phrase; returns the phrase's number there. */
 function addWords({ root, bits }: Trie, { tokens, isBeginning }: Words, number: number): number {
   const [first = ''] = tokens;
   const last = isBeginning ? tokens.at(-1) : undefined;
@@ -190,7 +189,6 @@ function codeAt(text: string, at: number): number {
   return at < text.length ? text.charCodeAt(at) : 0;
 }
 
-/** Whether a character is part of a token: a letter or digit of ASCII, or a character that is not in ASCII. */
 function isInToken(code: number): boolean {
   return (code >= 97 && code <= 122) || (code >= 48 && code <= 57) || code >= 128;
 }

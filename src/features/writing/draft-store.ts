@@ -7,10 +7,7 @@ import { TABLES } from '../hub/tables.ts';
 
 export type DraftFields = Record<string, string>;
 
-/**
- * A post that was taken back into a draft: its id and its times (unix ms), which it gets back when it is published.
- * `form`: the path of the form from which the post was published, if any.
- */
+/** `form`: the path of the form from which the post was published, if any. `publishedAt`, `createdAt`: unix ms. */
 export type WithdrawnPost = {
   id: number; guid: string; publishedAt: number; createdAt: number; form: string | undefined;
 };
@@ -24,10 +21,7 @@ export type Draft = {
   savedBy: string | null; publishAt: number | null; withdrawn: WithdrawnPost | null;
 };
 
-/**
- * The browser tab in which a form is open. `name` is random. `revision`: the state of the form (`revisionOf`) that the
- * tab knows; undefined if the sender of the form knows no revisions.
- */
+/** `revision`: the state of the form (`revisionOf`) that the tab knows; undefined if the sender knows no revisions. */
 export type Tab = { name: string; revision: number | undefined };
 
 export type ListedDraft = {
@@ -74,7 +68,6 @@ export const drafts = store(({ db, clock }) => {
 
     save: (accountId: number, form: string, fields: DraftFields, savedBy: string | null = null): Draft =>
       save(accountId, form, JSON.stringify(fields), savedBy),
-    /** Whether the account may have another draft; removes the oldest discarded draft if the draft needs its place. */
     makeRoom(accountId: number): boolean {
       const isFull = (): boolean => (sql.count.get(accountId)?.n ?? 0) >= MAX_DRAFTS;
       if (isFull()) sql.removeDiscarded.run(accountId);
@@ -84,7 +77,6 @@ export const drafts = store(({ db, clock }) => {
     setWithdrawn: (id: number, post: WithdrawnPost): void => void sql.setWithdrawn.run(JSON.stringify(post), id),
     formOfWithdrawn: (accountId: number, postId: number): string | undefined =>
       sql.ofWithdrawn.get(accountId, postId)?.form,
-    /** Returns the id of the post that was published from `form` and taken back, and the form of its draft, if any. */
     takenBackFrom: (accountId: number, form: string): { postId: number; form: string } | undefined =>
       sql.takenBack.get(accountId, form),
     schedule: (id: number, at: number | null): void => void sql.schedule.run(at, id),
@@ -104,10 +96,7 @@ export const drafts = store(({ db, clock }) => {
       return secret;
     },
 
-    /**
-     * Turns the pending draft with the given secret, if any, into an ordinary draft, in the caller's transaction. If
-     * another tab has saved an ordinary draft of the same form, the author finds that draft among the discarded drafts.
-     */
+    /** Makes a pending draft ordinary. A newer draft of the form from another tab becomes a discarded draft. */
     adopt(accountId: number, form: string, secret: string): void {
       const taken = sql.takePending.get(hashSecret(secret), accountId, form, clock() - PENDING_LIFETIME);
       if (!taken) return;
@@ -120,7 +109,6 @@ export const drafts = store(({ db, clock }) => {
     remove: (accountId: number, form: string): void => void sql.remove.run(accountId, form),
     /** Hides a draft of an account, which can be restored for a day; the draft's form can have a new draft. */
     discard: (accountId: number, id: number): void => void sql.discard.run(clock(), id, accountId),
-    /** Restores a discarded draft, unless its form has a newer draft; returns the path of the form, if restored. */
     restore: (accountId: number, id: number): string | undefined =>
       sql.restore.get(id, accountId, clock() - RESTORABLE)?.form,
     removeOf: (accountId: number, limit: number): number => sql.removeOf.run(accountId, limit).changes,

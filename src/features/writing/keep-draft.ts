@@ -58,10 +58,7 @@ export function keepDraft(
   });
 }
 
-/**
- * Gives new files names that no other file of the draft or its post has: a text names its files. Leaves out files that
- * the draft has already if the form was sent again.
- */
+/** Gives new files names of their own: a text names its files. Leaves out the files of a form that was sent again. */
 function newFiles(hub: Hub, { id: draftId, form }: Draft, isSentAgain: boolean, files: NewUpload[]): NewUpload[] {
   const postId = postIdOf(form);
   const ofPost = postId === undefined ? [] : attachments(hub).ofPosts([postId]);

@@ -71,10 +71,7 @@ export async function writePost(hub: Hub, values: PostValues, { files, form }: F
 
 type Author = Pick<By, 'viewer'>;
 
-/**
- * A new post that is checked and ready to be stored. `form`: the path of the form whose draft becomes the post. `was`:
- * the post from which the draft was made, if its author has taken a post back.
- */
+/** `form`: the path of the form whose draft becomes the post. `was`: the post that was taken back into the draft. */
 type NewPost = {
   sourceId: number; written: Written; prepared: PreparedPost; form: string | undefined; tab: Tab;
   draftId: number | undefined; was: WithdrawnPost | null;
