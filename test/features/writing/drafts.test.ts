@@ -138,9 +138,8 @@ test('only who was shown the form can have words kept, for a while, and not at o
   assert.equal(countRows(hub, 'drafts'), 0, 'the form is two months old');
 });
 
-test('an API token is shown no proof, takes up no words that wait, and with scope read marks no post as read', async (t) => {
-  const { hub, bob, sourceId, write } = await hubOfWriters(t);
-  const postId = await addPost(bob, sourceId);
+test('an API token is shown no proof, and takes up no words that wait', async (t) => {
+  const { hub, bob, write } = await hubOfWriters(t);
   const made = await bob.post('/api/tokens', { name: 'p', scope: 'read', currentPassword: hub.password });
   const bearer = { authorization: `Bearer ${made.json<{ token: string }>().token}` };
   const action = await actionOf(bob, write);
@@ -150,8 +149,6 @@ test('an API token is shown no proof, takes up no words that wait, and with scop
   assert.ok(kept);
   assert.doesNotMatch((await hub.anybody.get(write + kept, bearer)).text, /Owls at dusk/);
   assert.equal(shown(hub), 0);
-  assert.equal((await hub.anybody.get(`/posts/${postId}`, bearer)).status, 200);
-  assert.equal(countRows(hub, 'reading_history'), 0);
 });
 
 test('words that wait for somebody to sign in are few, take turns, and are gone after a day', async (t) => {
