@@ -38,7 +38,6 @@ export type ClientKind = 'member' | 'network';
 /** The groups that a client belongs to, widest first; the last group is the client itself. */
 export type ClientGroups = readonly [ClientKind, ...string[]];
 
-/** A request's place in the queues for the main thread. */
 export type Ticket = {
   enter(): Promise<void>; // resolves when the request first runs; rejects if too many requests wait
   again(): Promise<void>; // resolves when the main thread runs the request again
@@ -77,7 +76,6 @@ type Group = {
 
 const tickets = new AsyncLocalStorage<Ticket>();
 
-/** Creates the queues that share the main thread fairly among all clients. */
 export function createTurns({ full, now = () => performance.now(), defer = setImmediate }: TurnsOptions): Turns {
   const root = createGroup(null);
   let running: Ticket | null = null;

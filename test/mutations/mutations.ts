@@ -3054,7 +3054,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'compressing takes a bounded share of memory and threads',
-    file: 'src/platform/http/compress-answer.ts',
+    file: 'src/platform/http/send-reply.ts',
     from: 'if (!response.isCompressible || underWay >= AT_ONCE) return response;',
     to: 'if (!response.isCompressible) return response;',
     test: 'test/platform/http/compressed-answers.test.ts',

@@ -84,7 +84,6 @@ function* parseArchive(onMember: OnMember): Parsing<void> {
   yield* parseEnd();
 }
 
-/** Reads the tar header in the block. Applies extended records, if any follow, to the header behind the records. */
 function* parseHeader(block: Buffer): Parsing<TarHeader> {
   const header = decodeHeader(block);
   if (header.type !== 'x') return header;

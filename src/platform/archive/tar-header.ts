@@ -7,7 +7,6 @@ export type TarKind = 'file' | 'folder';
 /** A file or folder in a tar archive: its name is a relative path of plain segments, without a `/` at the end. */
 export type TarMember = { kind: TarKind; name: string; size: number; modifiedAt: number }; // bytes, unix ms
 
-/** The fields of a tar header block; `type` is the type flag as a character. */
 export type TarHeader = { name: string; type: string; size: number; mode: number };
 
 /** Offset and length of each field of a tar header (POSIX.1-2024, pax, "ustar Interchange Format"). */
@@ -83,7 +82,6 @@ export function applyPax(bytes: Buffer, header: TarHeader): TarHeader {
   return changed;
 }
 
-/** The number of padding bytes after an archived file of `size` bytes, up to the next block of the archive. */
 export function paddingOf(size: number): number {
   return (BLOCK - (size % BLOCK)) % BLOCK;
 }

@@ -18,15 +18,13 @@ export type JobHandler = {
   mustWait?(): boolean;
 };
 
-/** Job handlers by job kind. */
 export type JobHandlers = Record<string, JobHandler>;
 
 /** Thrown by a job's handler if the job can never succeed: the job is dead-lettered at once. */
 export class PermanentError extends Error {}
 
-/** Thrown by a job's handler if the job should not be tried again before `at` (unix ms). */
-export class RetryLaterError extends Error {
-  readonly at: number;
+class LaterError extends Error {
+  readonly at: number; // unix ms
 
   constructor(message: string, at: number, options?: ErrorOptions) {
     super(message, options);
@@ -34,26 +32,19 @@ export class RetryLaterError extends Error {
   }
 }
 
-/** Thrown by a job's handler if the job cannot run before `at` (unix ms); the failed attempt is not counted. */
-export class NotNowError extends Error {
-  readonly at: number;
+/** Thrown by a job's handler if the job should not be tried again before `at`. */
+export class RetryLaterError extends LaterError {}
 
-  constructor(message: string, at: number) {
-    super(message);
-    this.at = at;
-  }
-}
+/** Thrown by a job's handler if the job cannot run before `at`; the failed attempt is not counted. */
+export class NotNowError extends LaterError {}
 
-/** How a handler ended: with the effects that complete the job, or with an error. */
 type Outcome = { effects: Effects | undefined } | { error: unknown };
 
-/** A job that this process is running, or whose result is not stored yet. */
 export type InFlightJob = {
   readonly job: Job;
   readonly handler: JobHandler;
   readonly outcome: Outcome | undefined;
   readonly startedAt: number; // performance.now()
-  /** Tells the job's handler to stop, by an AbortSignal with `reason`. */
   abort(reason: Error): void;
   /** Ignores the handler's result from now on. */
   letGo(): void;
@@ -62,11 +53,7 @@ export type InFlightJob = {
 const DEADLINE = 0.9; // share of the lease after which the handler is told to stop
 const LAST_CALL = 0.05; // share of the lease for which the worker waits for a handler after telling the handler to stop
 
-/**
- * Starts a job's handler. The handler's signal aborts at 90 % of the lease, or of the extended lease. The worker gives
- * up a handler that ignores the signal before the lease ends. `onEnd` is called when the handler has succeeded or
- * failed.
- */
+/** Starts a job's handler, whose signal aborts at 90 % of the lease; a handler that ignores its signal is given up. */
 export function runJob(
   job: Job, handler: JobHandler, { queue, clock, onEnd }: { queue: WorkerQueue; clock: Clock; onEnd: () => void },
 ): InFlightJob {

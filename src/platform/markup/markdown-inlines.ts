@@ -68,7 +68,6 @@ export function escapeMarkdownText(text: string): string {
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/** Makes HTML of the inlines in `text`. */
 export function* renderInlines(text: string, context: InlineContext): Generator<void, string> {
   const inlines: Inlines = {
     text, at: 0, pieces: [], brackets: [], linked: 0, context, top: undefined, backticks: undefined,
@@ -88,7 +87,6 @@ export function* renderInlines(text: string, context: InlineContext): Generator<
   return html;
 }
 
-/** Reads up to the next special character. */
 function readText(inlines: Inlines): void {
   const { text, at } = inlines;
   SPECIAL.lastIndex = at;
@@ -116,7 +114,6 @@ function readAsText(inlines: Inlines, length: number): InlinePiece {
   return addText(inlines, inlines.text.slice(inlines.at - length, inlines.at));
 }
 
-/** Reads a line ending. */
 function addBreak(inlines: Inlines, isHard: boolean): void {
   inlines.at += 1;
   inlines.pieces.push({ before: isHard ? '<br />' : '', text: '\n', after: '' });
@@ -177,7 +174,6 @@ function readBackticks(inlines: Inlines): void {
   inlines.at = end + length;
 }
 
-/** The index of the next run of exactly `length` backticks, or -1. */
 function findBackticks(inlines: Inlines, from: number, length: number): number {
   inlines.backticks ??= new Map([...inlines.text.matchAll(/`+/g)].map(({ 0: run, index }) => [run.length, index]));
   if ((inlines.backticks.get(length) ?? -1) < from) return -1;
@@ -188,7 +184,6 @@ function findBackticks(inlines: Inlines, from: number, length: number): number {
   }
 }
 
-/** Reads an autolink, raw HTML, or `<` as text. */
 function readAngle(inlines: Inlines): void {
   const { text, at } = inlines;
   const mail = matchAt(MAIL_LINK, text, at)?.[1];
@@ -215,7 +210,6 @@ function openBracket(inlines: Inlines, sign: string): void {
   inlines.brackets.push({ isImage, piece, pieces: length, end: at, delimiter: top, hasBracket: false });
 }
 
-/** Reads a `]`, and makes a link or an image if the `]` ends the text of a link or an image. */
 function closeBracket(inlines: Inlines): void {
   const bracket = inlines.brackets.pop();
   const mayEnd = bracket !== undefined && (bracket.isImage || inlines.brackets.length >= inlines.linked);
@@ -245,7 +239,6 @@ function titleAttribute({ title }: LinkTarget): string {
   return title === '' ? '' : ` title="${escapeMarkdownText(title)}"`;
 }
 
-/** The target of the link or image whose `]` is at the current place, and the end of the link. */
 function readLinkTarget(inlines: Inlines, bracket: Bracket): LinkTarget & { end: number } | undefined {
   const { text, at } = inlines;
   const inline = readTarget(text, at + 1);

@@ -12,7 +12,6 @@ export type FileLink = {
   url: URL; label: string; isImage: boolean; size?: string | undefined; title?: string | undefined;
 };
 
-/** An element that has begun and not ended. */
 export type OpenElement = {
   /** The element's name in the input: the end tag has to repeat this name. */
   name: string;
@@ -21,7 +20,6 @@ export type OpenElement = {
   kind: string;
   /** The start tag in the output; empty if neither start tag nor end tag is written. */
   startTag: string;
-  /** Whether the element's content is left out. */
   isDropped: boolean;
   /** Whether the element was closed by another element's end and opened again, which may happen only once. */
   isResumed: boolean;
@@ -29,7 +27,6 @@ export type OpenElement = {
   fallbackText: string;
   /** Images inside an anchor; the links to these images are written after the anchor. */
   files: FileLink[];
-  /** The image candidates from a picture's source elements. */
   candidates: ImageCandidate[];
   /** The file of a <video> or <audio> element: in place of the element, the sanitised post links to the file. */
   source: FileLink | undefined;
@@ -53,7 +50,6 @@ export type MarkupDraft = {
   anchor: OpenElement | undefined;
 };
 
-/** An empty draft. */
 export function createDraft(baseUrl: string): MarkupDraft {
   return {
     baseUrl, chunks: [], length: 0, content: 0, formulaAt: -1, isFull: false,
@@ -61,7 +57,6 @@ export function createDraft(baseUrl: string): MarkupDraft {
   };
 }
 
-/** Makes an element without content, which `open` can add to the open elements. */
 export function element(name: string, output: string, kind: string, startTag: string): OpenElement {
   return {
     name, output, kind, startTag, isDropped: false, isResumed: false, fallbackText: '', files: [], candidates: [],

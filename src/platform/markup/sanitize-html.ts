@@ -89,7 +89,6 @@ function readText(draft: MarkupDraft, text: string): void {
   writeVisible(draft, escapeHtml(visible));
 }
 
-/** Writes a formula; a formula with unknown or too deep markup becomes text. */
 function addFormula(draft: MarkupDraft, { markup, depth, alternative }: Formula): void {
   if (isSilent(draft)) return;
   if (markup === undefined || draft.stack.length + depth > MAX_DEPTH) return readText(draft, alternative);
@@ -145,7 +144,6 @@ function startAnchor(draft: MarkupDraft, { name, attributes }: StartTag): void {
   open(draft, anchor);
 }
 
-/** The text for a link: the host of a web address, the mail address, or the telephone number. */
 function linkTarget(href: string): string {
   return /^https?:\/\/([^/]*)/.exec(href)?.[1] ?? /^\w+:([^?]*)/.exec(href)?.[1] ?? '';
 }

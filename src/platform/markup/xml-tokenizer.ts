@@ -24,7 +24,6 @@ export type XmlStartTag = {
   start: number;
   attributesStart: number;
   attributesEnd: number;
-  /** The index after the tag's `>`. */
   end: number;
   selfClosing: boolean;
 };
@@ -52,9 +51,9 @@ const ATTRIBUTE =
 const SUBSET = /"[^"]*"?|'[^']*'?|<!--[^]*?(?:-->|$)|<\?[^]*?(?:\?>|$)|[[\]>]/g;
 
 /**
- * Scans XML as found in the wild and accepts malformed XML: broken markup is text, tags need not match, and documents
- * may be cut off. Document types are skipped, so no entity is ever declared or fetched. Scanning takes time
- * proportional to the document's length. Throws XmlLimitError. Returns the index of the next `<`.
+ * Scans XML as found in the wild, in linear time: broken markup is text, tags need not match, and documents may be cut
+ * off. Document types are skipped, so no entity is ever declared or fetched. Throws XmlLimitError. Returns the index of
+ * the next `<`.
  */
 export function scanXml(source: string, handler: XmlHandler, from = 0, to = source.length): number {
   refuseInTransaction('reading XML');
@@ -93,7 +92,6 @@ function addAttribute(attributes: Map<string, string>, name: string, value: stri
   attributes.set(name, decodeXmlText(value));
 }
 
-/** Reads the markup at `open`, and returns the index after the markup, or STOP. */
 function readMarkup(source: string, open: number, tag: XmlStartTag, handler: XmlHandler): number {
   switch (source[open + 1]) {
     case '/': return readEndTag(source, open, handler);
@@ -148,7 +146,6 @@ function readEndTag(source: string, open: number, handler: XmlHandler): number {
   return handler.endTag(source.slice(open + 2, nameEnd), open, end) ? end : STOP;
 }
 
-/** Reads CDATA, a comment, a document type, or other markup that begins with `<!`. */
 function readDeclaration(source: string, open: number, handler: XmlHandler): number {
   if (source.startsWith('[CDATA[', open + 2)) {
     const close = indexOrEnd(source, ']]>', open + 9);

@@ -63,7 +63,6 @@ export function parseHttpDate(text: string, now: number): number | null {
   return date.getUTCDate() === Number(day) ? date.getTime() : null;
 }
 
-/** Whole seconds, capped at 2^31; null when the text is not a plain non-negative number. */
 function parseDeltaSeconds(text: string): number | null {
   return /^\d+$/.test(text) ? Math.min(Number(text), MAX_DELTA_SECONDS) : null;
 }
