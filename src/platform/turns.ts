@@ -110,7 +110,6 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
     for (; group.parent; group = group.parent) if (--group.waiting === 0) group.parent.busy.delete(group);
   }
 
-  /** Schedules turns in one round of the event loop, so that Node reads no input between these turns. */
   function schedule(turns: number): void {
     turnsLeft = turns;
     roundStartedAt = 0;
@@ -157,7 +156,6 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
     for (let group: Group | null = groupOf(client); group; group = group.parent) group.used += ms;
   }
 
-  /** Halves all used main-thread times once per HALF_LIFE, and forgets clients that have used next to nothing. */
   function halve(): void {
     const times = Math.floor((now() - halvedAt) / HALF_LIFE);
     if (times < 1) return;

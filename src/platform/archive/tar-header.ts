@@ -25,7 +25,6 @@ const MAGICS = ['ustar\x0000', 'ustar  \0']; // POSIX, GNU
 const MODES: Record<TarKind, number> = { file: 0o600, folder: 0o700 };
 const LARGEST_OCTAL = 8 ** 11 - 1; // bytes: 8 GiB
 
-/** Keys of extended tar records that do not affect a member's name, kind or content. */
 const HARMLESS = new Set(['atime', 'comment', 'ctime', 'gid', 'gname', 'mtime', 'uid', 'uname']);
 
 type Field = readonly [offset: number, length: number];

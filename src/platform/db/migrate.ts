@@ -197,7 +197,6 @@ function schemaObjects(db: Db): SchemaObject[] {
     .map((object) => ({ ...object, sql: normalized(object.sql) }));
 }
 
-/** Removes comments, line breaks and the quotes around a renamed table's name from the SQL of a schema object. */
 function normalized(sql: string): string {
   return splitStatements(sql).join().replace(/"(\w+)"/g, '$1');
 }

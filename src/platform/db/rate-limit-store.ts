@@ -56,7 +56,6 @@ export function createRateLimitStore(db: Db, clock: Clock) {
       if (stored) upsert.run(key, stored.arrivesAt - limit.everyMs);
     }),
 
-    /** Removes at most `batch` keys whose rate limits admit a whole burst again; returns the number of removed keys. */
     prune: (batch: number): number => removeIdle.run(clock(), batch).changes,
   };
 }

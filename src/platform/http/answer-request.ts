@@ -22,14 +22,12 @@ export type AnswerOptions = CallHandlerOptions & {
   cache: ResponseCache;
   /** Headers of every response, names in lower case; a reply's own headers take precedence. */
   security: Record<string, string>;
-  /** Makes the Content-Security-Policy of a members' page, which allows exactly the scripts of the page. */
   memberPolicy: (page: Page) => string;
   /** Renders a page as a whole HTML document; `target` is the requested path with its query. */
   renderPage(page: Page, viewer: Viewer | null, target: string): Promise<Html> | Html;
   errorPage(error: HttpError, request: RefusedPage): Promise<Reply> | Reply;
   /** Bytes of a refused body that a member may still send; other clients may send 2 MiB. */
   discardBytes?: number;
-  /** Receives bugs of the hub. */
   noteFault(exchange: Exchange, error: unknown): void;
 };
 

@@ -126,7 +126,6 @@ export function contentDisposition(kind: 'inline' | 'attachment', filename: stri
   return ascii === name ? plain : `${plain}; filename*=UTF-8''${encode(name)}`;
 }
 
-/** Removes accents, and replaces other non-ASCII characters, quotation marks and % by `_`. */
 function asciiName(name: string): string {
   return name.normalize('NFD').replace(/\p{M}/gu, '').normalize('NFC').replace(/[^ -~]|["%]/gu, '_');
 }

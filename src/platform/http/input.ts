@@ -12,7 +12,6 @@ type Refuse = (detail: string) => undefined;
 type Options = { pointer?: string; label?: (name: string) => string; errors?: FieldError[] };
 
 export type Input = {
-  /** Includes the faults of inner objects. */
   errors: FieldError[];
   optionalText(name: string, rule: TextRule): string | undefined;
   text(name: string, rule: TextRule): string;
@@ -36,9 +35,7 @@ export type Input = {
   /** An http or https address without credentials and tracking parameters. */
   address(name: string): string | undefined;
   object(name: string): Input | undefined;
-  /** Returns no `Input` if the list is longer than `max`. */
   list(name: string, max: number): Input[];
-  /** Adds a fault if the value of the required field is undefined. */
   required<Value>(name: string, value: Value | undefined): Value | undefined;
   refuse(name: string, detail: string): undefined;
   done(): void;

@@ -31,7 +31,6 @@ type MultipartParser = {
 /** `headerBytes`: maximum size of all headers of a part. */
 export type ParserLimits = HeadLimits & { parts: number; headerBytes: number };
 
-/** A line that begins with the boundary. `end`: the index of the line's CRLF, or the length of the body. */
 type BoundaryLine =
   | { kind: 'part' | 'last'; end: number }
   | { kind: 'data' } // the line only begins with the boundary, so it is data
@@ -132,7 +131,6 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
     return { kind: 'data', bytes };
   }
 
-  /** The number of bytes at the end of `buffer` that may be the start of a delimiter (CRLF and the boundary). */
   function begunDelimiter(): number {
     const tail = buffer.subarray(Math.max(at, buffer.length - delimiter.length + 1));
     const found = tail.lastIndexOf(CR);
@@ -156,7 +154,6 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
   };
 }
 
-/** Parses the bytes behind a boundary, from `from` on. `isAll`: no more bytes will come. */
 function readBoundaryLine(bytes: Buffer, from: number, isAll: boolean): BoundaryLine {
   const dashes = bytes[from] !== DASH ? 0 : bytes[from + 1] === DASH ? 2 : 1;
   if (dashes === 1) return from + 1 < bytes.length || isAll ? DATA : UNDECIDED;

@@ -18,9 +18,7 @@ export type Page = {
    */
   shape?: 'work' | 'list' | 'article' | 'landing' | 'door';
   section?: string;
-  /** The hub's own feeds that have the same posts as the page. */
   alternates?: { type: string; href: string; title: string }[];
-  /** The name of a script that the page has besides the script of all members' pages. */
   script?: string;
   refreshSeconds?: number;
 };

@@ -37,10 +37,8 @@ export type HubRequest = {
   params: Record<string, string>;
   headers: IncomingHttpHeaders;
   viewer: Viewer | null;
-  /** The client's address, also behind trusted proxies. */
   address: string;
   stream: IncomingMessage;
-  /** The memory budget for the body, freed when the response has been sent. */
   memory: BodyShare;
   /** Throws 401 or 403 if the viewer's session, token or role has ended while a handler awaited a result. */
   recheck(): void;
@@ -149,7 +147,6 @@ function paramsOf({ regex, names }: Compiled, path: string): Record<string, stri
   return params;
 }
 
-/** Decodes a path segment. A segment with a broken percent-encoding becomes empty. */
 function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment);

@@ -84,7 +84,6 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
       finished.length > 0 ? completeMany(finished) : [],
     /** Schedules a retry after a backoff, or at `retryAt` if later; dead-letters the job after its last attempt. */
     fail: (job: Job, error: Error, options: FailOptions = {}): Fate | 'lost' => fail(job, error, options),
-    /** Fails several jobs with one fsync. */
     failMany: (failed: Failed[]): (Fate | 'lost' | Error)[] => failed.length > 0 ? failMany(failed) : [],
     /** Puts an unfinished job back into the queue, due at `notBefore` or at once, without counting the attempt. */
     release: (job: Job, notBefore = 0): boolean =>

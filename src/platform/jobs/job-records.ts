@@ -67,7 +67,6 @@ export function createJobRecords(db: Db, clock: Clock) {
     bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE)]),
     /** Discards a dedupe key's failed jobs after a later job has succeeded. Returns the number of discarded jobs. */
     settleFailed: (kind: string, dedupeKey: string): number => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
-    /** Discards a failed or waiting job. Returns false if the job is running or has ended. */
     discard: (id: number): boolean => sql.discard.run(clock(), id).changes === 1,
     /** Removes up to `limit` jobs done or discarded before `before` (unix ms). Returns the number of removed jobs. */
     prune: (before: number, limit: number): number => sql.prune.run(before, limit).changes,
@@ -182,9 +181,7 @@ export function createJobReadings(db: Db, clock: Clock) {
     failedSince: (except: string): number | null => firstFailed.get(except)?.at ?? null,
     /** When the last job was done or discarded, unix ms; null if no job was. */
     lastDoneAt: (): number | null => lastDone.get()?.at ?? null,
-    /** Whether a job with this key is running or due. */
     isUnderWay: (kind: string, dedupeKey: string): boolean => underWay.get(kind, dedupeKey, clock()) !== undefined,
-    /** Whether a job with this key is waiting or running. */
     isLive: (kind: string, dedupeKey: string): boolean => live.get(kind, dedupeKey) !== undefined,
     /** The progress of the live job with this key; undefined if no such job reports progress. */
     progressOf: (kind: string, dedupeKey: string): JobProgress | undefined => progress.get(kind, dedupeKey),

@@ -46,7 +46,6 @@ export type InFlightJob = {
   readonly outcome: Outcome | undefined;
   readonly startedAt: number; // performance.now()
   abort(reason: Error): void;
-  /** Ignores the handler's result from now on. */
   letGo(): void;
 };
 

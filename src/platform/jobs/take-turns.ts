@@ -70,7 +70,6 @@ export function createOwnerTurns(db: Db) {
     return jobs;
   };
 
-  /** The first due job of each owner, beginning after the owner whose turn was last. */
   function firstOfOwners(kind: string, rank: Rank, now: number, limit: number): OwnedColumns[] {
     const after = last.get(kind) ?? 0;
     const rest = sql.first.all({ kind, rank, after, now, limit });

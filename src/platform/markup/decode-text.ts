@@ -115,7 +115,6 @@ function* decodeAs(bytes: Buffer, encoding: string): Generator<void, string> {
   return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
-/** Returns a function that decodes the pieces of a document in turn, and without a piece ends the document. */
 function decoderOf(encoding: string): (piece?: Buffer) => string {
   if (encoding === 'utf-32le' || encoding === 'utf-32be') return (piece) => (piece ? decodeUtf32(piece, encoding) : '');
   const decoder = new TextDecoder(encoding, { ignoreBOM: true });

@@ -41,7 +41,6 @@ export function closeTo(draft: MarkupDraft, index: number): void {
   while (draft.stack.length > index) closeTop(draft);
 }
 
-/** Closes only the element at `index`; elements that were open inside the element are opened again behind it. */
 function closeAndResume(draft: MarkupDraft, index: number): void {
   const interrupted: OpenElement[] = [];
   while (draft.stack.length > index + 1) {
@@ -75,7 +74,6 @@ function stopsEndTag({ output }: OpenElement, name: string, kind: ElementKind): 
   return END_TAG_BOUNDARIES.has(output) || (kind === 'item' && LISTS.has(output));
 }
 
-/** Closes the innermost open HTML element named `output`, unless a boundary such as <table> is nearer. */
 function closeInScope(draft: MarkupDraft, output: string): void {
   const index = draft.stack.findLastIndex((one) => one.output === output || SCOPE_BOUNDARIES.has(one.output));
   if (draft.stack[index]?.output === output) closeAndResume(draft, index);

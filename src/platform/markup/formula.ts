@@ -27,7 +27,6 @@ const MATH_ELEMENTS = new Map([...MATH_TOKENS, ...[
   'mmultiscripts mprescripts mtable mtr mtd',
 ].flatMap((line) => line.split(' '))].map((name) => [name, name])).set('none', 'mrow');
 
-/** Other notations of a formula, which `semantics` contains behind its first child. */
 const ANNOTATIONS = new Set(['annotation', 'annotation-xml']);
 
 const FLAG = /^(?:true|false)$/;

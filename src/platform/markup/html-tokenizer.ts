@@ -153,7 +153,6 @@ function endOfAttributes(html: string, start: number): number {
   return html.length;
 }
 
-/** Matches a sticky regular expression, which fits at any place of a text. */
 function matchAt(expression: RegExp, html: string, at: number): RegExpExecArray {
   expression.lastIndex = at;
   return expression.exec(html) as RegExpExecArray;

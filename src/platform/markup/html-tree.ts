@@ -84,7 +84,6 @@ function createBuilder() {
     }
   }
 
-  /** The depth of the innermost open element named in `wanted`; -1 if an element in `bounds` is nearer. */
   function findOpen(wanted: ReadonlySet<string>, bounds: ReadonlySet<string>): number {
     for (let depth = open.length - 1; depth > 0; depth -= 1) {
       const name = names[open[depth] ?? 0] ?? '';
@@ -139,7 +138,6 @@ function createBuilder() {
     return false;
   }
 
-  /** Closes a formatting element; blocks that have begun within the element are opened again behind the element. */
   function closeAndResume(depth: number): void {
     const blocks = open.slice(depth + 1).filter((node) => BLOCK_ELEMENTS.has(names[node] ?? ''));
     closeTo(depth);

@@ -81,7 +81,6 @@ function startHtml(reader: BlockReader): BlockStart {
   return 'text';
 }
 
-/** Makes a heading of the paragraph above an underline of `=` or `-`. */
 function underlineHeading(reader: BlockReader): BlockStart {
   const paragraph = container(reader);
   const [underline] = matchHere(UNDERLINE, reader.cursor) ?? [];

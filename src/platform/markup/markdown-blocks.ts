@@ -48,7 +48,6 @@ function readLine(reader: BlockReader, line: string): void {
   else addLine(reader);
 }
 
-/** Whether an open block goes on in the current line; skips the block's marks or indentation. */
 function goesOn(block: MarkdownBlock, reader: BlockReader): boolean {
   const { cursor } = reader;
   switch (block.kind) {

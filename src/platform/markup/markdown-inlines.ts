@@ -10,7 +10,6 @@ import type { LinkReferences, LinkTarget } from './markdown-links.ts';
 /** A document's link references, and how many characters of addresses and titles its reference links may still take. */
 export type InlineContext = Pace & { references: LinkReferences; budget: number };
 
-/** A `[` or `![` that may begin a link or an image. */
 type Bracket = {
   isImage: boolean;
   piece: InlinePiece;
@@ -22,7 +21,6 @@ type Bracket = {
   hasBracket: boolean;
 };
 
-/** The text of a paragraph, heading or table cell, and the pieces of HTML made of the text so far. */
 type Inlines = DelimiterStack & {
   text: string;
   at: number;
@@ -147,7 +145,6 @@ function readDelimiter(inlines: Inlines): void {
   addDelimiter(inlines, piece, characterBefore(text, start), characterAt(text, endOfRun(text, end, '~')));
 }
 
-/** The character before `at`, which may be a surrogate pair; a line ending at the beginning of the text. */
 function characterBefore(text: string, at: number): string {
   return [...text.slice(Math.max(0, at - 2), at)].at(-1) ?? '\n';
 }
@@ -226,7 +223,6 @@ function closeBracket(inlines: Inlines): void {
   addMarkup(inlines, '</a>');
 }
 
-/** Makes an image of a `![` and the pieces of text after it, which become the image's alternative text. */
 function makeImage(inlines: Inlines, { piece, pieces }: Bracket, target: LinkTarget): void {
   let text = ''; // grows by `+=`, with which V8 copies no characters
   for (const inner of inlines.pieces.splice(pieces)) text += inner.text;

@@ -55,7 +55,6 @@ function parseUrl(address: string, baseUrl: string): URL | undefined {
   return url !== null && url.href.length <= MAX_URL_LENGTH ? url : undefined;
 }
 
-/** Removes the parameters of LINK_NAMES from a link, and `ref` if `ref` names the host of the linking page. */
 function removeLinkTracking(url: URL, pageUrl: string): void {
   keepParameters(url, (name, value = '') => !LINK_NAMES.has(name.toLowerCase())
     && !(name.toLowerCase() === 'ref' && withoutWww(value) === withoutWww(URL.parse(pageUrl)?.hostname ?? '/')));

@@ -199,7 +199,6 @@ function addSource(draft: MarkupDraft, { attributes }: StartTag): void {
   else offerSource(draft, parent, attributes);
 }
 
-/** Gives a <video> or <audio> without `src` the `src` of an element within, such as <source>. */
 function offerSource(draft: MarkupDraft, parent: OpenElement | undefined, attributes: Attributes): void {
   if (parent?.kind !== 'media' || parent.source !== undefined || draft.stack.length - 1 !== draft.droppedFrom) return;
   parent.source = remoteFile(draft, attributes.get('src'), attributes);

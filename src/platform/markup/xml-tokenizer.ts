@@ -9,12 +9,9 @@ export class XmlLimitError extends Error {
 /** Receives the parts of a document as index ranges. A tag callback that returns false ends the scan. */
 type XmlHandler = {
   startTag(tag: XmlStartTag): boolean;
-  /** `at` is the index of the end tag's `<`, `end` the index after its `>`. */
   endTag(name: string, at: number, end: number): boolean;
   text(start: number, end: number): void;
-  /** The range of a CDATA section's content between `<![CDATA[` and `]]>`. */
   cdata(start: number, end: number): void;
-  /** Called when the tokenizer has skipped a comment, a processing instruction or a document type. */
   skipped(): void;
 };
 
@@ -169,7 +166,6 @@ function endOfDocumentType(source: string, from: number): number {
   return source.length;
 }
 
-/** The end of a processing instruction at `?>`, or at `>` if no `?>` comes before the next tag. */
 function endOfInstruction(source: string, open: number): number {
   const nextTag = indexOrEnd(source, '<', open + 1);
   const instruction = source.slice(open, nextTag);

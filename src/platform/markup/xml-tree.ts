@@ -166,7 +166,6 @@ export function isBlank(element: XmlElement): boolean {
   return text.trim() === '';
 }
 
-/** The content of the CDATA section that fills a range except for white space; otherwise null. */
 function onlySection(source: string, start: number, end: number): string | null {
   const open = source.indexOf('<', start);
   if (!source.startsWith('<![CDATA[', open)) return null;

@@ -23,7 +23,6 @@ export function createCounters(db: Db) {
   const readAll = db.prepare<[], CountRow>('read all counters', 'SELECT metric, label, value FROM counts');
 
   return {
-    /** Adds to a counter, in the transaction of the counted change. */
     add: (metric: string, label: string, by: number): void => void addOne.run(metric, label, by),
     observe(metric: string, seconds: number): void {
       const bound = DURATION_BOUNDS.find((most) => seconds <= most) ?? Infinity;

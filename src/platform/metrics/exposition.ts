@@ -152,7 +152,6 @@ function familyOf<Reading>(metric: Metric<Reading>, reading: Reading): Family[] 
   return samples.length > 0 ? [{ ...named, samples } as Family] : [];
 }
 
-/** Combines label values: {a: [1, 2], b: [3]} becomes {a: 1, b: 3} and {a: 2, b: 3}. */
 function combinations(labels: Readonly<Record<string, readonly string[]>>): Labels[] {
   return Object.entries(labels).reduce<Labels[]>((all, [name, values]) =>
     all.flatMap((known) => values.map((value) => ({ ...known, [name]: value }))), [{}]);

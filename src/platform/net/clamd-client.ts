@@ -56,7 +56,6 @@ export function createClamdClient(options: ClamdOptions) {
   return { scan, ping };
 }
 
-/** Formats a command so that clamd ends its answer with NUL instead of a line end. */
 function command(name: string): Buffer {
   return Buffer.from(`z${name}\0`);
 }
@@ -106,7 +105,6 @@ async function converse(address: ClamdAddress, idleMs: number, signal: AbortSign
   return { send, answer, close: () => void socket.destroy() };
 }
 
-/** Reads clamd's answer up to its final NUL. Rejects if the connection fails or closes before clamd's final NUL. */
 function readAnswer(socket: Socket): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let received = '';

@@ -42,7 +42,6 @@ function lifetimeMs(maxAge: string | undefined, headers: IncomingHttpHeaders, no
   return expires === null ? 0 : expires - sent;
 }
 
-/** The directives of a Cache-Control header by lower-case name; the first of repeated directives counts. */
 function cacheDirectives(text: string): Map<string, string> {
   const directives = new Map<string, string>();
   for (const [, name = '', quoted, token] of text.matchAll(/([^\s=,"]+)(?:\s*=\s*(?:"([^"]*)"|([^\s,"]*)))?/g)) {
