@@ -135,7 +135,7 @@ export const MUTATIONS: Mutation[] = [
     from: "SET state = 'done', finished_at = ?, lease_token = NULL, lease_expires_at = NULL\n       WHERE id = ? AND",
     to: "SET state = 'done', finished_at = ?, lease_token = NULL, lease_expires_at = NULL\n       WHERE id = ? OR",
     test: 'test/platform/jobs/job-queue.test.ts',
-    name: 'a worker that outlived its lease can neither complete nor fail, extend or release the job',
+    name: 'a worker that outlived its lease can neither complete nor fail nor release the job',
   },
   {
     promise: 'attempts are counted when a job is claimed',
@@ -287,7 +287,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'DEADLINE = 0.9',
     to: 'DEADLINE = 1.1',
     test: 'test/platform/jobs/worker-trouble.test.ts',
-    name: 'a handler is told to stop, and then given up, before its lease ends, also an extended lease',
+    name: 'a handler is told to stop, and then given up, before its lease ends',
   },
   {
     promise: 'remote files of one owner leave places for those of others',

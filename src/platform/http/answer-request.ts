@@ -12,7 +12,8 @@ import { Html } from './html.ts';
 import { HttpError, type Page, problemReply, type RenderedReply, type Reply } from './reply.ts';
 import { isCacheable, type ResponseCache } from './response-cache.ts';
 import type { Route, Viewer } from './router.ts';
-import { closeBody, sendCached, sendReply, toCached, withCompressed } from './send-reply.ts';
+import { closeBody } from './send-file.ts';
+import { sendCached, sendReply, toCached, withCompressed } from './send-reply.ts';
 import { STREAM_BYTES } from './untaken-answers.ts';
 
 /** `target` is the requested path with its query. */

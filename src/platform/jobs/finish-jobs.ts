@@ -27,7 +27,7 @@ const GROWTH = 4;
 export type Finish = ReturnType<typeof createFinish>;
 
 /** Ends claimed jobs. The fencing token in each WHERE makes a worker that outlived its lease harmless. */
-export function createFinish(db: Db, clock: Clock, random: Random, lease: number) {
+export function createFinish(db: Db, clock: Clock, random: Random) {
   const sql = prepareStatements(db);
   const trimDeadLetters = createDeadLetterTrim(db, clock);
   const complete = db.transaction('complete job', completeInTransaction);
@@ -75,8 +75,6 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
   }
 
   return {
-    /** Renews the job's lease to its full length from now. Returns false if another worker has taken the job. */
-    extend: (job: Job): boolean => sql.extend.run(clock() + lease, job.id, job.leaseToken).changes === 1,
     /** Completes the job and runs its effects in one transaction. Returns false if another worker has the job. */
     complete,
     /** Completes jobs with one fsync. Jobs beyond the results need a later call, after other processes could write. */
@@ -102,8 +100,6 @@ export function backoff(attempts: number, random: Random): number {
 
 function prepareStatements(db: Db) {
   return {
-    extend: db.prepare<[number, number, string]>('extend lease', `
-      UPDATE jobs SET lease_expires_at = ? WHERE id = ? AND lease_token = ?`),
     complete: db.prepare<[number, number, string]>('complete job', `
       UPDATE jobs SET state = 'done', finished_at = ?, lease_token = NULL, lease_expires_at = NULL
        WHERE id = ? AND lease_token = ?`),

@@ -1,4 +1,4 @@
-import { isoTime, type Clock } from '../clock.ts';
+import { isoTime } from '../clock.ts';
 import { toError } from '../error-code.ts';
 import { errorFields, withLogContext, type Log, type LogFields } from '../log.ts';
 import type { Job } from './claim-jobs.ts';
@@ -11,7 +11,6 @@ import type { WorkerQueue } from './worker-queue.ts';
 type Surroundings = {
   queue: WorkerQueue;
   handlers: JobHandlers;
-  clock: Clock;
   log: Log;
   onError: (error: unknown) => void;
   onEnd: () => void;
@@ -19,7 +18,7 @@ type Surroundings = {
 
 type Failure = [InFlightJob, Error];
 
-export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd }: Surroundings) {
+export function createInFlightJobs({ queue, handlers, log, onError, onEnd }: Surroundings) {
   const inFlight = new Set<InFlightJob>();
   let stopping = false;
 
@@ -31,7 +30,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
       deadLettered.push([job, error]);
     });
     for (const [job, error] of deadLettered) noteEnd(log, job, 'failed', errorFields(error));
-    for (const job of jobs) inFlight.add(runJob(job, handler, { queue, clock, onEnd }));
+    for (const job of jobs) inFlight.add(runJob(job, handler, queue.lease, onEnd));
   }
 
   function settle(): number {

@@ -13,5 +13,5 @@ export type WorkerQueue = JobQueue & Claim & Finish & { lease: number };
 export function createWorkerQueue(
   db: Db, clock: Clock, random = Math.random, lease = LEASE, queue = createJobQueue(db, clock),
 ): WorkerQueue {
-  return { ...queue, ...createClaim(db, clock, lease), ...createFinish(db, clock, random, lease), lease };
+  return { ...queue, ...createClaim(db, clock, lease), ...createFinish(db, clock, random), lease };
 }
