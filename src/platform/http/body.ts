@@ -32,8 +32,7 @@ type WithBody = Pick<HubRequest, 'stream'> & Partial<Pick<HubRequest, 'viewer' |
 const MEMORY_OF_ALL = 48 * 1024 * 1024;
 const MEMORY_OF_ONE = 16 * 1024 * 1024;
 
-/** Memory overhead in bytes. */
-const PIECE = 256;
+const PIECE = 256; // bytes of memory overhead
 
 /** The memory budget for all request bodies. `who`: the client's account, or its networks, narrowest first. */
 export function createBodyMemory(metLimit: MetLimit): (who: readonly string[]) => BodyShare {

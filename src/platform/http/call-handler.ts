@@ -34,7 +34,7 @@ export function openExchange(req: IncomingMessage, res: ServerResponse, id: stri
 /** Status 499 in log and metrics, as in nginx: the client closed the connection before the response. */
 export const CLIENT_GONE = 499;
 
-/** Whether the client has closed the connection or its half of it, upon which node:http closes the other half. */
+/** Whether the client has closed its connection, or half of the connection: node:http then closes the other half. */
 export function isGone({ socket }: IncomingMessage): boolean {
   return socket.destroyed || !socket.writable;
 }

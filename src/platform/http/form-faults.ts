@@ -1,10 +1,7 @@
 import { html, type Html } from './html.ts';
 import { HttpError, type Reply } from './reply.ts';
 
-/**
- * The reply of `act`, or, if `act` refuses a form with one of `statuses` (by default any but 401), the reply of
- * `again`.
- */
+/** The reply of `act`, or the reply of `again` if `act` refuses a form with one of `statuses` (any but 401). */
 export async function orAgain(
   act: () => Promise<Reply>, again: (problem: HttpError) => Reply, statuses?: number[],
 ): Promise<Reply> {

@@ -25,7 +25,7 @@ export function createResponseCache(version: () => number) {
   let bytes = 0;
   let current = UNKNOWN;
 
-  /** False if the content version cannot be read, as on a failing disk. */
+  /** Returns false if the content version cannot be read, as on a failing disk. */
   function isCurrent(): boolean {
     const now = readVersion(version);
     if (now === current && now !== UNKNOWN) return true;

@@ -49,9 +49,7 @@ export type MemberRequest = HubRequest & { viewer: Viewer };
 type Handler<Request> = (request: Request) => Reply | Promise<Reply>;
 
 type RouteOptions = {
-  /**
-   * The query parameters on which a cached route's reply depends; other parameters would fill the cache with copies.
-   */
+  /** Query parameters on which a cached route's reply depends; other parameters would fill the cache with copies. */
   cached?: readonly string[];
   /** Finds the sender of a request to this route without cookies, in place of the check of sessions and API tokens. */
   authenticate?: (req: IncomingMessage) => Caller;

@@ -20,8 +20,8 @@ type Held = { who: string; bytes: number };
 /**
  * Limits the memory for unread responses; `clientOf` names the client of a request. A response counts in full until the
  * operating system has taken its last byte, because Node holds the whole response until then. Files do not count,
- * because the hub reads files only as fast as it sends them. If unread responses take too much memory, the hub cuts off
- * the oldest.
+ * because the hub reads files only as fast as it sends them. If unread responses take too much memory, the oldest
+ * responses are cut off, because their readers are the slowest.
  */
 export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   metLimit: MetLimit, clientOf: (asked: Asked) => string,

@@ -61,10 +61,7 @@ const UNPACKERS = new Map<string, (first: Buffer) => Transform | null>([
 /** Values that servers send as the Content-Encoding of a body that is not packed. */
 const NO_CODINGS = new Set(['', 'identity', 'none', 'binary', '8bit', 'utf-8', 'utf8', 'iso-8859-1']);
 
-/**
- * Sends one GET request. The body is empty unless the status is 2xx or 300. Throws OutboundError, or the signal's
- * reason.
- */
+/** Sends a GET request. Without status 2xx or 300 the body is empty. Throws OutboundError or the signal's reason. */
 export async function exchange(hop: OutboundRequest): Promise<Answer> {
   const { url, addresses, headers, signal } = hop;
   const request = openRequest(url, { headers, lookup: pinnedLookup(addresses), signal });
