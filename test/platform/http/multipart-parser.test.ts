@@ -39,14 +39,11 @@ test('the boundary is taken from the Content-Type in one way only', () => {
     'multipart/form-data; boundary="a\r\nb"', `multipart/form-data; boundary=${'b'.repeat(71)}`,
     `multipart/form-data; boundary=${'b'.repeat(256)}`,
   ];
-  for (const contentType of malformed) assert.throws(() => readBoundary([contentType]), refusedWith(400), contentType);
-  assert.throws(() => readBoundary([malformed[0] ?? '', 'multipart/form-data; boundary=a']), refusedWith(400));
-});
-
-test('a body of another media type is refused as such', () => {
   const others = ['application/json', 'multipart/mixed; boundary=a', 'multipart/form-data-x; boundary=a', ''];
   for (const contentType of others) assert.throws(() => readBoundary([contentType]), refusedWith(415), contentType);
   assert.throws(() => readBoundary([]), refusedWith(415));
+  for (const contentType of malformed) assert.throws(() => readBoundary([contentType]), refusedWith(400), contentType);
+  assert.throws(() => readBoundary([malformed[0] ?? '', 'multipart/form-data; boundary=a']), refusedWith(400));
 });
 
 test('a line that only begins with the boundary is data', () => {
@@ -83,12 +80,8 @@ test('a body cut off anywhere before the end of its last boundary is refused', (
     assert.equal(error?.status, 400, `after ${length} bytes`);
   }
   assert.equal(refusalOf(body.subarray(0, -1)), 400); // a CR without its LF
+  assert.equal(refusalOf(Buffer.from(`--${BOUNDARY}\r\n${OK}\r\n\r\nx\r\n--${BOUNDARY.slice(0, -2)}`)), 400);
   assert.equal(readHowever(body.subarray(0, -2)).parts.length, 2);
-});
-
-test('a last boundary that is cut short is no last boundary', () => {
-  const body = `--${BOUNDARY}\r\n${OK}\r\n\r\nx\r\n--${BOUNDARY.slice(0, -2)}`;
-  assert.equal(refusalOf(Buffer.from(body)), 400);
 });
 
 test('what comes after the last boundary is ignored, in later pieces too', () => {
