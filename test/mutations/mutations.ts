@@ -941,7 +941,7 @@ export const MUTATIONS: Mutation[] = [
     from: "a: [['class', oneOf('remote-image')],",
     to: "a: [['onclick', (value) => value], ['class', oneOf('remote-image')],",
     test: 'test/platform/markup/sanitize-html.test.ts',
-    name: 'hostile markup comes out in the narrow grammar of allowed elements, and stays as it is when read again',
+    name: 'hostile markup comes out safe, also inside allowed places',
   },
   {
     promise: 'no link runs a script',
