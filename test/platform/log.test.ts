@@ -13,7 +13,6 @@ import { waitUntil } from '../support/wait-until.ts';
 
 const NOON = Date.UTC(2030, 0, 15, 12);
 
-/** A log whose writes are kept, each as it was made. */
 function startLog(level: LogLevel = 'debug') {
   const writes: string[] = [];
   const log = createLog('web', level, () => NOON, (text) => writes.push(text));

@@ -14,7 +14,6 @@ import { temporaryFolder } from '../../support/temporary-project.ts';
 
 const CONTENT = Buffer.concat([randomBytes(700_000), Buffer.alloc(700_000, 'text ')]);
 
-/** The content of a file of these bytes; `seen` gets the bytes themselves. */
 async function gunzip(t: TestContext, bytes: Buffer, seen: Buffer[] = []): Promise<Buffer> {
   const path = join(temporaryFolder(t), 'a.gz');
   writeFileSync(path, bytes);
@@ -42,7 +41,6 @@ test('a file is compressed so that gzip reads it, and the hash is that of the fi
   assert.equal(sha256(execFileSync('gzip', ['-dc', path], { maxBuffer: 1e7 })), sha256(CONTENT));
 });
 
-/** A file as the hub writes it. */
 async function ours(t: TestContext, chunks: Buffer[]): Promise<Buffer> {
   const path = join(temporaryFolder(t), 'a.gz');
   const file = await open(path, 'wx');

@@ -20,7 +20,6 @@ const SETTINGS = {
   journal_size_limit: 67_108_864,
 };
 
-/** Opens connections to one new file, closed after the test. */
 function startFile(t: TestContext) {
   const path = join(temporaryFolder(t), 'hub.db');
   const connect = (options: OpenOptions = {}): Db => {
@@ -46,7 +45,6 @@ function counterOf(db: Db) {
   return { read: (): number => select.get()?.value ?? NaN, write: (value: number) => void update.run(value) };
 }
 
-/** Runs until it has taken the given time by this test's own watch; returns how long the last run took. */
 function runFor(milliseconds: number, run: (rows: number) => void): number {
   for (let rows = 100_000; ; rows *= 2) {
     const start = performance.now();

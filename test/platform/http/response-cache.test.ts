@@ -21,7 +21,6 @@ function answerOf(bytes: number): CachedAnswer {
   return { response: { status: 200, ...form, isCompressible: false }, route: ROUTE };
 }
 
-/** A hub whose `ada` follows one feed with a public post. */
 async function hubWithPost(t: TestContext) {
   const { hub, ada } = await hubWith(t, ['ada']);
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', [{ guid: 'a', title: 'Barn owls' }])) });

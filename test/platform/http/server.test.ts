@@ -62,7 +62,6 @@ function endless(): Readable {
   return new Readable({ read() { this.push(Buffer.alloc(65_536)); } });
 }
 
-/** A server over the routes above. */
 const startServer = (t: TestContext, options: Partial<ServerOptions> = {}) =>
   startBareServer(t, { routes: ROUTES, ...options });
 

@@ -227,7 +227,6 @@ test('a caller can call a fetch off before it starts, while it waits and while i
   assert.equal(unresolved.reason, 'aborted');
 });
 
-/** Sends the piece every 20 ms until the connection is gone. */
 function drip(socket: import('node:net').Socket, piece: string): void {
   const timer = setInterval(() => socket.write(piece), 20);
   socket.on('close', () => clearInterval(timer));
