@@ -11,10 +11,7 @@ export type AlertRequest = { method: 'POST'; url: string; headers: Record<string
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/**
- * The HTTP request that delivers one alert in the given format. Credentials in the address become Basic authorization
- * (RFC 7617). Throws a TypeError, which does not quote the address, if the address is invalid.
- */
+/** Credentials in the address become Basic authorization (RFC 7617). Throws a TypeError without the address. */
 export function formatAlert(format: AlertFormat, address: string, alert: Alert): AlertRequest {
   const url = URL.parse(address);
   if (url === null) throw new TypeError('the address of the alert receiver is not valid');
@@ -54,7 +51,6 @@ function authorizationOf(url: URL): { Authorization: string } | undefined {
   return { Authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
 }
 
-/** A percent-decoded part of an address. */
 export function decode(part: string): string {
   try {
     return decodeURIComponent(part);
@@ -120,7 +116,6 @@ function isTopic({ pathname }: URL): boolean {
   return topic !== undefined && !RESERVED_TOPICS.has(topic);
 }
 
-/** For each severity: the sign before the title, colours in chats and cards, ntfy's and Gotify's priority. */
 const LOOKS = {
   error: { mark: '🔴', colour: 0xe01e5a, card: 'Attention', tag: 'red_circle', ntfy: 'high', gotify: 8 },
   warning: { mark: '🟠', colour: 0xde9e31, card: 'Warning', tag: 'orange_circle', ntfy: 'default', gotify: 5 },
@@ -161,7 +156,6 @@ function googleChatBody(message: Message): object {
   return { text: fitText(message.text, MAX.googlechat, render) };
 }
 
-/** An Adaptive Card for the Workflows app of Microsoft Teams. */
 function teamsBody(message: Message): object {
   const text = fitText(message.text, MAX_CARD_BYTES, escapeCard, (part) => Buffer.byteLength(JSON.stringify(part)));
   const footer = escapeCard([message.repeats, message.origin].filter(Boolean).join('\n'));
