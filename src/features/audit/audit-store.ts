@@ -30,7 +30,6 @@ export type AuditFilter = {
   to?: number;
 };
 
-/** A page of the audit log begins after this record; the newest records come first. */
 type AuditPosition = Pick<AuditRecord, 'at' | 'id'>;
 
 type Asked = Required<AuditFilter> & { at: number; id: number; limit: number };
@@ -71,7 +70,6 @@ export const auditRecords = store(({ db }) => {
     'SELECT MAX(at) AS at FROM audit_records');
 
   return {
-    /** The time of the newest audit record (unix ms), or null if the log has no records. */
     newestAt: (): number | null => selectNewest.get()?.at ?? null,
     /**
      * Adds an audit record. If a record with the same act, actor, target and network address began after `mergeSince`
@@ -86,10 +84,8 @@ export const auditRecords = store(({ db }) => {
       if (like) remove.run(like.id);
     },
 
-    /** Lists the audit records that match the filters, newest first. */
     list: (filter: AuditFilter, { at, id }: AuditPosition = FROM_THE_TOP, limit: number): AuditRecord[] =>
       selectFiltered(filter).all({ ...NOTHING_ASKED, ...filter, at, id, limit }),
-    /** Lists the audit records of one account's acts, oldest first. */
     listOf: db.prepare<[accountId: number, after: number, limit: number], AuditRecord>('acts of account',
       `SELECT ${COLUMNS} FROM audit_records WHERE actor_id = ? AND id > ? ORDER BY id LIMIT ?`).all,
     /** Removes up to `limit` audit records older than `before` (unix ms), oldest first. Returns their number. */
@@ -116,7 +112,6 @@ function filteredStatements(db: Db): (filter: AuditFilter) => Statement<[Asked],
 /** A deleted account, and the pseudonym `name` that replaces its names. */
 export type Leaver = { id: number; name: string };
 
-/** A source or post that belonged to a deleted account. */
 export type Thing = { kind: 'source' | 'post'; id: number };
 
 /**
