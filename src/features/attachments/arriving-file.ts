@@ -4,7 +4,6 @@
  */
 type RefusalKind = 'type' | 'damaged' | 'dimensions';
 
-/** Refuses a file because of its content, with a message for the person who sent the file. */
 export class RefusedFile extends Error {
   readonly kind: RefusalKind;
 
@@ -104,7 +103,6 @@ export function* requireEnd(file: ArrivingFile): Parsing<void> {
   if (!(yield* file.isAtEnd())) throw new RefusedFile('damaged', 'The file continues after the end of its content.');
 }
 
-/** The error for a file that ends before its content is complete. */
 export function cutShort(): RefusedFile {
   return new RefusedFile('damaged', 'The file ends too early; it was cut short or is damaged.');
 }

@@ -26,12 +26,10 @@ const LARGE_BYTES = 400 * 1024;
  */
 const LISTED_PIXELS = 2 ** 23;
 
-/** A picture of which the hub has the file: an uploaded picture, or a cached copy of a remote picture. */
 type KnownPicture = ImageSize & { attachment: Attachment; bytes: number };
 
 /**
- * Maps the ids of posts to the addresses of their thumbnails; leaves out posts of which the hub has no suitable
- * picture. A request for a thumbnail never makes the hub fetch a remote file.
+ * Leaves out posts without a suitable picture at the hub: a request for a thumbnail never makes the hub fetch a file.
  */
 export function thumbnails(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, string> {
   return firstFitting(hub, posts, ({ bytes, width, height }) =>
@@ -50,7 +48,6 @@ export function leadPictures(hub: LinkHub & StoreHub, posts: { id: number }[]): 
     remoteUrl === null ? [] : [[postId, remoteUrl]]));
 }
 
-/** Markup of the pictures that are large enough to stand above a post, by post id. */
 export function largePictures(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, Html> {
   const paths = firstFitting(hub, posts, ({ bytes, width, height }) =>
     bytes <= LARGE_BYTES && width >= LARGE_WIDTH && width > height);
@@ -73,7 +70,6 @@ function firstFitting(
 /** Query parameter of an attachment's address: the hub then serves its cached copy or answers 404, without a fetch. */
 export const KEPT_ONLY = 'kept';
 
-/** The known sizes of images among the attachments, by attachment id. */
 export function sizesOf(hub: StoreHub, all: Attachment[]): Map<number, ImageSize> {
   return new Map(knownPictures(hub, all).map(({ attachment, width, height }) => [attachment.id, { width, height }]));
 }
@@ -90,7 +86,6 @@ export function missingAmong(hub: StoreHub, all: Attachment[]): Set<number> {
   return new Set([...hashes].flatMap(([id, urlHash]) => missing.has(urlHash) ? [id] : []));
 }
 
-/** The hashes of the URLs of remote files, by attachment id. */
 function urlHashes(all: Attachment[]): Map<number, string> {
   return new Map(all.flatMap(({ id, remoteUrl }) =>
     remoteUrl === null ? [] : [[id, hash('sha256', remoteUrl)] as const]));

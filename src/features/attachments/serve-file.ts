@@ -15,16 +15,14 @@ import type { LinkHub } from './attachment-links.ts';
 import { contentWithImages, type PostContent } from './own-files.ts';
 import { missingAmong, sizesOf } from './post-pictures.ts';
 
-/** A file on disk whose type the hub has checked. `sha256`: the hash of the file's content, used as the entity tag. */
 export type ServedFile = {
   path: string;
   bytes: number;
   mediaType: string;
   filename: string;
-  sha256: string;
+  sha256: string; // of the content; the entity tag
   isPublic: boolean;
-  /** Whether the address is signed for an app, which may show an image on pages of another origin. */
-  isSigned?: boolean;
+  isSigned?: boolean; // the address is signed for an app, which may show an image on pages of another origin
 };
 
 /** Makes a browser show a file in a sandbox, where the file can use no scripts, forms, frames or requests. */
@@ -33,10 +31,9 @@ const POLICY = "default-src 'none'; form-action 'none'; frame-ancestors 'none'; 
 const [openFd, statFd, closeFd] = [promisify(open), promisify(fstat), promisify(close)];
 
 /**
- * Builds the reply that serves a file: the whole file (200), one range of bytes (206), or no bytes if the client's copy
- * is current (304). Throws 416 for a range outside the file, and 404 if the file is missing or has a wrong size.
- * Browsers show images on the page; they save other files. A Range header counts only in a GET request (RFC 9110
- * §14.2).
+ * Replies with the whole file (200), one range of bytes (206), or no bytes if the client's copy is current (304).
+ * Throws 416 for a range outside the file, and 404 if the file is missing or has a wrong size. Browsers show images on
+ * the page; they save other files. A Range header counts only in a GET request (RFC 9110 §14.2).
  */
 export async function serveFile(file: ServedFile, request: Pick<HubRequest, 'headers' | 'method'>): Promise<Reply> {
   const { headers: asked, method } = request;

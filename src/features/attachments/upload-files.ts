@@ -26,10 +26,6 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
   return {
     pathOf,
 
-    /**
-     * Passes each chunk to `inspect`, then writes the chunk to a temporary file. Removes the temporary file if anything
-     * fails. Frees the memory of each chunk that has been written.
-     */
     async receive(chunks: AsyncIterable<Buffer>, inspect: (chunk: Buffer) => void): Promise<ReceivedBytes> {
       const path = join(tmp, `upload-${randomUUID()}`);
       const handle = await createFile(path);
@@ -74,14 +70,11 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
     removeNow: (sha256: string): void => rmSync(pathOf(sha256), { force: true }),
     isThere: (sha256: string): boolean => statSync(pathOf(sha256), { throwIfNoEntry: false }) !== undefined,
 
-    /** The time when a stored file was last modified (unix ms); undefined if the file is missing. */
     modifiedAt: (sha256: string): number | undefined => statSync(pathOf(sha256), { throwIfNoEntry: false })?.mtimeMs,
 
-    /** The size of a stored file on the disk in bytes; undefined if the file is missing. */
     sizeOf: (sha256: string): Promise<number | undefined> =>
       stat(pathOf(sha256)).then(({ size }) => size, () => undefined),
 
-    /** The names of all files in uploads/, including files without a row in the database. */
     async *list(): AsyncGenerator<string> {
       for (const folder of await readdir(uploads).catch(unlessMissing)) {
         if (!/^[0-9a-f]{2}$/.test(folder)) continue;
@@ -91,7 +84,6 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
       }
     },
 
-    /** Removes files in tmp/ that a crash before `before` (unix ms) left there; returns the number of removed files. */
     async removeAbandoned(before: number): Promise<number> {
       const names = (await readdir(tmp)).filter((name) => /^(upload|cache)-[0-9a-f-]{36}$/.test(name));
       const old = [];
@@ -124,7 +116,6 @@ export const KEPT_UNNAMED = DAY;
  */
 const ABANDONED_AFTER = 3 * HOUR;
 
-/** One transaction removes at most this many files. */
 const BATCH = 50;
 
 /** `strays`: files that no row has named for a day. `missing`: files that a row names but the disk does not have. */
@@ -151,7 +142,6 @@ export async function findStraysAndMissing(hub: Hub): Promise<UploadReport> {
   return { strays: await listStrays(hub), missing: await listMissing(hub) };
 }
 
-/** Removes files in tmp/ that a crash left there. */
 export async function removeAbandonedUploads(hub: Hub): Promise<void> {
   const removed = await uploadFiles(hub).removeAbandoned(hub.clock() - ABANDONED_AFTER);
   if (removed > 0) hub.log.info('abandoned uploads removed', { removed });
