@@ -112,10 +112,7 @@ function outsideLinks(text: string, change: (part: string) => string): string {
 
 const SHRINK = 0.85;
 
-/**
- * Renders as much of the text as fits into `limit` characters, or into `limit` units of `measure`. The alert's text is
- * cut before it is escaped, so that no escape is cut in half.
- */
+/** `limit` counts units of `measure`. The text is cut before it is escaped, so that no escape is cut in half. */
 export function fitText(
   text: string, limit: number, render: (text: string) => string,
   measure: (rendered: string) => number = ({ length }) => length,

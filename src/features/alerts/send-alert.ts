@@ -116,10 +116,7 @@ export function formatFor({ url, format }: Pick<Receiver, 'url' | 'format'>): Al
   return format === 'auto' ? guessFormat(url) : format;
 }
 
-/**
- * A redirect counts as a failed delivery, an abort of the signal as the result 'retry'. Throws a TypeError, which does
- * not quote the address, if the address is not http or https.
- */
+/** A redirect counts as failed, an abort as 'retry'. Throws a TypeError, which does not quote the address. */
 export async function sendAlert(receiver: Receiver, alert: Alert, signal?: AbortSignal): Promise<SendResult> {
   const { url, userAgent, clock, timeoutMs = 15 * SECOND } = receiver;
   const host = hostOf(url);
@@ -204,10 +201,7 @@ type DeliveryOutcome = 'delivered' | 'retry' | 'failed';
 
 const WORTH_RETRYING = new Set([408, 425, 429]);
 
-/**
- * After a permanent error, another attempt would fail again. After a 2xx answer with an unexpected body, another
- * attempt might deliver the alert twice.
- */
+/** After a 2xx answer with an unexpected body, another attempt might deliver the alert twice. */
 function judgeAnswer(format: AlertFormat, answer: ReceiverAnswer): DeliveryOutcome {
   const { status, isWhole } = answer;
   if (status >= 500 || WORTH_RETRYING.has(status)) return 'retry';
@@ -234,10 +228,7 @@ const COMMON_WORDS = new Set([
   'triggers', 'v1', 'webhook', 'webhooks', 'workflows',
 ]);
 
-/**
- * The receiver's answer to an alert, as one short line for the log. Returns an empty text if the answer repeats a part
- * of the receiver's address other than the host, as in "cannot POST /services/…".
- */
+/** Empty if the answer repeats a part of the receiver's address besides the host, as in "cannot POST /services/…". */
 function quoteAnswer(body: string, address: string): string {
   const visible = body.slice(0, 4 * MAX_QUOTED).toWellFormed().replace(/[\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
   const quoted = excerpt(singleLine(visible), MAX_QUOTED);

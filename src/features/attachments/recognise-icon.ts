@@ -14,10 +14,7 @@ const ICO_HEAD = 6;
 const ICO_ENTRY = 16;
 const BITMAP_HEAD = 40;
 
-/**
- * The content of the image decides its type, not the Content-Type that the server sends. Throws RefusedFile. SVG is not
- * accepted, because SVG can contain scripts.
- */
+/** Refuses SVG, because SVG can contain scripts. Ignores the server's Content-Type. Throws RefusedFile. */
 export function recogniseIcon(content: Buffer): Icon {
   const isIco = content.subarray(0, ICO_SIGNATURE.length).equals(ICO_SIGNATURE);
   const { mediaType, width = 0, height = 0 } = isIco ? readIco(content) : recogniseContent(content);

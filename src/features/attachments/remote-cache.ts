@@ -74,10 +74,7 @@ export async function openRemoteFile(hub: Hub, url: string, naming: Naming): Pro
   }
 }
 
-/**
- * Fetches a remote file of at most `maxBytes` into the cache before a reader asks for the file. Returns 'kept', or why
- * the fetch failed: the reason of an OutboundError, or 'refused'.
- */
+/** Returns 'kept', or why the fetch failed: the reason of an OutboundError, or 'refused'. */
 export async function fetchAhead(hub: Hub, url: string, limits: FetchLimits): Promise<string> {
   const urlHash = hash('sha256', url);
   try {
@@ -181,10 +178,7 @@ function noteFailure(hub: Hub, urlHash: string, error: unknown): string {
   return error.message;
 }
 
-/**
- * Evicts the least recently used files while the cache is too large. Spares the file `spared`, which was just fetched:
- * after the clock was set back, this file would look least recently used.
- */
+/** Spares the file that was just fetched: after the clock was set back, this file would look least recently used. */
 async function evict(hub: Hub, spared?: string): Promise<void> {
   for (;;) {
     const next = cachedFiles(hub).nextToEvict(hub.config.attachmentCacheMaxBytes, spared);

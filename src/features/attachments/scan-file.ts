@@ -15,10 +15,7 @@ import { uploadFiles } from './upload-files.ts';
 
 export type FileToScan = { path: string; bytes: number; filename: string };
 
-/**
- * `signature`: the name by which the scanner calls the virus. `reason`: a text for the log, which contains the
- * scanner's host but never the rest of its URL.
- */
+/** `signature`: the scanner's name for the virus. `reason`: a text for the log, which never contains the whole URL. */
 export type ScanResult =
   | { verdict: 'clean' }
   | { verdict: 'infected'; signature: string | null }
@@ -197,10 +194,7 @@ export async function scanUnscanned(hub: Hub, stopping: AbortSignal): Promise<vo
   }, () => stopping.aborted);
 }
 
-/**
- * Counts and logs the scan of a file that is being uploaded. If the file is infected, writes an audit record, even if
- * the sender may no longer upload, and quarantines stored files with the same content.
- */
+/** Quarantines stored files with the same content. Writes an audit record even if the sender may no longer upload. */
 export function noteScan(
   hub: Hub, result: ScanResult, { filename, sha256 }: { filename: string; sha256: string }, req: MemberRequest,
 ): void {
@@ -263,20 +257,14 @@ function noteAnswer(hub: Hub, verdict: ScanResult['verdict']): void {
   if (isSilent !== since > 0) counts(hub).add(SILENT_SINCE, '', isSilent ? hub.clock() : -since);
 }
 
-/**
- * The time at which the scanner stopped answering (unix ms). Returns null if the scanner answers, if no scanner is
- * configured, or if no upload needs the scanner: scans are not required and no file waits for a scan.
- */
+/** In unix ms; null if the scanner answers, if no scanner is configured, or if no upload needs the scanner. */
 export function scannerSilentSince(hub: Hub): number | null {
   const since = scannerOf(hub) && counts(hub).value(SILENT_SINCE);
   const isNeeded = Boolean(since) && (hub.config.virusScanRequired || uploads(hub).unscanned('', 1).length > 0);
   return isNeeded ? since : null;
 }
 
-/**
- * Sends package.json to a required scanner that did not answer, so that the alert about the scanner ends without
- * waiting for the next upload. A scanner that is not required is asked again when the hub scans the files that wait.
- */
+/** Sends package.json to a required scanner that did not answer, so that its alert ends before the next upload. */
 export async function askScannerAgain(hub: Hub): Promise<void> {
   const scanner = scannerOf(hub);
   if (!scanner || !hub.config.virusScanRequired || scannerSilentSince(hub) === null) return;

@@ -31,7 +31,6 @@ const POLICY = "default-src 'none'; form-action 'none'; frame-ancestors 'none'; 
 const [openFd, statFd, closeFd] = [promisify(open), promisify(fstat), promisify(close)];
 
 /**
- * Replies with the whole file (200), one range of bytes (206), or no bytes if the client's copy is current (304).
  * Throws 416 for a range outside the file, and 404 if the file is missing or has a wrong size. Browsers show images on
  * the page; they save other files. A Range header counts only in a GET request (RFC 9110 §14.2).
  */
@@ -91,8 +90,7 @@ function missing(): HttpError {
 const CONTENT_BYTES = 1.5 * 1024 * 1024;
 
 /**
- * The sanitised content of a post for its page. Images become `img` elements that reserve their size on the page. An
- * image that the hub could not fetch lately stays a link to its publisher. Content over `maxBytes` is shown as plain
+ * An image that the hub could not fetch lately stays a link to its publisher. Content over `maxBytes` becomes plain
  * text, because added attributes can make a post of many small tags several times longer.
  */
 export async function contentOnPage(

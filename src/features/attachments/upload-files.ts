@@ -63,10 +63,7 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
 
     discard: ({ path }: ReceivedBytes): Promise<void> => rm(path, { force: true }),
 
-    /**
-     * Removes a stored file synchronously, within a write transaction. An upload of the same content notices that the
-     * file was removed, because the transaction that writes the upload's row checks `isThere`.
-     */
+    /** Runs in a write transaction: the transaction that writes the row of an equal upload checks `isThere`. */
     removeNow: (sha256: string): void => rmSync(pathOf(sha256), { force: true }),
     isThere: (sha256: string): boolean => statSync(pathOf(sha256), { throwIfNoEntry: false }) !== undefined,
 
@@ -110,10 +107,7 @@ function free({ buffer, byteLength }: Buffer): void {
 /** How long an uploaded file is kept after the last attachment that names the file is gone. */
 export const KEPT_UNNAMED = DAY;
 
-/**
- * The age from which a file in tmp/ counts as left by a crash. An upload takes up to an hour for its body, and ten
- * minutes for each of ten scans.
- */
+/** An upload takes up to an hour for its body, and ten minutes for each of ten scans. */
 const ABANDONED_AFTER = 3 * HOUR;
 
 const BATCH = 50;
@@ -147,11 +141,7 @@ export async function removeAbandonedUploads(hub: Hub): Promise<void> {
   if (removed > 0) hub.log.info('abandoned uploads removed', { removed });
 }
 
-/**
- * Runs `work` while holding the backup lock, so that no backup begins meanwhile. If a backup is running, returns
- * undefined and does not run `work`, because the files in the backup's snapshot must stay. Callers take the backup lock
- * for each batch of files, so that a new backup waits for one batch only.
- */
+/** Returns undefined during a backup. Callers lock for each batch, so that a new backup waits for one batch only. */
 function unlessBackup<Result>({ config }: Hub, work: () => Result): Result | undefined {
   const lock = takeFileLock(backupLock(config.dataDir));
   if (!lock) return undefined;

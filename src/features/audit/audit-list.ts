@@ -99,10 +99,7 @@ function words(detail: string): string {
   return Object.entries(JSON.parse(detail) as object).map(([name, value]) => `${name}: ${value}`).join(', ');
 }
 
-/**
- * `target` is `source`, for example, or `source:12`; `from` and `to` are days or times (RFC 3339). If `to` is a day,
- * records of this whole day match. Throws 400 for an invalid value.
- */
+/** `target` is `source`, for example, or `source:12`. If `to` is a day, records of this whole day match. Throws 400. */
 function readAuditFilter(query: URLSearchParams): AuditFilter {
   const act = text(query, 'act');
   const actor = text(query, 'actor');

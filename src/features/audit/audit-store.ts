@@ -72,9 +72,8 @@ export const auditRecords = store(({ db }) => {
   return {
     newestAt: (): number | null => selectNewest.get()?.at ?? null,
     /**
-     * Adds an audit record. If a record with the same act, actor, target and network address began after `mergeSince`
-     * (unix ms), the new record replaces the older record, keeps its target name and counts one act more. Throws 401
-     * if the account of the actor is deleted.
+     * If an equal record began after `mergeSince` (unix ms), the new record replaces the equal record, keeps its target
+     * name and counts one act more. Throws 401 if the account of the actor is deleted.
      */
     insert(record: NewRecord, mergeSince?: number): void {
       const like = mergeSince === undefined ? undefined : selectLike.get({ ...record, since: mergeSince });
@@ -114,10 +113,7 @@ export type Leaver = { id: number; name: string };
 
 export type Thing = { kind: 'source' | 'post'; id: number };
 
-/**
- * Removes the names of deleted accounts, and the titles of their sources and posts, from audit records; the kind and
- * the time of each act stay in the audit log.
- */
+/** Removes names and titles of deleted accounts; the kind and the time of each act stay in the audit log. */
 export const leavers = store(({ db }) => {
   const own = 'SELECT id FROM audit_records WHERE actor_id = @id ORDER BY id LIMIT @limit';
   const selectThings = db.prepare<[{ id: number; limit: number }], Thing>('things that an account acted on', `
@@ -150,8 +146,7 @@ export const leavers = store(({ db }) => {
     hideTitle: (id: number, { kind, id: thingId }: Thing): void => void hideTitle.run({ id, kind, thingId }),
 
     /**
-     * Removes a deleted account's name from up to `limit` audit records of its own acts, and from up to `limit` audit
-     * records about the account. Returns the number of changed records in the larger of these two groups.
+     * Returns the number of changed records: acts by the account or acts on the account, whichever number is larger.
      */
     hideNames(leaver: Leaver, limit: number): number {
       const step = { ...leaver, limit };

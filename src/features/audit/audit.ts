@@ -75,9 +75,8 @@ const ACCESS: readonly AuditEvent[] = [
 const ACTS: NamedLimit = { name: 'acts', burst: 7_200, everyMs: 5 * SECOND };
 
 /**
- * An account, or, if the id is null, the command line or the hub itself. When an act is recorded, `recheck` throws 401
- * or 403 if the actor has meanwhile lost the right to the act. An actor has no `recheck` if other code has checked the
- * account, or if the actor's session has already ended.
+ * The actor is the command line or the hub itself if the id is null. `recheck` throws 401 or 403 if the actor has lost
+ * the right to the act; an actor whose session has ended already has no `recheck`.
  */
 export type Actor = { id: number | null; name: string; address: string | null; recheck?: () => void };
 
