@@ -224,7 +224,7 @@ test('case 13: a search index that has drifted from its posts is told, both ways
 
 test('case 15: too little space is found before anything is copied', async (t) => {
   const hub = backupHub(t);
-  await assert.rejects(requireSpace(hub.dataDir, 2 ** 60), /not enough disk space: a backup may need 1073741824\.00 GiB/);
+  await assert.rejects(requireSpace(hub.dataDir, 2 ** 60, 'a backup', 0), /not enough disk space: a backup may need 1073741824\.00 GiB/);
 
   setUploadBytes(hub, hub.upload().sha256, 2 ** 52);
   await assertNoBackup(hub, /not enough disk space/);
