@@ -152,7 +152,7 @@ function readPreferences(values: Record<string, unknown>): Preferences {
   return { timeZone, ...Object.fromEntries([...choices, ...switches]) as Omit<Preferences, 'timeZone'> };
 }
 
-/** Form: ends one session by its id, or with `others` all of the viewer's sessions except the current one. */
+/** `others` ends all of the viewer's sessions except the current session. */
 export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'sessions', async (values) => {
     const id = values['session'] === 'others' ? undefined : pathId({ id: values['session'] ?? '' });

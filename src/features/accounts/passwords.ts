@@ -117,7 +117,7 @@ export function readConfirmation(input: Input, { viewer }: By, missing = 'curren
   throw new HttpError(403, 'An API token cannot do this. The action requires a session and the current password.');
 }
 
-/** Checks the viewer's password, then runs `act` in a transaction. Throws 403 for a wrong password, or 429. */
+/** Throws 403 for a wrong password, or 429. */
 export async function confirmed<T>(
   hub: Hub, password: string, by: By, act: () => T, newPassword?: string,
 ): Promise<T> {

@@ -23,7 +23,6 @@ export function signInAgain(
   return page(signInPage(form), status, { 'cache-control': 'no-store' });
 }
 
-/** Whether the request has a session cookie. If a request has a session cookie but no viewer, its session has ended. */
 export function hasCookie(hub: Hub, headers: IncomingHttpHeaders): boolean {
   return sessionOf(hub, headers) !== undefined;
 }

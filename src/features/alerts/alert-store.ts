@@ -46,7 +46,6 @@ const EVENT_TIMES: StoredTime[] = [
   { table: 'alert_events', column: 'over_told_at', furthest: 0 },
 ];
 
-/** The alert of each condition: one row for each condition that has ever raised its alert. */
 export const alertEvents = store(({ db, clock }) => {
   const select = db.prepare<[string], EventRow>('alert event',
     `SELECT ${EVENT_COLUMNS} FROM alert_events WHERE event = ?`);

@@ -26,7 +26,6 @@ export function formatAlert(format: AlertFormat, address: string, alert: Alert):
   return { method: 'POST', url: url.href, headers: { ...headers, ...authorization }, body };
 }
 
-/** Escapes an alert for a chat, so that the alert's text neither formats the message nor mentions anybody. */
 function jsonFor(format: Exclude<AlertFormat, 'ntfy'>, alert: Alert, message: Message): object {
   switch (format) {
     case 'slack': return slackBody(message);
@@ -106,7 +105,6 @@ function isTeams({ hostname, pathname }: URL): boolean {
     || /\.(?:logic\.azure\.com|api\.powerplatform\.com|webhook\.office\.com)$/.test(hostname);
 }
 
-/** Whether the server's name, an access token or the parameter `auth` shows that the server is ntfy. */
 function isNtfy({ hostname, password, searchParams }: URL): boolean {
   return /^ntfy(?:\.|$)/.test(hostname) || password.startsWith('tk_') || searchParams.has('auth');
 }

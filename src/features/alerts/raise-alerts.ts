@@ -7,7 +7,6 @@ import {
 } from './alert-store.ts';
 import { deliverAlert } from './send-alert.ts';
 
-/** The shortest time between two messages about one condition. */
 export const TELL_EVERY = HOUR;
 export const REMIND_EVERY = DAY;
 

@@ -82,7 +82,6 @@ export function tidyDeliveries(hub: Hub): void {
   }
 }
 
-/** Removes up to `limit` old deliveries of alerts. Returns how many. */
 export function removeOldDeliveries(hub: Hub, limit: number): number {
   const { prune } = alertDeliveries(hub);
   const delivered = prune('delivered', hub.clock() - DELIVERED_KEPT, limit);
@@ -194,7 +193,7 @@ function reasonOf(error: unknown, host: string): string {
   return `the exchange with ${host} failed (${codeOf(error) ?? 'unknown error'})`;
 }
 
-/** The receiver's answer. `isWhole`: false if the answer broke off or was longer than the limit. */
+/** `isWhole`: false if the answer broke off or was longer than the limit. */
 type ReceiverAnswer = { status: number; contentType: string; body: string; isWhole: boolean };
 
 type DeliveryOutcome = 'delivered' | 'retry' | 'failed';

@@ -16,8 +16,7 @@ export const THUMBNAIL_TYPE = 'image/*';
 const THUMBNAIL_WIDTH = 96;
 const THUMBNAIL_HEIGHT = 64;
 
-/** The least width in pixels, and the most bytes, of a large picture above a post. */
-const LARGE_WIDTH = 480;
+const LARGE_WIDTH = 480; // pixels
 const LARGE_BYTES = 400 * 1024;
 
 /** 8 million pixels, for which a browser needs 32 MiB of memory: a list may show thirty pictures on a phone. */
@@ -71,7 +70,6 @@ export function boxAttributes(size: ImageSize | undefined): Html {
   return size ? html`width="${size.width}" height="${size.height}"` : html``;
 }
 
-/** The ids of the attachments whose remote files the hub could not fetch lately. */
 export function missingAmong(hub: StoreHub, all: Attachment[]): Set<number> {
   const hashes = urlHashes(all);
   const missing = new Set(cachedFiles(hub).missing([...hashes.values()]));

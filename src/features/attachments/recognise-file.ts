@@ -39,7 +39,6 @@ const FILE_TYPES: FileType[] = [
   { name: 'Markdown', mediaType: 'text/markdown', extensions: ['md', 'markdown'], parse: parseText },
 ];
 
-/** The extensions of all file names that the hub accepts, without a dot. */
 export const FILE_EXTENSIONS = FILE_TYPES.flatMap(({ extensions }) => extensions);
 
 const SIGNATURE_BYTES = 16;
@@ -116,7 +115,6 @@ function damagedPdf(problem: string): RefusedFile {
 // The "binary data bytes" of the MIME Sniffing Standard, section 3, which no text file contains.
 const BINARY = /[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]/;
 
-/** Parses a text file: UTF-8, or UTF-16 with a byte order mark, without any binary data bytes. */
 function* parseText(file: ArrivingFile): Parsing<object> {
   const mark = (yield* file.peek(2)).toString('hex');
   const encoding = mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8';

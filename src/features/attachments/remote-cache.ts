@@ -170,7 +170,7 @@ async function fetchContent(
   return { body, ...recogniseContent(body) };
 }
 
-/** Remembers a failed fetch, and returns the reason. Throws an error that is no OutboundError or RefusedFile. */
+/** Throws an error that is no OutboundError or RefusedFile. */
 function noteFailure(hub: Hub, urlHash: string, error: unknown): string {
   if (!(error instanceof OutboundError || error instanceof RefusedFile)) throw error;
   const isSlow = error instanceof OutboundError && SLOW_REASONS.has(error.reason);

@@ -107,7 +107,6 @@ export async function contentOnPage(
 /** The longest escaped character in HTML text is `&amp;`, with five characters. */
 const MAX_CHARACTER_BYTES = 5;
 
-/** A post's plain text, cut to `maxBytes`. Makes the text in steps, between which other requests run. */
 async function asPlainText(contentHtml: string, maxBytes: number): Promise<Html> {
   const text = await inSteps(readingText(contentHtml));
   const whole = contentText(text);

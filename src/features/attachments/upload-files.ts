@@ -131,7 +131,6 @@ export async function sweepUploads(hub: Hub): Promise<void> {
   if (missing.length > 0) log.error('uploads missing', { count: missing.length, first: missing[0] });
 }
 
-/** Compares the files in uploads/ with their rows in the database. Changes nothing. */
 export async function findStraysAndMissing(hub: Hub): Promise<UploadReport> {
   return { strays: await listStrays(hub), missing: await listMissing(hub) };
 }

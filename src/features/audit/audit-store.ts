@@ -145,9 +145,7 @@ export const leavers = store(({ db }) => {
     /** Removes the title of a source or post of the deleted account from records about the acts of other accounts. */
     hideTitle: (id: number, { kind, id: thingId }: Thing): void => void hideTitle.run({ id, kind, thingId }),
 
-    /**
-     * Returns the number of changed records: acts by the account or acts on the account, whichever number is larger.
-     */
+    /** Returns the number of changed records: acts by the account, or acts on the account if there are more. */
     hideNames(leaver: Leaver, limit: number): number {
       const step = { ...leaver, limit };
       return Math.max(hideActor.run(step).changes, hideTarget.run(step).changes);

@@ -234,7 +234,7 @@ export function recoveryKitPrintedAt(dataDir: string): number | null {
   return typeof at === 'number' && Number.isFinite(at) ? at : null;
 }
 
-/** The parsed JSON of a file, which may have any members, or null if the file is missing, unreadable or damaged. */
+/** Null if the file is missing, unreadable or damaged; a file may have any members. */
 export function readJsonFile<Expected>(path: string): Partial<Expected> | null {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as Partial<Expected> | null;

@@ -24,7 +24,7 @@ import { type AbsentUpload, formatManifest, hashFile, readManifest } from './man
 import { isRestoreOpen } from './restore-state.ts';
 import { databaseSize, copyTo, readSnapshot, requireHubSchema, type SavedRows } from './snapshot-store.ts';
 import { archiveUploads } from './upload-archive.ts';
-import { type Verification, verifyBackup } from './verify-backup.ts';
+import { counting, type Verification, verifyBackup } from './verify-backup.ts';
 
 export type BackupOptions = {
   dataDir: string;
@@ -168,10 +168,9 @@ function archiveStore({ dataDir, signal, onStep, onProgress }: BackupOptions, cr
     },
     async put(folder, { counts, uploads: rows }) {
       onStep(`archiving ${plural(counts.uploads, 'attachment')}`);
-      let done = 0;
       const { absent, sha256 } = await archiveUploads({
         dataDir, rows, createdAt, path: join(folder, ARCHIVE), signal,
-        onProgress: (bytes) => onProgress((done += bytes), counts.uploadBytes),
+        onProgress: counting(counts.uploadBytes, onProgress),
       });
       return { absent, archive: sha256 };
     },

@@ -6,6 +6,7 @@ import { UnsoundBackup } from './backup-name.ts';
 import { listBackups } from './backup-status.ts';
 import { type BackupOptions, type MadeBackup, makeAndPublish, type UploadStore, whileLocked } from './make-backup.ts';
 import { placeUploads } from './upload-folder.ts';
+import { counting } from './verify-backup.ts';
 
 export const INTERIM_KEPT = 24;
 /** Time after a nightly backup without interim backups; shorter than an hour, their smallest interval. */
@@ -37,10 +38,8 @@ function linkStore(options: BackupOptions, previous: string | null, isCareful: b
     bytes: () => 0,
     async put(folder, { counts, uploads: rows }) {
       onStep(`linking ${plural(counts.uploads, 'attachment')}`);
-      let done = 0;
       const absent = await placeUploads({
-        dataDir, previous, folder, rows, isCareful, signal,
-        onProgress: (bytes) => onProgress((done += bytes), counts.uploadBytes),
+        dataDir, previous, folder, rows, isCareful, signal, onProgress: counting(counts.uploadBytes, onProgress),
         requireRoom: (bytes) => bytes === 0 ? Promise.resolve() :
           requireSpace(backupDir, spaceNeeded(bytes, 0), 'an interim backup', reserveIn(backupDir, options)),
       });
