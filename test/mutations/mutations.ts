@@ -1368,7 +1368,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a nightly backup keeps interim ones from being late',
-    file: 'src/features/backups/interim-status.ts',
+    file: 'src/features/backups/backup-status.ts',
     from: 'listBackups(backupDir).findLast(isGood)?.createdAt ?? 0',
     to: '0',
     test: 'test/features/backups/interim-shown.test.ts',
