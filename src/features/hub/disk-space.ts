@@ -9,16 +9,11 @@ export type DiskSpace = {
   used: number;
   /** How much the hub can write once a checkpoint has emptied the write-ahead log. */
   free: number;
-  /**
-   * The bytes of empty pages within hub.db. SQLite fills empty pages before the database file grows, and never gives
-   * empty pages back to the disk.
-   */
+  /** Bytes that SQLite fills before hub.db grows, and never gives back to the disk. */
   emptyPages: number;
-  /** The size of the search index within the database. */
   searchIndex: number;
 };
 
-/** Measures the disk; tests replace `space` by a function of their own. */
 export type Disk = { space(): DiskSpace };
 
 const MiB = 1024 * 1024;
@@ -48,8 +43,6 @@ const TIGHT = 2;
 const PLENTY = 1024 * MiB;
 const KEPT_MS = SECOND;
 
-type DiskConfig = Pick<Config, 'dataDir' | 'databasePath' | 'diskReserveBytes'>;
-
 type Measured = Pick<DiskSpace, 'total' | 'searchIndex'>;
 
 /** The disk reserve in bytes: DISK_RESERVE_BYTES, or a default for the sizes of the disk and the search index. */
@@ -75,7 +68,9 @@ export function isTight({ space }: Disk): boolean {
 }
 
 /** Measures the free space on the hub's disk: at most once a second, but on each call while little space is free. */
-export function createDisk(db: Db, config: DiskConfig, searchIndex: () => number): Disk {
+export function createDisk(
+  db: Db, config: Pick<Config, 'dataDir' | 'databasePath' | 'diskReserveBytes'>, searchIndex: () => number,
+): Disk {
   let kept: DiskSpace | undefined;
   let keptUntil = 0;
   const canEmptyLog = createLogLook(db);

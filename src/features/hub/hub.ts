@@ -136,18 +136,14 @@ export function metLimit(hub: StoreHub, limit: LimitName, seconds: number, reaso
  */
 export const throttled = once(({ db, disk }: Hub) => createThrottledWrites(db, () => isTight(disk)));
 
-/** A figure of a job kind, such as its number of attempts, or a function that computes the figure from the settings. */
 type Configurable = number | ((config: Config) => number);
 
 /** One kind of job, as the queue, the worker and a restore need it. `app/job-kinds.ts` lists all kinds of jobs. */
 export type JobKind<Payload> = {
   name: string;
-  /** The dedupe key of a job: for each kind and key, at most one job waits or runs. */
-  key(payload: Payload): string;
-  /** How often a job of this kind is tried before it is dead-lettered. */
-  attempts: Configurable;
-  /** How many jobs of this kind one worker runs at the same time. */
-  concurrency: Configurable;
+  key(payload: Payload): string; // for each kind and key, at most one job waits or runs
+  attempts: Configurable; // before the job is dead-lettered
+  concurrency: Configurable; // in one worker
   /** Whether a restored backup's waiting jobs of this kind run, though they may have run before the restore already. */
   afterRestore: 'run' | 'discard';
   /** Whether jobs of this kind store posts or content of other servers; such jobs wait while `mayRecord` is false. */

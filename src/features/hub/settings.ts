@@ -291,7 +291,6 @@ export function problemsTogether(settings: Settings, projectRoot: string): strin
   return problems.filter(([isWrong]) => isWrong).map(([, problem]) => problem);
 }
 
-/** Whether BACKUP_DIR overlaps with other files of the hub or of the project. */
 function overlaps(backupDir: string, dataDir: string, projectRoot: string): boolean {
   const isUsual = backupDir === join(dataDir, 'backups');
   const isApart = [dataDir, projectRoot].every((other) => !isInside(other, backupDir) && !isInside(backupDir, other));
