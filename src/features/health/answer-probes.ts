@@ -42,7 +42,6 @@ export function createProbes(now: () => number) {
     /** Whether an admitted request for health or metrics may skip the queues, which few requests per second may do. */
     goesAhead: (): boolean => ahead++ < AHEAD_A_SECOND,
 
-    /** The answer to a probe of this kind: a new answer, or an answer that was made within the last second. */
     answer(kind: string, make: () => Reply): Reply {
       const last = answers.get(kind);
       const isOver = !last || hasPassed(last.since, SECOND, now());

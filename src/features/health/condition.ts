@@ -69,7 +69,6 @@ export type Condition = {
   title: string; // names the health problem without a full stop, as the title of the alert about the problem
   href: string | null; // the page that helps to solve the problem
   whatToDo: string;
-  /** The trouble that exists now; null or an empty list if the hub does not have the problem. */
   look(reading: HubReading): Trouble | Trouble[] | null;
   alert?: Alerting;
   degrades?: 'disk' | 'backup-dir'; // the problem's name in `degraded` of GET /api/health
@@ -91,10 +90,7 @@ const WORKER_ALIVE_SECONDS = 30;
 
 export type WorkerState = { ok: boolean; lastSeenSeconds: number | null };
 
-/**
- * The state of the hub for one check of its health, or for one scrape of its metrics. Each function reads a part of
- * this state when first called.
- */
+/** The state of the hub for one check or one scrape. Each function reads its part of the state when first called. */
 export type HubReading = {
   hub: Hub;
   pending: readonly Migration[]; // migrations that the database lacks; always empty in the web and worker processes
@@ -124,13 +120,11 @@ export function startReading(hub: Hub, pending: readonly Migration[] = []): HubR
   };
 }
 
-/** Returns a function that calls `read` at its first call, and returns the same value at every call. */
 function lazily<Value>(read: () => Value): () => Value {
   let known: { value: Value } | undefined;
   return () => (known ??= { value: read() }).value;
 }
 
-/** Whether the worker has sent a heartbeat in the last 30 s. */
 export function readWorker(hub: Hub): WorkerState {
   const seenAt = heartbeats(hub).lastSeen('worker');
   const lastSeenSeconds = seenAt === null ? null : wholeSeconds(hub.clock() - seenAt);
@@ -143,7 +137,7 @@ export function countIn(kept: CountsReading, metric: 'jobs' | 'sources', state: 
     .reduce((sum, label) => sum + kept.value(metric, label), 0);
 }
 
-/** Text with the time since when a problem exists: "Since 2026-11-22 13:05 UTC."; empty if the time is not known. */
+/** "Since 2026-11-22 13:05 UTC."; empty if the time is not known. */
 export function sinceInWords(since: number | null | undefined): string {
   return since ? `Since ${utcTime(since)}.` : '';
 }

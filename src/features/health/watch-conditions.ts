@@ -55,7 +55,6 @@ const LONGEST_GAP = MINUTE;
 /** When the web process stops delivering alerts, it waits at most this long for an alert that is on its way. */
 const GRACE = 2 * SECOND;
 
-/** Data that web remembers between two checks of the worker, and the loop by which web itself delivers alerts. */
 const watches = once((hub: Hub) => {
   const { db, clock, log } = hub;
   const [queue, handlers] = [workerQueue(hub), jobHandlers(hub, [deliverAlert])];
@@ -78,7 +77,6 @@ export async function watchWorker(hub: Hub): Promise<void> {
   await deliverWhile(hub, isSilent && hub.config.alertWebhookUrl !== null);
 }
 
-/** Stops delivering alerts in the web process. */
 export async function stopDeliveringAlerts(hub: Hub): Promise<void> {
   await deliverWhile(hub, false);
 }
