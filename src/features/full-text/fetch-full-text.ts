@@ -85,7 +85,6 @@ async function findFullText(
   }
 }
 
-/** Finds the article of a fetched page, and sanitises the article as the content of a post. */
 async function readPage(post: WholePost, { url, headers, body }: OutboundResponse): Promise<FoundText> {
   const html = await inSteps(decodingText(body, headers['content-type'] ?? null));
   const teaser = await inSteps(readingText(post.contentHtml));
@@ -100,7 +99,6 @@ async function readPage(post: WholePost, { url, headers, body }: OutboundRespons
   return { text, isCut: isTeaser(teaser, words), terms, bytes };
 }
 
-/** Whether a feed's text is a teaser of the full text: much shorter, or with an ellipsis or "read more" at its end. */
 function isTeaser(teaser: string, words: string): boolean {
   const end = teaser.slice(-30).toLowerCase().replace(/[^\p{L}….]/gu, '');
   const isCut = TEASER_ENDS.some((sign) => end.endsWith(sign));

@@ -66,7 +66,6 @@ export async function fetchPage(hub: Hub, url: string, options: PageOptions): Pr
   return response;
 }
 
-/** Throws if the rules of the site forbid the page, or if the hub cannot get the rules, unless a member asks. */
 async function obeyRobots(hub: Hub, url: URL, { isAsked, signal }: PageOptions): Promise<void> {
   if (isAsked()) return;
   const rules = await rulesOf(hub, url.origin, signal).catch((error: unknown) => {

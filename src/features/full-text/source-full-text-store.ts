@@ -6,7 +6,7 @@ import { joinSource } from '../sources/source-store.ts';
  * answered the offer of full texts. `uses`: requests of members for full texts. `samples`: the posts that the hub
  * compares with their pages; empty before the comparison begins, null if the hub compares no posts.
  */
-export type SourceFullText = { isAlways: number; isChosen: number; uses: number; samples: number[] | null };
+type SourceFullText = { isAlways: number; isChosen: number; uses: number; samples: number[] | null };
 
 /** The number of fetches with a result: 'ready', or the reason why a post got no full text. */
 export type ResultCount = { reason: string; n: number };
