@@ -13,10 +13,7 @@ export function basicAuthorization({ username, password }: FeedPassword): string
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
-/**
- * Stores the password of a feed in the caller's transaction. The password belongs to the feed's present origin. With
- * null instead of a password, removes the stored password.
- */
+/** In the caller's transaction. The password belongs to the feed's present origin; null removes the password. */
 export function keepPassword(hub: Hub, sourceId: number, given: FeedPassword | null): void {
   const url = syncState(hub).find(sourceId)?.url;
   if (url === undefined) return;
