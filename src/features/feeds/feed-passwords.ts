@@ -8,7 +8,6 @@ export type FeedPassword = { username: string; password: string };
 
 const passwords = sealedSecrets('feed');
 
-/** The value of the Authorization header for a feed with a password (HTTP Basic). */
 export function basicAuthorization({ username, password }: FeedPassword): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
@@ -22,9 +21,8 @@ export function keepPassword(hub: Hub, sourceId: number, given: FeedPassword | n
 }
 
 /**
- * The Authorization header for a feed. Returns undefined if the feed has no password, or if the feed has moved to
- * another origin since its owner gave the password. If the password cannot be decrypted, throws an error whose message
- * is for the owner of the feed.
+ * Undefined if the feed has no password, or has moved to another origin since its owner gave the password. Throws an
+ * error for the owner of the feed if the password cannot be decrypted.
  */
 export function authorizationFor(
   hub: Hub, { sourceId, url }: Pick<SyncState, 'sourceId' | 'url'>,

@@ -54,7 +54,6 @@ const TIMES: StoredTime[] = [
   { table: 'full_texts', column: 'used_at', furthest: 0 },
 ];
 
-/** Stores the full texts of posts, and why other posts have no full text. */
 export const fullTexts = store((hub) => {
   const { db, clock } = hub;
   const [sql, words] = [prepareFullTexts(db), prepareWords(db)];
@@ -80,9 +79,8 @@ export const fullTexts = store((hub) => {
       return due;
     },
 
-    /** Notes why a fetch brought no full text. Returns false if the post has changed since the fetch began. */
+    /** `settle` and `keep` return false if the post has changed since the fetch began. */
     settle: (of: Version, how: NoFullText): boolean => sql.settle.run({ bytes: null, ...of, ...how }).changes === 1,
-    /** Stores a full text. Returns false if the post has changed since the fetch began. */
     keep: (of: Version, text: KeptText): boolean => sql.keep.run({ ...of, ...text, now: clock() }).changes === 1,
     /** Notes that a reader has got full texts, for each text at most once in `resolution` ms. */
     noteUse(postIds: number[], resolution: number): void {

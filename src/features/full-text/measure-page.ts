@@ -22,7 +22,6 @@ export const [NODES_AT_ONCE, CHARACTERS_AT_ONCE] = [20_000, 400_000];
 const INVISIBLE_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
 const MAX_STYLE = 500;
 
-/** Measures each node of a page, in parts. */
 export function* measurePage(tree: HtmlTree): Generator<void, MeasuredPage> {
   const count = tree.names.length;
   const page: MeasuredPage = {
@@ -79,7 +78,6 @@ function sizeOf(text: string): number {
   return size;
 }
 
-/** For each subtree without dropped nodes, the characters of blocks with at least LONG own characters. */
 export function sumProse(page: MeasuredPage, dropped?: Uint8Array): Int32Array {
   return sumSubtrees(page, page.own.map((size) => size >= LONG ? size : 0), dropped);
 }
@@ -93,7 +91,6 @@ export function sumSubtrees(page: MeasuredPage, values: Int32Array, dropped?: Ui
   return sums;
 }
 
-/** What the class and the id of an element say about its content. */
 type Hint = {
   isComments: boolean;
   isClutter: boolean; // comments, advertisements, navigation and the like

@@ -3,7 +3,6 @@ import type { ChosenPart } from './find-article.ts';
 import type { MeasuredPage } from './measure-page.ts';
 import { CONSENT, FORUM_SOFTWARE, ROBOT_CHECK, shareOf, SUBSCRIPTION, wordsOf } from './page-words.ts';
 
-/** Why a page's text is not shown in place of a post's teaser. */
 export type ExtractionRefusal = 'wall' | 'paywall' | 'front-page' | 'forum' | 'empty' | 'different' | 'too-large';
 
 /** The post for which a page is read. `url`: the address of the page after redirects. */
@@ -26,7 +25,6 @@ const LOCKED = /"isAccessibleForFree"\s*:\s*"?false/i;
 const FREE = /"isAccessibleForFree"\s*:\s*"?true/i;
 const FORUM_TYPE = /\b(?:DiscussionForumPosting|QAPage)\b/;
 
-/** Why the chosen part of a page is no article of the post; undefined if the part is an article. */
 export function refusalOf(page: MeasuredPage, choice: ChosenPart, post: PostOfPage): ExtractionRefusal | undefined {
   const { tree } = page;
   const blocks = blocksOf(page, choice);

@@ -13,7 +13,6 @@ export type ResultCount = { reason: string; n: number };
 
 const NOTHING: SourceFullText = { isAlways: 0, isChosen: 0, uses: 0, samples: null };
 
-/** Stores for each source whether full texts are always fetched, and how often fetching worked. */
 export const sourceFullTexts = store(({ db }) => {
   const select = db.prepare<[number], Omit<SourceFullText, 'samples'> & { samples: string | null }>(
     'full texts of source', `

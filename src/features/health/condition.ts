@@ -13,13 +13,11 @@ import { recentErrors } from '../history/record-history.ts';
 import { HYSTERESIS } from '../hub/disk-reserve.ts';
 import { counts, heartbeats, type Hub } from '../hub/hub.ts';
 
-/** The names of the tiles of the administrators' overview. */
 export type Subject = 'Schema' | 'Settings' | 'Web' | 'Worker' | 'Queue' | 'Sources' | 'Content quota' | 'Webhooks' |
   'Virus scanner' | 'Errors' | 'Alerts' | 'Backup here' | 'Interim backups' | 'Verification' | Copies |
   'Copies elsewhere' | 'Older backups in restic' | Restores | 'Sign of life' | 'Recovery kit' | 'Disk' | 'Database' |
   'Files' | 'Clock' | 'Certificate' | 'Version';
 
-/** The last proven restore from each destination, as pages and alerts name it. */
 export const RESTORES = {
   dir: 'Last proven restore (another disk)', rclone: 'Last proven restore (rclone)',
   restic: 'Last proven restore (restic)',
@@ -30,10 +28,7 @@ export type Restores = (typeof RESTORES)[Destination];
 /** `warn`: the hub works, but somebody should look. `bad`: people cannot use the hub, or data is at risk. */
 type TroubleLevel = 'warn' | 'bad';
 
-/**
- * A problem that the function `look` of a condition has found. A text, state or level of the problem replaces the text,
- * state or level that the condition has for all its problems. The overview shows the problem's detail and time.
- */
+/** A problem that `look` has found; its text, state or level replaces the text, state or level of the condition. */
 export type Trouble = {
   headline?: string; // the problem in few words; the default is the condition's title
   problem?: string; // sentences that explain the health problem; the default is the text of `headline`
@@ -50,11 +45,7 @@ export type Trouble = {
 type Alerting = {
   over: string; // the title of the message that the problem has ended
   severity?: Severity; // severity of the alert; the default is error
-  /**
-   * The part of the hub that raises the alert. By default, the worker raises the alert when `look` finds a problem.
-   * `web`: the web process raises the alert. `its cause`: the function that fails, such as the synchronisation of a
-   * source, raises the alert itself.
-   */
+  /** By default the worker, when `look` finds a problem. `its cause`: the function that fails, such as a sync. */
   raisedBy?: 'its cause' | 'web';
   /** Whether an alert that was raised by its cause stays open; by default, as long as `look` finds the problem. */
   lasts?: (reading: HubReading) => boolean;
@@ -74,7 +65,6 @@ export type Condition = {
   degrades?: 'disk' | 'backup-dir'; // the problem's name in `degraded` of GET /api/health
 };
 
-/** The problems that a condition finds. A problem without a text or level has the condition's text or level. */
 export function troublesOf({ subject, level, state, title, href, whatToDo, look }: Condition, reading: HubReading) {
   return [look(reading) ?? []].flat().map((found) => {
     const headline = found.headline ?? `${title}.`;

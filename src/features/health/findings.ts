@@ -45,7 +45,6 @@ export function finding(given: GivenFinding): Finding {
   return { ...nothing, ...given, headline, level, isBad };
 }
 
-/** The findings that require the operator to act, the worst finding first. */
 export function problemsOf(all: readonly Finding[]): Finding[] {
   return [...all.filter(({ level }) => level === 'bad'), ...all.filter(({ level }) => level === 'warn')];
 }

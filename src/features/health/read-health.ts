@@ -25,7 +25,6 @@ type Health = {
   degraded: NonNullable<Condition['degrades']>[];
 };
 
-/** The number of the newest migration that was applied to the database. */
 export const schemaVersionReader = store(({ db }) => createSchemaVersion(db));
 
 /** Device and inode of the database file that this process opened and keeps open, whatever happens to its path. */

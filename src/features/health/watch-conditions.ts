@@ -13,7 +13,6 @@ type AlertingCondition = Condition & Required<Pick<Condition, 'alert'>>;
 
 const ALERTING = CONDITIONS.filter((one): one is AlertingCondition => one.alert !== undefined);
 
-/** The texts of each alert that the hub sends, by the name of the condition that raises it. */
 export const ALERT_WORDS: ReadonlyMap<string, AlertWords> = new Map(ALERTING.map(
   ({ name, title, whatToDo, alert: { over, severity = 'error' } }) => [name, { title, over, severity, whatToDo }]));
 
@@ -44,7 +43,6 @@ function problemLines(condition: Condition, reading: HubReading): Map<string, st
     .map(({ subject, problem, since }) => [subject, singleLine(`${problem} ${sinceInWords(since)}`)]));
 }
 
-/** Sends the messages about alerts that are due by now. */
 export function tellOperator(hub: Hub): void {
   tellAlerts(hub, ALERT_WORDS);
 }

@@ -22,7 +22,6 @@ export type Plot = {
 
 type Axis = { steps: string[]; marks: string[] };
 
-/** The time axis of a plot, made from the times at which the plot's time steps begin. */
 export function axisOf(times: Times, starts: number[], form: 'clock' | 'day', last: string): Axis {
   const quarter = starts.length / 4;
   const marks = [0, 1, 2, 3].map((n) => shortTime(times, starts[Math.round(n * quarter)] ?? 0, form));
@@ -125,7 +124,6 @@ function table({ id, title, series, unit }: Plot, { steps }: Axis): Html {
 <tbody>${rows.reverse()}</tbody></table></div></details>`;
 }
 
-/** How a plot formats its values, and where its value axis ends. */
 export type Unit = {
   say(value: number): string; // for the tooltip and the table: "13.5 ms", "1,234"
   top(most: number): number; // the end of the axis: a round number that is at least `most`

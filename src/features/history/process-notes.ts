@@ -90,7 +90,6 @@ export const processSample = once((_hub: Hub) => {
   }
 
   return {
-    /** Measures the memory of this process; the next sample contains the greatest measured value. */
     look: (): void => void look(),
 
     take(): Sample {

@@ -90,7 +90,6 @@ function ofWeb(now: WebReading, before: WebReading | null): Figures {
   };
 }
 
-/** Figures that are measured only once for each time bucket, at its end. */
 function closing(hub: Hub): Figures {
   const kept = counts(hub).read();
   const { databaseBytes, freeBytes } = readStorageSizes(hub.config.databasePath);
@@ -102,7 +101,6 @@ function closing(hub: Hub): Figures {
   };
 }
 
-/** How much the counters have grown since the end of the last time bucket; empty after a pause. */
 function growth(hub: Hub, since: number): Figures {
   const before = baseline(hub);
   if (!before || hasPassed(since, 2 * FINE, hub.clock())) return {};

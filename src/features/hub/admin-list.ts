@@ -46,7 +46,6 @@ export type AdminList = {
   showPage(hub: Hub, request: HubRequest, answer?: FormAnswer): Reply;
 };
 
-/** Creates a list that only administrators see: its page, its API and its downloads. */
 export function adminList<Item, Key extends keyof Item = 'id' & keyof Item, Filter = undefined>(
   list: Definition<Item, Key, Filter>,
 ): AdminList {
@@ -116,7 +115,6 @@ function downloads(api: string, query: URLSearchParams, formats: (keyof typeof F
   <a href="${api}?${withChange(query, 'format', format)}">${FORMATS[format]}</a>`)}</p>`;
 }
 
-/** The query of the first page of a list, with the parameter `name` and without empty parameters. */
 function withChange(query: URLSearchParams, name: string, value: string): string {
   const kept = [...query].filter(([one, content]) => one !== 'cursor' && one !== name && content);
   return new URLSearchParams([...kept, [name, value]]).toString();

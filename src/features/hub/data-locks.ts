@@ -67,11 +67,7 @@ function isAnyPlaceTaken(dataDir: string, who: 'verify' | 'worker'): boolean {
   return false;
 }
 
-/**
- * Takes the lock that a web or worker process holds for as long as it runs. Returns undefined for a second web process,
- * so that no second hub starts on the same DATA_DIR. Several workers may run at the same time, because workers share
- * the job queue.
- */
+/** Undefined for a second web process on one DATA_DIR. Several workers may run, because workers share the job queue. */
 export function lockForRunning(dataDir: string, program: 'web' | 'worker'): FileLock | undefined {
   return program === 'web' ? takeFileLock(lockPath(dataDir, 'web')) : takePlace(dataDir, 'worker');
 }

@@ -93,10 +93,7 @@ export function mayRecord(hub: Hub): boolean {
   return !isOnTrial(hub) && !isDiskLow(hub);
 }
 
-/**
- * Writes what a reader has read, such as the time when a cached file was used last. Writes nothing while the disk is
- * full or an upgrade is on trial; if writing fails, the hub logs an event and answers the request all the same.
- */
+/** Notes what a reader has read, unless `mayRecord` is false. A failed write does not fail the reader's request. */
 export function recordReading(hub: Hub, write: () => void): void {
   if (!mayRecord(hub)) return;
   try {

@@ -18,7 +18,6 @@ export type Disk = { space(): DiskSpace };
 
 const MiB = 1024 * 1024;
 
-/** The default disk reserve: 64 MiB, or 5 % of a small disk. */
 const RESERVE = 64 * MiB;
 const RESERVE_SHARE = 0.05;
 
@@ -32,7 +31,6 @@ const LEAST_SHARE = 0.25;
  */
 const INDEX_SHARE = 2;
 
-/** Upper bounds of the part of the disk reserve for the search index: 768 MiB, and half of the disk. */
 const MOST_FOR_INDEX = 768 * MiB;
 const MOST_SHARE = 0.5;
 
@@ -45,7 +43,6 @@ const KEPT_MS = SECOND;
 
 type Measured = Pick<DiskSpace, 'total' | 'searchIndex'>;
 
-/** The disk reserve in bytes: DISK_RESERVE_BYTES, or a default for the sizes of the disk and the search index. */
 export function reserveOf({ diskReserveBytes }: Pick<Config, 'diskReserveBytes'>, measured: Measured): number {
   return diskReserveBytes ?? usualReserve(measured);
 }
@@ -107,7 +104,6 @@ function createLogLook(db: Db): () => boolean {
   };
 }
 
-/** The bytes of empty database pages, and the bytes that emptying the write-ahead log gives back to the disk. */
 function measureDatabase(db: Db, databasePath: string): { emptyPages: number; inLog: number } {
   const pageBytes = Number(db.pragma('page_size'));
   const databaseBytes = Number(db.pragma('page_count')) * pageBytes;
@@ -122,7 +118,6 @@ export function diskUsage(folder: string): { total: number; used: number; free: 
   return { total: blocks * bsize, used: (blocks - bfree) * bsize, free: bavail * bsize };
 }
 
-/** The size of a file in bytes, or 0 if the file does not exist. */
 export function fileBytes(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

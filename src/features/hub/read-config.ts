@@ -15,7 +15,6 @@ export const PROJECT_ROOT = resolve(import.meta.dirname, '../../..');
 
 const WILDCARDS: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
-/** The value of every setting, and values that are derived from settings. */
 export type Config = Omit<Settings, 'backupDir' | 'baseUrl'> & {
   readonly baseUrl: string; // an origin without a trailing slash
   readonly backupDir: string; // the folder of the backups on this machine
@@ -107,7 +106,6 @@ function hostNames({ baseUrl, host }: Pick<Settings, 'baseUrl' | 'host'>): strin
   return /^(?:localhost|127\.[\d.]+|::1)$/i.test(host) ? [] : null;
 }
 
-/** Reads the value of each setting; returns the values, the mistakes in the settings, and the files with secrets. */
 export function readSettings<List extends SettingList>(list: List, { env, projectRoot, readFile }: SettingsSource) {
   const problems: string[] = [];
   const secretFiles: string[] = [];
@@ -163,7 +161,6 @@ export function changedSettings({ projectRoot, fileSettings: before }: Config): 
   }
 }
 
-/** The entries of .env; empty if .env is missing. Throws ConfigError if .env is malformed or unreadable. */
 function readEnvFile(projectRoot: string): Record<string, string> {
   const { entries, problems } = parseEnvFile(envFileText(projectRoot));
   if (problems.length > 0) throw new ConfigError(problems.map((problem) => `.env ${problem}`));
@@ -179,7 +176,6 @@ function envFileText(projectRoot: string): string {
   }
 }
 
-/** Builds the URL `http://HOST:PORT`, with an IPv6 address in brackets. */
 export function httpAddress(host: string, port: number): string {
   return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
@@ -189,7 +185,6 @@ export function localAddress(host: string, port: number): string {
   return httpAddress(WILDCARDS[host] ?? host, port);
 }
 
-/** The `User-Agent` header with which the hub sends requests to other servers. */
 export function hubUserAgent({ version, baseUrl }: Config): string {
   return `ContentHub/${version} (+${baseUrl})`;
 }
