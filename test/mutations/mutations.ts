@@ -359,7 +359,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'syncState(hub).planNext(sourceId, retryAt);',
     to: '{}',
     test: 'test/features/feeds/fair-syncs.test.ts',
-    name: '“Next” is when the next try really is',
+    name: '429 with Retry-After is obeyed, and “Next” is when the next try really is',
   },
   {
     promise: 'one lane is at work once',
