@@ -13,7 +13,6 @@ import * as alerts from '../features/alerts/alert-list.ts';
 import * as icons from '../features/attachments/icon-routes.ts';
 import * as fullText from '../features/full-text/full-text-routes.ts';
 import * as leavingPages from '../features/leaving/leaving-pages.ts';
-import * as adding from '../features/manage-sources/add-pages.ts';
 import { acceptOffer, declineOffer, withdrawOffer } from '../features/manage-sources/answer-offer.ts';
 import { pauseSource, resumeSource } from '../features/manage-sources/change-source.ts';
 import { deleteSource } from '../features/manage-sources/delete-source.ts';
@@ -180,9 +179,9 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('DELETE /api/sources/:id/icon', 'member', 'Remove the icon of a source for good', byId(icons.deleteIcon)),
   at('GET /icons/:key', 'public', 'File: the icon of a source', icons.showIcon),
   at('GET /sources', 'public', 'Page: find sources, and change several at once', manySources.showSources),
-  at('POST /sources', 'member', 'Form: add a source', adding.submitSource),
-  at('GET /sources/add', 'member', 'Page: add a source', adding.showAddSource),
-  at('POST /sources/add', 'member', 'Form: preview a feed before adding it', adding.submitLook),
+  at('POST /sources', 'member', 'Form: add a source', sourcePages.submitSource),
+  at('GET /sources/add', 'member', 'Page: add a source', sourcePages.showAddSource),
+  at('POST /sources/add', 'member', 'Form: preview a feed before adding it', sourcePages.submitLook),
   at('POST /sources/several', 'member', 'Form: change several sources at once', manySources.submitSeveral, REPAIRS),
   at('POST /sources/folders', 'member', 'Form: rename or delete a folder', manySources.submitFolder),
   at('GET /sources/import', 'member', 'Page: import an OPML document', importing.showImportForm),

@@ -30,10 +30,8 @@ const MAX = {
   images: 200, // within the content
 };
 
-/** Maximum length of a title made from a post's first words. */
-export const FIRST_WORDS = 80;
+export const FIRST_WORDS = 80; // maximum characters of a title made from a post's first words
 
-/** The new or changed posts of a feed, ready to be stored, with their positions in the feed. */
 export type PreparedPosts = { position: number; prepared: PreparedPost }[];
 
 /** Sanitises new and changed posts (slow: outside any transaction); `sourceId` null, for a new source: all posts. */
@@ -52,7 +50,6 @@ export async function preparePosts(
   return ready;
 }
 
-/** Number of long posts that may wait while the hub prepares another long post. */
 const WAITING = 40;
 
 const slots = once((hub: Hub) => createSlots(1, WAITING,
@@ -71,7 +68,6 @@ export async function inTurn<Result>(
   return result;
 }
 
-/** A new post that the current transaction has stored, with its id. */
 export type Arrival = { id: number; prepared: PreparedPost };
 
 /**
@@ -92,7 +88,6 @@ export function storePosts(
   return { changed: before.changed + stored.changed, added };
 }
 
-/** `changed`: number of posts that were added or updated; `added`: number of posts that were added. */
 type StoredPosts = { changed: number; added: number };
 
 const NONE_STORED: StoredPosts = { changed: 0, added: 0 };
@@ -127,7 +122,6 @@ export async function storeMost(
   return { rest, stored };
 }
 
-/** Returns the index of the first post of the last transaction; 0 if all posts fit into one transaction. */
 function startOfStep(items: PreparedPosts): number {
   let work = 0;
   const last = items.findLastIndex(({ prepared: { attachments, contentHtml } }) =>
@@ -149,7 +143,6 @@ function putPosts(hub: Hub, sourceId: number, { kind, arrived }: Storing, items:
   return { changed: stored.length, added: arrivals.length };
 }
 
-/** Makes the stored form of a sanitised post, with limited lengths, and with its summary, search terms and files. */
 export async function preparePost(post: IncomingPost, contentHash: string): Promise<PreparedPost> {
   const { contentHtml } = post;
   const content = await inSteps(readingText(contentHtml));
@@ -174,7 +167,6 @@ export async function preparePost(post: IncomingPost, contentHash: string): Prom
   };
 }
 
-/** Makes the search terms of a stored post. */
 export async function searchableText(
   { title, author }: Pick<Post, 'title' | 'author'>, contentHtml: string,
 ): Promise<SearchTerms> {
@@ -227,7 +219,6 @@ function named(file: IncomingFile, isInline: boolean): RemoteFile {
   };
 }
 
-/** Returns the value as an integer that SQLite can store; null if the value is negative or too large. */
 function wholeNumber(value: number | null): number | null {
   const rounded = value === null ? NaN : Math.round(value);
   return Number.isSafeInteger(rounded) && rounded >= 0 ? rounded : null;
