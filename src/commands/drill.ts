@@ -22,7 +22,6 @@ export const drillCommand: Command = {
   },
 };
 
-/** Returns 0 if the disk has room for an off-site backup of `copyBytes` and for the data restored from it, else 1. */
 async function checkRoom(copyBytes: number, { config, err }: CommandContext): Promise<ExitCode> {
   const { dataDir } = config;
   const bytes = Math.max(copyBytes, lastBackupBytes(dataDir) ?? 0);

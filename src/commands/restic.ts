@@ -134,7 +134,6 @@ async function stagedFiles(folder: string): Promise<Map<string, number>> {
   return expected;
 }
 
-/** Checks lines of `restic ls` against the `expected` files, and removes the found files from `expected`. */
 function compareEntries(lines: string[], expected: Map<string, number>): void {
   for (const line of lines) {
     const { type, path, size } = JSON.parse(line) as { type?: unknown; path?: unknown; size?: unknown };
@@ -179,7 +178,6 @@ async function listForgettable(
 const STILL_DAMAGED = 'nothing was removed from the repository: it is damaged, and not all damaged parts have been ' +
   'read again; see "A damaged restic repository" in scripts/README.md';
 
-/** The names of the backups, oldest first, without duplicates. */
 function backupNames(snapshots: Snapshot[]): string[] {
   return [...new Set(snapshots.map(({ name }) => name))].sort();
 }
@@ -202,4 +200,3 @@ async function* readLines(path: string): AsyncGenerator<string[], undefined> {
 }
 
 const PIECE = 256 * 1024; // bytes
-

@@ -11,7 +11,6 @@ import { type Command, UsageError } from './command.ts';
 
 const FRESH = HOUR;
 
-/** Applies pending migrations; unsafe migrations only with --allow-unsafe and a fresh verified backup. */
 export const migrateCommand: Command = {
   options: { 'allow-unsafe': { type: 'boolean' } },
   operands: 0,

@@ -8,7 +8,6 @@ import { nameBehindLinks } from '../../platform/files/granted-name.ts';
 import { chooseNames, type ReadablePath } from './grant-names.ts';
 import type { StartCommand } from './supervise.ts';
 
-/** The capabilities of this Node and this machine. */
 export type NodeFacts = {
   execPath: string;
   cwd: string;
@@ -16,7 +15,6 @@ export type NodeFacts = {
   hasRootLink: boolean; // whether this machine has the link /proc/self/root (see grant-names.ts)
 };
 
-/** Reads the capabilities of Node and of the machine from the running process. */
 export function nodeFacts({ execPath, allowedNodeEnvironmentFlags }: NodeJS.Process, cwd: string): NodeFacts {
   const hasNetFlag = allowedNodeEnvironmentFlags.has('--allow-net');
   return { execPath, cwd, hasNetFlag, hasRootLink: existsSync(nameBehindLinks('/', 1)) };
@@ -62,7 +60,6 @@ const OF_A_HUB = [
   'retention', 'status',
 ];
 
-/** Whether the program may make a missing DATA_DIR. */
 export function needsDataFolder(name: string, command = ''): boolean {
   return name !== 'hubctl' || !OF_A_HUB.includes(command);
 }
@@ -79,7 +76,6 @@ export function makeDataFolderOrExit(dataDir: string): void {
   process.exit(1);
 }
 
-/** Returns null if the folder exists now, otherwise the reason why the folder is missing. */
 function makeFolder(path: string): string | null {
   try {
     mkdirSync(path, { mode: 0o700 });

@@ -1,7 +1,6 @@
 import { ConfigError } from '../../features/hub/read-config.ts';
 import { MOST_LINKS, nameBehindLinks } from '../../platform/files/granted-name.ts';
 
-/** An absolute path that a process may read. */
 export type ReadablePath = { path: string; isFolder: boolean };
 
 type Named = ReadablePath & { name: string };

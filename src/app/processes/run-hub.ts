@@ -18,7 +18,6 @@ const POLL = 250; // ms
 /** The signal with which restore.sh and upgrade.sh ask the hub to stop until they are done. */
 const PAUSE_SIGNAL = 'SIGUSR2';
 
-/** The result of `runHub` after PAUSE_SIGNAL. */
 const PAUSED = 'the hub pauses';
 
 /** Stops PAUSE_SIGNAL from ending this process; the returned function tells whether PAUSE_SIGNAL has come. */

@@ -63,10 +63,6 @@ export function sealSecrets(hub: Hub, limit: number): number {
   return plain.length;
 }
 
-export function removeExpiredSecrets(hub: Hub, limit: number): number {
-  return webhooks(hub).removePreviousSecrets(hub.clock(), limit);
-}
-
 export const LONGEST_QUIET = 7 * DAY;
 
 const ALERT_EVERY = DAY;

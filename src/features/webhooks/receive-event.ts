@@ -113,10 +113,6 @@ function subjectOf(event: WebhookEvent): { guid: string | null; happenedAt: numb
   return { guid: event.kind === 'delete' ? event.guid : event.item.guid, happenedAt: event.at };
 }
 
-export function removeOldEvents(hub: Hub, limit: number): number {
-  return webhookEvents(hub).removeBefore(hub.clock() - EVENTS_KEPT, limit);
-}
-
 const RATE: NamedLimit = { name: 'webhook-rate', burst: 10_000, everyMs: SECOND / 100 };
 
 /**
