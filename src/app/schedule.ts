@@ -131,10 +131,7 @@ function tasksOf(hub: Hub, schedule: ScheduledTask[]): Task[] {
   }));
 }
 
-/**
- * Tests the worker of a new version or on restored data, before the worker's first heartbeat: runs the SQL of the
- * worker's schedule, claims a job of each kind, and rolls all changes back. Throws if a statement fails.
- */
+/** Tries the SQL of the worker's schedule and of claiming jobs, and rolls all changes back; throws on failure. */
 export function rehearseWorker(hub: Hub): void {
   rehearse(hub, () => {
     for (const { rehearse: run } of WORKER_SCHEDULE) run?.(hub);
@@ -142,10 +139,7 @@ export function rehearseWorker(hub: Hub): void {
   });
 }
 
-/**
- * Runs the task once a day, however often the worker starts: the database holds the time of the task's last run. A task
- * that failed or was stopped runs again after its interval.
- */
+/** Runs the task once a day, also across restarts; a task that failed or was stopped runs again at its interval. */
 function onceADay(task: ScheduledTask): ScheduledTask {
   const name = `task: ${task.name}`;
   return {

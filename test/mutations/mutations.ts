@@ -3234,7 +3234,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a backup beside the data can be read',
-    file: 'src/app/processes/grant-names.ts',
+    file: 'src/app/processes/confined-command.ts',
     from: "return longer.name.startsWith(shorter.name) && longer.name[shorter.name.length] !== '/';",
     to: 'return false;',
     test: 'test/app/processes/granted-names.test.ts',

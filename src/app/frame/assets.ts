@@ -16,10 +16,7 @@ const FILES = ['icon.svg', 'icon-180.png', 'icon-192.png', 'icon-512.png', 'icon
 
 type FileName = (typeof FILES)[number];
 
-/**
- * Addresses and routes of the files that pages load, such as the stylesheet. A file's address contains the hash of the
- * file, so that browsers may cache the file for ever.
- */
+/** Addresses and routes of the files that pages load; an address has the file's hash, so it is cached for ever. */
 export const assets = once((hub: Hub) => {
   const { stylesheet, route: stylesheetRoute } = readStylesheet(hub);
   const [script, writeScript] = [readAsset('hub.js', SCRIPT), readAsset('write.js', SCRIPT)];

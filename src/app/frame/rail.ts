@@ -17,10 +17,7 @@ import { MARK } from './assets.ts';
 
 const MOST_TOLD = 100;
 
-/**
- * The sidebar shows every source of a member who follows at most this many sources, and collapses the folders of other
- * members. A folder with more than MOST_OPEN sources lists only sources with unread posts.
- */
+/** If a member follows more sources, folders collapse, and a long folder lists only sources with unread posts. */
 const MOST_OPEN = 40;
 
 const MOST_FOLDERS = 60;

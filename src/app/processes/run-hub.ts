@@ -27,10 +27,7 @@ export function listenForPause(): () => boolean {
   return () => hasCome;
 }
 
-/**
- * Runs web and worker until a signal or until one of them ends. Resolves to null after a requested stop, otherwise
- * to a line that says why the hub ended.
- */
+/** Runs web and worker until a signal or the end of a process; resolves to null, or to the reason for the end. */
 export async function runHub(
   commands: readonly StartCommand[], { cwd, env, onListening, isPaused: wasPaused }: RunHubOptions,
 ): Promise<string | null> {
@@ -100,10 +97,7 @@ export async function runAroundRestores(
   return beginAnew();
 }
 
-/**
- * Waits until restore.sh or upgrade.sh has put the new data or version in place; a hub that failed on the new data or
- * version waits until restore.sh or upgrade.sh has put the previous data or version back, or has given up.
- */
+/** Waits until new data or another version is in place; after a failure, until the previous data or version is back. */
 async function restoreToMakeWay(dataDir: string, problem: string): Promise<void> {
   const hasFailed = problem !== PAUSED && !isRestoreUnderWay(dataDir);
   if (hasFailed) tellRestore(dataDir, problem);

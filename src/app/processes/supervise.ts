@@ -25,10 +25,7 @@ type SuperviseOptions = {
   onMessage?: (name: string, message: unknown) => void;
 };
 
-/**
- * Runs processes side by side: when one process ends by itself, the hub stops the other processes too. `ended` resolves
- * when all supervised processes have ended.
- */
+/** Runs processes until one of them ends, then stops the other processes; `ended` resolves when all have ended. */
 export function supervise(commands: readonly StartCommand[], options: SuperviseOptions) {
   const { promise: ended, resolve } = Promise.withResolvers<Ending>();
   const running = new Map<ChildProcess, string>();

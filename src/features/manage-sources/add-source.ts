@@ -176,10 +176,7 @@ export function readAddress(input: Input): string {
   return url ?? '';
 }
 
-/**
- * Normalises a typed address of a feed: adds a missing `https://` and drops the fragment. Returns undefined if the
- * address has a scheme other than http(s), a user name, no host, or more than ADDRESS_MAX characters.
- */
+/** Adds a missing `https://` and drops the fragment; undefined if the address is not a fetchable http(s) address. */
 export function feedAddress(typed: string): string | undefined {
   if (typed.length > ADDRESS_MAX) return undefined;
   const trimmed = typed.trim().replace(/^feed:(\/\/)?/i, '');

@@ -24,10 +24,7 @@ function receivedOffer(hub: Hub, id: number, viewer: Viewer): Offer {
   return openOffer(hub, id, ({ receiverId }) => receiverId === viewer.id);
 }
 
-/**
- * Makes the viewer the owner of a source that was offered to them. Throws status 409 if the viewer owns another source
- * with the same feed, 422 if the source exceeds a limit of the viewer. After an error, the offer stays open.
- */
+/** Makes the viewer the owner of an offered source. Throws 409 for a feed that the viewer has, 422 beyond a limit. */
 export function acceptOffer(hub: Hub, id: number, by: By): Promise<Source> {
   const offer = receivedOffer(hub, id, by.viewer);
   return changeOwner(hub, { sourceId: offer.sourceId, ownerId: by.viewer.id, by, offer }, (source) => {

@@ -38,10 +38,7 @@ export function transferSource(
   });
 }
 
-/**
- * Gives or offers a source to the person who has followed it longest, without people who declined or ignored an offer
- * of it in the last 90 days. Throws status 409 if the source has no follower to whom it can be offered.
- */
+/** Gives or offers a source to the longest follower not asked in the last 90 days; throws 409 without a follower. */
 export function handOverSource(hub: Hub, id: number, by: By): Promise<Transferred> {
   return giveSource(hub, id, by, (source) => {
     const asked = offers(hub).askedFor(id);

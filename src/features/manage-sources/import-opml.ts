@@ -27,10 +27,7 @@ type ImportResult = {
 
 type Importing = { viewer: Follower; visibility: Visibility };
 
-/**
- * Adds the feeds of an OPML document in short transactions; the worker fetches the feeds later. If the hub crashes
- * during an import, a second import adds the missing feeds. Throws status 422 for a document that cannot be imported.
- */
+/** Adds the feeds of an OPML document; a second import completes a crashed import. Throws status 422. */
 export async function importOpml(
   hub: Hub, document: string, visibility: Visibility, by: By,
 ): Promise<ImportResult> {
@@ -54,10 +51,7 @@ function count(result: ImportResult, { url }: NewLine, { outcome, reason = '' }:
   else result.added++;
 }
 
-/**
- * Stores the lines of an OPML document, enqueues the job that imports the lines, and returns the import's id. Throws
- * status 422 for a document that cannot be imported, 429 while five imports of the account are running.
- */
+/** Enqueues an import and returns its id. Throws status 422 for a bad document, 429 while five imports are running. */
 export async function beginImport(hub: Hub, document: string, visibility: Visibility, by: By): Promise<number> {
   if (runningImports(hub, by.viewer.id).length >= IMPORTS_KEPT) {
     throw metLimit(hub, 'imports-at-once', 60,

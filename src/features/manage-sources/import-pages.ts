@@ -123,10 +123,7 @@ ${earlier.length > 0 && html`<section><h2>Earlier imports</h2>
 
 type ShownLine = ImportLine & { source: Source | undefined };
 
-/**
- * `hasStopped`: whether the job used up its attempts. `untried`: number of new sources that were never fetched.
- * `failing`: number of new sources whose feed cannot be fetched.
- */
+/** `hasStopped`: the job has no attempts left. `untried`: the number of new sources that were never fetched. */
 type Progress = {
   hasStopped: boolean;
   outcomes: Map<ImportOutcome | null, number>; added: number; untried: number; failing: number;

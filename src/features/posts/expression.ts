@@ -38,10 +38,7 @@ const DAY = /^\d{4}-\d\d-\d\d$/;
 
 type Part = { at: number; isExcluded: boolean; name: string; value: string; isOr: boolean };
 
-/**
- * Parses an expression; leaves out the parts that have faults. `isSearch`: the last word, which a person may still be
- * typing, may be the beginning of a longer word, as if it had a star.
- */
+/** Parses an expression without its faulty parts. `isSearch`: the last word may be the beginning of a longer word. */
 export function parseExpression(typed: string, { isSearch }: { isSearch: boolean }): Expression {
   const plain = plainSigns(typed.slice(0, EXPRESSION_MAX));
   const parsed: Expression = { clauses: [], from: -Infinity, until: Infinity, states: new Map(), faults: [] };
@@ -175,10 +172,7 @@ function firstFault(faults: Fault[]): FaultPlace | undefined {
   return first && { at: first.at, detail: `Character ${first.at + 1}: ${first.problem}` };
 }
 
-/**
- * Parses an expression that is to be stored. Throws 422 about the first fault, with the name of the input's field and
- * the place in the expression. `isRule`: the expression is of a rule, which cannot ask for reading states.
- */
+/** Parses an expression to be stored; throws 422 about the first fault. `isRule`: the expression may not use `is:`. */
 export function requireExpression(typed: string, name: string, { isRule }: { isRule: boolean }): Expression {
   const parsed = parseExpression(typed, { isSearch: false });
   const { faults, states } = parsed;

@@ -178,10 +178,7 @@ function readingTermsOf(content: string, author: string | null): Reading<string>
   return readingTerms(`${author ?? ''}\n${content.slice(0, MAX.searchText)}`);
 }
 
-/**
- * The hash by which the hub recognises an unchanged post before sanitising the post. Do not add a new field of
- * `IncomingPost` to the hash: every stored post would count as changed.
- */
+/** Recognises unchanged posts. If another field of `IncomingPost` is hashed, every stored post counts as changed. */
 function hashOf(post: IncomingPost): string {
   const { guid, title, url, author, language, contentHtml, baseUrl, summary, publishedAt, updatedAt } = post;
   const attachments = post.attachments.map((file) => {
@@ -224,10 +221,7 @@ function wholeNumber(value: number | null): number | null {
   return Number.isSafeInteger(rounded) && rounded >= 0 ? rounded : null;
 }
 
-/**
- * Returns a file's name for display: the last segment of the URL's path, without control characters, path separators
- * and bidirectional marks. If this segment has only dots, which would name a folder, the name is "attachment".
- */
+/** The last segment of the URL's path without dangerous characters; "attachment" for a name of dots, as of a folder. */
 function filenameOf(url: string): string {
   const segment = decode(new URL(url).pathname.split('/').findLast((part) => part !== '') ?? '');
   const cleaned = segment.replace(/[\p{Cc}\p{Bidi_Control}/\\]/gu, '').slice(0, 120).toWellFormed();

@@ -82,10 +82,7 @@ export const links = store((hub) => {
       join.run(id, sourceId, rowId);
     },
 
-    /**
-     * Scheduled task: stores the links of up to `limit` posts that have no link, such as posts that arrived before the
-     * hub stored links. Each call goes on where the call before stopped; returns how many posts it read.
-     */
+    /** Scheduled task: stores missing links of old posts, beginning after the last call; returns how many posts. */
     putOld(limit: number): number {
       const after = counts(hub).value(LINKED_UP_TO);
       const some = selectAfter.all(after, limit);

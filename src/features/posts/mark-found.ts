@@ -120,10 +120,7 @@ const PAGE_MAX = 120_000;
 
 const SHOWN = 220; // characters of a text that a search result shows: two lines in a wide window
 
-/**
- * Returns the text shown for each search result, by post id: the first part of the summary, or else of the content,
- * with a match; without any match, the beginning of the summary.
- */
+/** Returns by post id the first part of summary or content with a match, else the beginning of the summary. */
 export function foundTexts(hub: StoreHub, shown: Pick<Post, 'id' | 'summary'>[], found: Found): Map<number, string> {
   let left = PAGE_MAX;
   return new Map(shown.map(({ id, summary }): [number, string] => {

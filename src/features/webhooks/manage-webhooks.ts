@@ -36,10 +36,7 @@ export function rotateSecret(hub: Hub, { id, title }: Source, by: By): WebhookAc
   return { url: webhookUrl(hub, id), secret };
 }
 
-/**
- * Returns a webhook's valid secrets; undefined if the webhook does not exist or is paused. Throws SealedSecretError if
- * the secrets cannot be decrypted.
- */
+/** Returns a webhook's secrets; undefined for a missing or paused webhook. Throws SealedSecretError. */
 export function liveSecrets(hub: Hub, sourceId: number): SigningKeys[] | undefined {
   const stored = webhooks(hub).secrets(sourceId);
   if (!stored || stored.state === 'disabled') return undefined;
