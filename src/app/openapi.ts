@@ -14,7 +14,8 @@ type Requirement = Record<string, string[]>;
 export function openApi(routes: Route[], { operations, schemas }: Contents, info: Info) {
   const { version, baseUrl } = info;
   const byPath = Map.groupBy(routes.filter(({ path }) => path.startsWith('/api/')), ({ path }) => template(path));
-  const operationOf = (one: Route) => operations[`${one.method} ${one.path}`] ?? unlisted(one);
+  const operationOf = ({ method, path }: Route): ApiOperation => operations[`${method} ${path}`]
+    ?? { answers: method === 'PUT' || method === 'DELETE' ? { 204: null } : {} };
   const described = (one: Route) => describeOperation(one, operationOf(one), info);
   return {
     openapi: '3.1.1',
@@ -33,10 +34,6 @@ export function openApi(routes: Route[], { operations, schemas }: Contents, info
 /** /posts/:id → /posts/{id} */
 function template(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
-}
-
-function unlisted({ method }: Route): ApiOperation {
-  return { answers: method === 'PUT' || method === 'DELETE' ? { 204: null } : {} };
 }
 
 function describeOperation(of: Route, operation: ApiOperation, info: Info) {

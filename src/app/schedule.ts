@@ -114,13 +114,8 @@ function bringBackTimes(hub: Hub): void {
   for (const storeOf of stores) storeOf(hub).bringBackTimes();
 }
 
-export function workerTasks(hub: Hub): Task[] {
-  return tasksOf(hub, WORKER_SCHEDULE);
-}
-
-export function webTasks(hub: Hub): Task[] {
-  return tasksOf(hub, WEB_SCHEDULE);
-}
+export const workerTasks = (hub: Hub): Task[] => tasksOf(hub, WORKER_SCHEDULE);
+export const webTasks = (hub: Hub): Task[] => tasksOf(hub, WEB_SCHEDULE);
 
 function tasksOf(hub: Hub, schedule: ScheduledTask[]): Task[] {
   return schedule.map(({ name, everyMs, run }) => ({

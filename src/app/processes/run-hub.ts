@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isRestoreOpen, isRestoreUnderWay } from '../../features/backups/restore-state.ts';
 import { isWebMessage, type Listening } from './readiness.ts';
 import { onStopSignals } from './stop-signals.ts';
-import { supervise, type Ending, type StartCommand } from './supervise.ts';
+import { supervise, type StartCommand } from './supervise.ts';
 
 type RunHubOptions = {
   cwd: string;
@@ -51,12 +51,8 @@ export async function runHub(
   const ending = await supervision.ended;
   ignoreSignals();
   process.off(PAUSE_SIGNAL, pause);
-  return isPaused ? PAUSED : describeEnding(ending, failure);
-}
-
-function describeEnding(ending: Ending, failure: string | undefined): string | null {
-  if (ending.stopRequested) return null;
-  return failure ?? `${ending.died ?? 'the hub ended'}; the hub has stopped`;
+  if (isPaused) return PAUSED;
+  return ending.stopRequested ? null : failure ?? `${ending.died ?? 'the hub ended'}; the hub has stopped`;
 }
 
 /** Writes the id of this supervising process to `run/hub.pid` for scripts, and removes it at the end. */

@@ -106,12 +106,10 @@ export function foundPage(found: FoundFeed, values: Record<string, string>, time
       : showTime(times, item.publishedAt)}</span></li>`)}</ul>` : html`<p>This feed has no posts yet.</p>`}
 </article>
 ${otherFeeds(found, values)}
-${known?.isOwn ? ownAlready(known.id) : saveForm(found, values)}`;
+${known?.isOwn ? html`
+<p class="said">You already have this feed. <a href="/sources/${known.id}">Go to the source</a></p>`
+    : saveForm(found, values)}`;
   return { title: 'Is this the right feed?', main, bar: html`<h1>Is this the right feed?</h1>`, section: 'sources' };
-}
-
-function ownAlready(id: number): Html {
-  return html`<p class="said">You already have this feed. <a href="/sources/${id}">Go to the source</a></p>`;
 }
 
 function saveForm({ url, known }: FoundFeed, values: Record<string, string>): Html {

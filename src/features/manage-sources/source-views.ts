@@ -4,6 +4,7 @@ import type { Times } from '../../platform/http/times.ts';
 import type { JobProgress } from '../../platform/jobs/job-records.ts';
 import { progressBar } from '../hub/progress-views.ts';
 import type { Follow } from '../follows/follow-store.ts';
+import { AWAY } from '../posts/post-views.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
 import { stateLine } from './source-state.ts';
@@ -69,7 +70,7 @@ ${isMember ? forMember(detail) : about(source)}`;
 function about({ id, visibility, siteUrl, description }: Source): Html {
   return html`
 <p class="meta">${visibility === 'private' && html`<span class="tag">private</span>`}
-  ${siteUrl && externalLink(siteUrl)}
+  ${siteUrl && html`<a href="${siteUrl}" ${AWAY}>${new URL(siteUrl).host}</a>`}
   <a href="/sources/${id}.atom">Atom</a> <a href="/sources/${id}.json">JSON Feed</a></p>
 ${description && html`<p class="about" dir="auto">${description}</p>`}`;
 }
@@ -90,10 +91,6 @@ ${fullTextOffer}
 ${about(source)}
 ${runs}
 ${mayChange && kind === 'feed' && state !== 'paused' && button(`/sources/${id}/sync`, 'Synchronise now')}</details>`;
-}
-
-function externalLink(url: string): Html {
-  return html`<a href="${url}" rel="noopener noreferrer" referrerpolicy="no-referrer">${new URL(url).host}</a>`;
 }
 
 export function button(action: string, label: string): Html {

@@ -48,18 +48,14 @@ ${typed !== null && searchForm(typed)}
 ${first && html`${story(first, shown, times, 'first')}
 <div class="second">${beside.map((post) => story(post, shown, times))}</div>`}
 ${river.length > 0 && html`
-<section class="river" aria-labelledby="river"><h2 id="river">${headingOfRiver(shown)}</h2>
+<section class="river" aria-labelledby="river"><h2 id="river">${
+  typed ? 'Search results' : isFirstPage ? 'Newest' : 'Older posts'}</h2>
 ${river.map((post) => story(post, shown, times))}</section>`}
 ${shown.fault && faultShown(typed ?? '', shown.fault)}
 ${items.length === 0 && !shown.fault && html`<p class="empty">${emptyText(shown)}</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/public?${older.toString()}">Older posts</a></p>`}`;
   const title = typed ? `${typed} – search` : 'Newest posts';
   return { title, main, shape: 'landing', section: 'posts', alternates: ALTERNATES };
-}
-
-function headingOfRiver({ isFirstPage, typed }: Shown): string {
-  if (typed) return 'Search results';
-  return isFirstPage ? 'Newest' : 'Older posts';
 }
 
 function searchForm(typed: string): Html {

@@ -86,7 +86,7 @@ function requireRecent(at: number, now: number): void {
 /** Makes the checks of `accept` before a long post is sanitised, so that a flood of events costs little time. */
 function refuseEarly(hub: Hub, sourceId: number, verified: VerifiedEvent): void {
   if (webhookEvents(hub).isKnown(sourceId, verified)) throw new KnownEvent();
-  const waitMs = waitForWebhook(hub, sourceId);
+  const waitMs = waitFor(RATE, webhooks(hub).arrivesAt(sourceId) ?? 0, hub.clock());
   if (waitMs > 0) throw metLimit(hub, RATE.name, waitMs / SECOND);
   requireContentRoom(hub, sourceId);
 }
@@ -134,10 +134,6 @@ const batched = once((hub: Hub) => batchingWrites(hub.db, () => beginBatch(hub))
 
 const acceptOrUndo = once((hub: Hub) =>
   hub.db.transaction('accept event', (event: Acceptance, activity: Activity) => accept(hub, event, activity)));
-
-function waitForWebhook(hub: Hub, sourceId: number): number {
-  return waitFor(RATE, webhooks(hub).arrivesAt(sourceId) ?? 0, hub.clock());
-}
 
 function beginBatch(hub: Hub): Batch<Acceptance> {
   const activities = new Map<number, Activity>();
