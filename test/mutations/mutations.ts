@@ -2667,7 +2667,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'replaced secrets of webhooks are forgotten',
     file: 'src/app/schedule.ts',
-    from: "throttledTask('forget replaced webhook secrets', HOUR, removeExpiredSecrets),",
+    from: "throttledTask('forget replaced webhook secrets', HOUR, (hub, limit) =>\n" +
+      '    webhooks(hub).removePreviousSecrets(hub.clock(), limit)),',
     to: '',
     test: 'test/features/webhooks/webhooks-signed.test.ts',
     name: 'after a rotation both secrets are valid for 24 hours, and never more than two',
@@ -2675,7 +2676,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'ids of webhook events are forgotten after seven days',
     file: 'src/app/schedule.ts',
-    from: "throttledTask('forget old webhook events', MINUTE, removeOldEvents),",
+    from: "throttledTask('forget old webhook events', MINUTE, (hub, limit) =>\n" +
+      '    webhookEvents(hub).removeBefore(hub.clock() - EVENTS_KEPT, limit)),',
     to: '',
     test: 'test/features/webhooks/webhooks.test.ts',
     name: 'ids of events are forgotten after 7 days, and those of younger ones are not',
@@ -3232,7 +3234,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a backup beside the data can be read',
-    file: 'src/app/processes/grant-names.ts',
+    file: 'src/app/processes/confined-command.ts',
     from: "return longer.name.startsWith(shorter.name) && longer.name[shorter.name.length] !== '/';",
     to: 'return false;',
     test: 'test/app/processes/granted-names.test.ts',
