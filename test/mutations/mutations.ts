@@ -737,7 +737,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'OR EXISTS (SELECT 1 FROM draft_files WHERE draft_files.sha256 = uploads.sha256)',
     to: '',
     test: 'test/features/writing/saved-drafts.test.ts',
-    name: 'a draft keeps its files however long it waits',
+    name: 'a draft has its files after a refusal, a preview and a new session, and the post has them',
   },
   {
     promise: 'a discarded draft is restored only by its author',
@@ -2292,7 +2292,7 @@ export const MUTATIONS: Mutation[] = [
     from: ' WHERE ${MAY_SEE}`);\n  const selectLast',
     to: '`);\n  const selectLast',
     test: 'test/features/reading/reading-now.test.ts',
-    name: 'what became of posts that one may not see any more is not told, nor how many of them were unread',
+    name: 'posts that one may not see any more are in no list, and their states and number are not told, until one may see them again',
   },
 
   // Limits.
@@ -3810,8 +3810,8 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/follows/follow-store.ts',
     from: "MAY_SEE = `(s.visibility = 'public'",
     to: "MAY_SEE = `(s.visibility <> ''",
-    test: 'test/features/reading/reading-api.test.ts',
-    name: 'a source that became private is not in its followers’ lists, and is there again with it',
+    test: 'test/features/reading/reading-now.test.ts',
+    name: 'posts that one may not see any more are in no list, and their states and number are not told, until one may see them again',
   },
   {
     promise: 'a folder is its owner’s alone',
@@ -3913,7 +3913,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a list cannot be made to show posts that its menu does not offer',
-    file: 'src/features/reading/list-choice-pages.ts',
+    file: 'src/features/reading/list-pages.ts',
     from: ' || !showsOf(view).includes(chosen.show)',
     to: '',
     test: 'test/features/reading/list-choices.test.ts',
@@ -4076,8 +4076,8 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/input.ts',
     from: '/^\\/(?![/\\\\])[^',
     to: '/^\\/[^',
-    test: 'test/features/reading/reading-api.test.ts',
-    name: 'forms mark, star and undo without a script, and lead back to the page that they were on',
+    test: 'test/features/reading/reading-pages.test.ts',
+    name: 'a form leads to pages of the hub alone, and a page says nothing but what the hub has words for',
   },
   {
     promise: 'a post that anybody who follows has yet to read is not removed',
@@ -4411,7 +4411,7 @@ export const MUTATIONS: Mutation[] = [
     from: "throw new HttpError(400, 'ts must be a time in seconds, milliseconds or microseconds.');",
     to: 'return undefined;',
     test: 'test/features/reader-api/edit-tags.test.ts',
-    name: 'marking a stream as read until a time that cannot be read is refused and marks nothing',
+    name: 'marking a stream as read marks what arrived until its time, also posts that were kept unread',
   },
   {
     promise: 'an app that asks for ids gets the ids',

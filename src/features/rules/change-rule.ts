@@ -14,7 +14,6 @@ import { ACTS, rules, RULES_MAX, type Rule, type RuleTerms } from './rule-store.
 
 type Values = Record<string, unknown>;
 
-/** A preview of a rule looks at this many of the newest posts that the rule is for. */
 const PREVIEWED = 500;
 
 /** Number of muted posts that one transaction shows again, in a few milliseconds. */
@@ -66,12 +65,10 @@ export function renameFolder(hub: Hub, accountId: number, from: string, to: stri
   });
 }
 
-/** Lets the posts that a rule has muted appear in lists again, in short transactions. */
 async function showMuted(hub: Hub, ruleId: number): Promise<void> {
   while (mutedPosts(hub).removeOfRule(ruleId, SHOWN_AT_ONCE) === SHOWN_AT_ONCE) await nextTurn();
 }
 
-/** Reads a rule. Throws status 422 with all faulty fields, or with the place of a fault in the expression. */
 function readTerms(hub: Hub, viewer: Viewer, values: Values): RuleTerms {
   const input = createInput(values);
   const act = input.required('act', input.optionalChoice('act', ACTS)) ?? 'mute';
