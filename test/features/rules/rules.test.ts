@@ -123,9 +123,12 @@ test('rules and searches of an export are imported once, in another account or a
 
   assert.deepEqual((await ada.post('/api/rules/import', { rules, searches })).json(), { rules: 0, searches: 0, leftOut: 0 });
   const document = { rules: [...rules, { match: 'x is:y', act: 'mute' }, 7], searches };
-  assert.deepEqual((await ben.post('/api/rules/import', document)).json(), { rules: 1, searches: 1, leftOut: 2 }, 'ben does not follow the source');
+  assert.deepEqual((await ben.post('/api/rules/import', document)).json(), { rules: 1, searches: 1, leftOut: 3 }, 'ben does not follow the source');
   const again = await ben.form('/settings/rules/import', { document: JSON.stringify({ ...document, searches: [{ q: 'toad' }] }) });
-  assert.match(again.headers.get('location') ?? '', /said=rules-imported&count=1/);
+  assert.match((await ben.page(again.headers.get('location') ?? '')).text, /The import left out 3 rules and searches: an entry was faulty/);
+  const same = { rules: [{ match: ' newt ', act: 'mute', sourceId: null }, { match: 'newt', act: 'mute', folder: null }], searches: [{ q: ' toad ' }] };
+  const once = await ben.form('/settings/rules/import', { document: JSON.stringify(same) });
+  assert.match(once.headers.get('location') ?? '', /said=rules-imported&count=0/);
   assert.deepEqual((await itemsAt<Rule>(ben, '/api/rules')).map(({ match, applied }) => [match, applied]), [['newt', 0]]);
   assert.deepEqual((await itemsAt<{ name: string }>(ben, '/api/searches')).map(({ name }) => name), ['Owls', 'toad']);
   assert.equal((await ben.form('/settings/rules/import', { document: '[' })).status, 422);
@@ -135,6 +138,9 @@ test('rules and searches of an export are imported once, in another account or a
   const refused = await ben.form('/settings/rules/import', { document: JSON.stringify(odd) });
   assert.match(refused.text, /id="fault-document"[^>]*>“searches” must be a list/);
   assert.equal((await itemsAt(ben, '/api/rules')).length, 1, 'a refused document adds nothing');
+  const many = { rules: Array.from({ length: 300 }, (_, n) => ({ match: `eft${n}`, act: 'mute' })) };
+  assert.deepEqual((await ben.post('/api/rules/import', many)).json(), { rules: 99, searches: 0, leftOut: 201 });
+  assert.deepEqual((await ben.post('/api/rules/import', many)).json(), { rules: 0, searches: 0, leftOut: 201 }, 'again, with 100 rules');
 });
 
 test('the preview tells what a rule would have caught of the newest 500 posts, and words are proposed from a post', async (t) => {
