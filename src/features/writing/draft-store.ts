@@ -93,8 +93,11 @@ export const drafts = store(({ db, clock }) => {
     /** Returns the path of the form of the draft that was the post `postId` before its author took the post back. */
     formOfWithdrawn: (accountId: number, postId: number): string | undefined =>
       sql.ofWithdrawn.get(accountId, postId)?.form,
-    /** Returns the id of the post that was published from `form` and taken back, and the form of its draft, if any. */
-    takenBackFrom: (accountId: number, form: string): { postId: number; form: string } | undefined =>
+    /**
+     * Returns the id of the post that was published from `form` and taken back, and the form of its draft, if any.
+     * `form` is null if the author has discarded the draft.
+     */
+    takenBackFrom: (accountId: number, form: string): { postId: number; form: string | null } | undefined =>
       sql.takenBack.get(accountId, form),
     /** Lets the worker publish a draft at the time `at` (unix ms), or not at all if `at` is null. */
     schedule: (id: number, at: number | null): void => void sql.schedule.run(at, id),
@@ -196,9 +199,9 @@ function prepareScheduled(db: Db) {
     setWithdrawn: db.prepare<[string, number]>('note a withdrawn post', 'UPDATE drafts SET withdrawn = ? WHERE id = ?'),
     ofWithdrawn: db.prepare<[number, number], { form: string }>('draft of a withdrawn post',
       `SELECT form FROM drafts WHERE account_id = ? AND withdrawn ->> 'id' = ? AND ${IS_OPEN}`),
-    takenBack: db.prepare<[number, string], { postId: number; form: string }>('draft of the withdrawn post of a form', `
-      SELECT withdrawn ->> 'id' AS postId, form FROM drafts
-       WHERE account_id = ? AND withdrawn ->> 'form' = ? AND ${IS_OPEN}`),
+    takenBack: db.prepare<[number, string], { postId: number; form: string | null }>('draft of a form’s withdrawn post', `
+      SELECT withdrawn ->> 'id' AS postId, iif(${IS_OPEN}, form, NULL) AS form FROM drafts
+       WHERE account_id = ? AND withdrawn ->> 'form' = ? ORDER BY discarded_at IS NOT NULL LIMIT 1`),
     schedule: db.prepare<[number | null, number]>('schedule draft', 'UPDATE drafts SET publish_at = ? WHERE id = ?'),
     due: db.prepare<[number, number], { id: number }>('due drafts',
       'SELECT id FROM drafts WHERE publish_at <= ? ORDER BY publish_at LIMIT ?'),

@@ -47,7 +47,7 @@ export function showWrite(hub: Hub, req: MemberRequest): Reply {
   const published = draft ? undefined : postTexts(hub).postOfForm(req.viewer.id, path);
   if (published) return seeOther(`/posts/${published}`);
   const takenBack = draft ? undefined : drafts(hub).takenBackFrom(req.viewer.id, path);
-  if (takenBack) return seeOther(takenBack.form);
+  if (takenBack?.form) return seeOther(takenBack.form);
   const place = draft?.fields['sourceId'] || wanted || String(postTexts(hub).lastPlaceOf(req.viewer.id) ?? '');
   const typed = fittingFields({ ...draft?.fields, sourceId: place });
   // Each new form has a path of its own, so that several new posts can have drafts.
