@@ -219,10 +219,6 @@ export const posts = store((hub) => {
       const isThere = writing.hash.get(sourceId, guid)?.hash === contentHash;
       return isThere || writing.tombstone.get(sourceId, guid) !== undefined;
     },
-    /** Returns the time (unix ms) at which the post `guid` of one of these sources was deleted, if it was. */
-    deletedAt: (sourceIds: number[], guid: string): number | undefined =>
-      reading.deleted.get(guid, JSON.stringify(sourceIds))?.at,
-
     /**
      * Stores one post, in the caller's transaction; a publishing time in the future becomes the current time. Returns
      * undefined if the post is unchanged, has a tombstone, or its source is being removed. `was`: a post taken back.
@@ -275,9 +271,6 @@ function prepareReading(db: Db) {
       `${SELECT_POSTS} WHERE p.is_public = 0 AND p.owner_id = ? AND ${IN_ITS_LIST} AND ${AFTER} ${NEWEST_FIRST}`),
     ofSource: db.prepare<[number, number, number, number], Post>('posts of source',
       `${SELECT_POSTS} WHERE p.source_id = ? AND ${AFTER} ${NEWEST_FIRST}`),
-    deleted: db.prepare<[string, string], { at: number }>('tombstone in some sources', `
-      SELECT deleted_at AS at FROM post_tombstones
-       WHERE guid = ? AND source_id IN (SELECT value FROM json_each(?))`),
     // The query starts from the owner's files, which are fewer than the posts of a large source.
     fileBytes: db.prepare<[number, number], { bytes: number }>('bytes of source', `
       SELECT COALESCE(SUM(f.bytes), 0) AS bytes FROM (${FILES_OF_OWNER}) f CROSS JOIN posts p ON p.id = f.postId

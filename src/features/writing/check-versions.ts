@@ -4,6 +4,7 @@ import type { NewUpload } from '../attachments/attachment-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { posts, type PreparedPost, type WholePost } from '../posts/post-store.ts';
 import { postTexts, type PostText } from '../posts/post-text-store.ts';
+import { sourcePosts } from '../posts/source-posts-store.ts';
 import { manySources } from '../sources/source-store.ts';
 import { drafts, type Tab } from './draft-store.ts';
 
@@ -17,7 +18,7 @@ export function postOfForm(hub: Hub, accountId: number, form: string): PostOfFor
   const takenBack = drafts(hub).takenBackFrom(accountId, form);
   if (takenBack) return { state: 'taken back', mark: takenBack.postId };
   const places = manySources(hub).nativeOf(accountId).map(({ id }) => id);
-  const deletedAt = posts(hub).deletedAt(places, guidOfForm(accountId, form));
+  const deletedAt = sourcePosts(hub).deletedAt(places, guidOfForm(accountId, form));
   return deletedAt === undefined ? undefined : { state: 'deleted', mark: deletedAt };
 }
 

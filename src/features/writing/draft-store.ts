@@ -88,6 +88,8 @@ export const drafts = store(({ db, clock }) => {
       return !isFull();
     },
 
+    /** Gives a draft the path of another form. */
+    moveTo: (id: number, form: string): void => void sql.moveTo.run(form, id),
     /** Notes that the draft was a post, which gets its id back when the draft is published. */
     setWithdrawn: (id: number, post: WithdrawnPost): void => void sql.setWithdrawn.run(JSON.stringify(post), id),
     /** Returns the path of the form of the draft that was the post `postId` before its author took the post back. */
@@ -172,6 +174,7 @@ function prepareSaved(db: Db) {
       ON CONFLICT (account_id, form) WHERE pending_hash IS NULL
       DO UPDATE SET fields = excluded.fields, saved_at = excluded.saved_at, saved_by = excluded.saved_by,
                     revision = revision + 1, publish_at = NULL`),
+    moveTo: db.prepare<[string, number]>('move draft to another form', 'UPDATE drafts SET form = ? WHERE id = ?'),
     count: db.prepare<[number], { n: number }>('count the drafts of an account',
       'SELECT COUNT(*) AS n FROM drafts WHERE account_id = ? AND pending_hash IS NULL'),
     removeDiscarded: db.prepare<[number]>('remove the oldest discarded draft of an account', `
@@ -199,7 +202,7 @@ function prepareScheduled(db: Db) {
     setWithdrawn: db.prepare<[string, number]>('note a withdrawn post', 'UPDATE drafts SET withdrawn = ? WHERE id = ?'),
     ofWithdrawn: db.prepare<[number, number], { form: string }>('draft of a withdrawn post',
       `SELECT form FROM drafts WHERE account_id = ? AND withdrawn ->> 'id' = ? AND ${IS_OPEN}`),
-    takenBack: db.prepare<[number, string], { postId: number; form: string | null }>('draft of a form’s withdrawn post', `
+    takenBack: db.prepare<[number, string], { postId: number; form: string | null }>('draft of the form of a post', `
       SELECT withdrawn ->> 'id' AS postId, iif(${IS_OPEN}, form, NULL) AS form FROM drafts
        WHERE account_id = ? AND withdrawn ->> 'form' = ? ORDER BY discarded_at IS NOT NULL LIMIT 1`),
     schedule: db.prepare<[number | null, number]>('schedule draft', 'UPDATE drafts SET publish_at = ? WHERE id = ?'),

@@ -62,6 +62,17 @@ test('a form that is sent twice, at once or one after the other, publishes one p
   assertUsageIsRight(hub);
 });
 
+test('a draft of version 1.0.0, whose form had no path of its own, becomes one post if its form is sent twice', async (t) => {
+  const { hub, ada, open, titles } = await hubWithForms(t);
+  drafts(hub.handle).save(1, '/write', TYPED);
+  const send = await open('/write');
+  assert.equal(drafts(hub.handle).list(1).length, 1);
+  const both = await Promise.all([send({}, [OWLS]), send({}, [OWLS])]);
+  assert.deepEqual(both.map(({ headers }) => headers.get('location')), Array(2).fill('/posts/1?said=post-published'));
+  assert.deepEqual([await titles(), drafts(hub.handle).list(1)], [['Owls at dusk'], []]);
+  assert.doesNotMatch((await ada.page('/write')).text, /Owls at dusk/);
+});
+
 test('a post that is taken back twice at once has one draft; a post taken back and a post for later are published once', async (t) => {
   const { hub, ada, open, titles } = await hubWithForms(t);
   await addPost(ada, 1);
