@@ -4703,6 +4703,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'a search lists one post of each row among those that fit, also over pages and by relevance, and its counts agree',
   },
   {
+    promise: 'a search lists one post of a row, also if the posts of the row are on two pages',
+    file: 'src/features/reading/find-in-lists.ts',
+    from: 'return { found: found.filter(({ id }) => !later.has(id)),',
+    to: 'return { found,',
+    test: 'test/features/reading/doubles.test.ts',
+    name: 'a search lists one post of each row among those that fit, also over pages and by relevance, and its counts agree',
+  },
+  {
     promise: 'a post that does not fit a search stands for no post of the search',
     file: 'src/features/reading/find-in-lists.ts',
     from: 'as NamedFacts[]).some(fits)',

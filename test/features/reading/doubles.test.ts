@@ -215,10 +215,10 @@ test('a search lists one post of each row among those that fit, also over pages 
   await sendJson(bob, 'PUT', `/api/posts/${second}/star`, {});
   await bob.post('/api/searches', { q: 'ferry' });
   const savedCount = async () => (await itemsAt<{ count: number }>(bob, '/api/searches'))[0]?.count;
-  const inPages = async (): Promise<number[]> => {
+  const inPages = async (q = 'ferry'): Promise<number[]> => {
     const pages: number[] = [];
     for (let next: string | null = ''; next !== null;) {
-      const page: { items: Shown[]; next: string | null } = (await bob.get(`/api/posts?view=list&q=ferry&limit=1${next && `&cursor=${next}`}`)).json();
+      const page: { items: Shown[]; next: string | null } = (await bob.get(`/api/posts?view=list&q=${q}&limit=1${next && `&cursor=${next}`}`)).json();
       pages.push(...page.items.map(({ id }) => id));
       next = page.next;
     }
@@ -239,9 +239,18 @@ test('a search lists one post of each row among those that fit, also over pages 
     assert.equal(best.match(/<article|<li [^>]*id="post-/g)?.length, 2);
     assert.equal(await savedCount(), 2);
   };
+  const olderDouble = async (title: string): Promise<void> => {
+    const url = `${LINK}/${title}`;
+    const newer = await post(hub, ada, alpha, url, title);
+    const written = await ada.post('/api/posts', { sourceId: beta, title, url, content: 'x', publishedAt: '2029-01-01T00:00:00Z' });
+    assert.deepEqual([await inPages(title), written.json<{ id: number }>().id], [[newer], newer + 1], 'the double is a page further on');
+    assert.deepEqual(await ids(bob, `view=list&q=${title} before:2029-06-01`), [newer + 1]);
+  };
   await searches();
+  await olderDouble('bridge');
   addPosts(hub, alpha, 1_000);
   await searches();
+  await olderDouble('lock');
   await bob.form('/settings/preferences', { density: 'comfortable', textSize: 'normal' });
   assert.deepEqual(await ids(bob, 'view=list&q=ferry'), [alone, second, first]);
   assert.equal(await savedCount(), 3);
