@@ -77,7 +77,7 @@ ${like && wordsForm(like, from)}
     <input name="match" value="${values['match']}" required maxlength="${EXPRESSION_MAX}" autocomplete="off"
       spellcheck="false" ${faulty(problem, 'match', { isFirst: true, whole: true })}>${
     faultOf(problem, 'match', { whole: true })}</label>
-  ${fault?.at !== undefined && placeShown(values['match'] ?? '', fault.at)}
+  ${fault?.at !== undefined && placeShown((values['match'] ?? '').trim(), fault.at)}
   <p class="actions"><a href="${HELP_PATH}">How to write rules</a></p>
   <label>What to do <select name="act" ${faulty(problem, 'act')}>${Object.entries(ACT_NAMES).map(([act, name]) =>
     option(act, name, values['act']))}</select>${faultOf(problem, 'act')}</label>
