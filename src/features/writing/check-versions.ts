@@ -27,7 +27,7 @@ export function lateness(hub: Hub, accountId: number, form: string, { name, revi
   const detail = current > 0 ? 'This draft was changed in another tab. Your text in this form is not saved.'
     : current < 0 && postTexts(hub).postOfForm(accountId, form) === undefined
       ? 'The post of this form was taken back into a draft. This form would publish a second post.'
-    : current < 0 ? 'The post of this form is published. The form now has another text, which would be a second post.'
+    : current < 0 ? 'This form has already published a post. The changed text of this form would be a second post.'
     : 'This draft was published or discarded in another tab. Your text in this form is not saved.';
   return new HttpError(409, detail, { members: { revision: current } });
 }
