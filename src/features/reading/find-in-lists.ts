@@ -6,7 +6,7 @@ import { parseExpression } from '../posts/expression.ts';
 import { FROM_THE_TOP, newestFirst, type Position } from '../posts/post-store.ts';
 import { searchKey } from '../posts/search-index-store.ts';
 import { searchQuery, type NamedFacts, type SearchQuery } from '../posts/search-query.ts';
-import { searchesInLists, type FoundPost } from './list-search-store.ts';
+import { searchesInLists, type FoundPost, type SearchParams } from './list-search-store.ts';
 import { COUNT_MAX, lists, type FollowedSource, type PageParams } from './list-store.ts';
 import { OLDEST } from './reading-store.ts';
 
@@ -116,21 +116,47 @@ type Searched = ReadingList & { query: SearchQuery; sourceId: number; isStarred:
 /** One step of a search, through the next SCAN_MAX matches. `reached`: the last examined match if a step follows. */
 export function searchList(
   hub: Hub, list: Searched, paging: Paging,
-): { found: Position[]; reached?: Position | undefined } {
+): SearchStep {
   const { query, sourceId } = list;
   const [params, range] = [paramsOf(list, paging), rangeOf(query, paging)];
   const { found: search, foundEnd, foundAmong } = searchesInLists(hub)[paging.isBack ? 'newer' : 'older'];
   const few = sourceId === 0 ? membersIfFew(hub, list, params) : null;
   if (few?.length === 0) return { found: [] };
   const stands = standing(query);
-  const among = { ...params, ...range, ...onlyOf(list), expression: query.match, limit: COUNT_MAX };
-  if (few) return { found: foundAmong.first(paging.limit, stands, { ...among, ids: JSON.stringify(few) }) };
+  const among = { ...params, ...range, ...onlyOf(list), expression: query.match, scanned: SCAN_MAX, limit: COUNT_MAX };
+  if (few) {
+    const found = foundAmong.first(paging.limit, stands, { ...among, ids: JSON.stringify(few) });
+    return withoutLaterDoubles(hub, query, { found, limit: paging.limit }, among);
+  }
   const startsAtFirst = list.isUnread && !list.isStarred && !list.isMuted && sourceId === 0 && !paging.isBack;
   const key = startsAtFirst ? Math.min(range.key, keyBeforeFirst(hub, list, paging)) : range.key;
   const expression = query.match + sourceFilter(hub, list, params);
   const wanted = { ...params, ...range, ...onlyOf(list), expression, key, scanned: SCAN_MAX };
   const found = search.first(paging.limit, stands, wanted);
-  return { found, reached: found.length < paging.limit ? foundEnd.get({ ...wanted, last: SCAN_MAX - 1 }) : undefined };
+  const reached = found.length < paging.limit ? foundEnd.get({ ...wanted, last: SCAN_MAX - 1 }) : undefined;
+  return withoutLaterDoubles(hub, query, { found, reached, limit: paging.limit }, among);
+}
+
+/** The found posts of one step of a search. `reached`: where the next step begins; undefined if none must follow. */
+type SearchStep = { found: FoundPost[]; reached?: Position | undefined };
+
+/** Leaves out found posts for which an earlier post of their row stands, on another page of the search. */
+function withoutLaterDoubles(
+  hub: Hub, { fits = () => true, above, below }: SearchQuery, { found, reached, limit }: SearchStep & { limit: number },
+  params: SearchParams,
+): SearchStep {
+  const { earlier, older: { matching } } = searchesInLists(hub);
+  const rows = found.flatMap(({ id, rowId }) => rowId === null ? [] : [[id, rowId]]);
+  const posts = rows.length === 0 ? []
+    : earlier.all({ ...params, key: below, end: above, rows: JSON.stringify(rows) }).filter(fits);
+  if (posts.length === 0) return { found, reached };
+  const keys = posts.map(({ searchKey: key }) => key);
+  const range = { key: Math.max(...keys) + 1, end: Math.min(...keys) - 1 };
+  const ids = JSON.stringify(posts.map(({ id }) => id));
+  const places = new Set(matching.all({ expression: params.expression, ...range, ids }).map(({ place }) => place));
+  const later = new Set(posts.filter(({ searchKey: key }) => places.has(key)).map((post) => post.of));
+  const isCut = later.size > 0 && found.length === limit; // the next step goes on after the last found post
+  return { found: found.filter(({ id }) => !later.has(id)), reached: isCut ? found.at(-1) : reached };
 }
 
 function standing({ fits = () => true }: SearchQuery): (post: FoundPost) => boolean {

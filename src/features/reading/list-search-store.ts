@@ -12,10 +12,13 @@ import { notMuted } from './muted-store.ts';
 
 /** The row ids of the search index between which a search looks, both excluded; the search begins at `key`. */
 type Range = { key: number; end: number };
-type SearchParams = ScanParams & Range & {
+export type SearchParams = ScanParams & Range & {
   expression: string; isUnread: number; isStarred: number; isMuted: number; sourceId: number;
 };
 type AmongParams = Omit<SearchParams, 'scanned'> & { ids: string };
+type RowsParams = SearchParams & { rows: string };
+/** A post that arrived before the post `of` and has the same link. */
+type EarlierPost = NamedFacts & { of: number; id: number; searchKey: number };
 type FitParams = Range & { expression: string; ids: string; limit: number };
 /**
  * `rowId`: the row that the post shares with posts of the same link. `earlier`: NamedFacts, as JSON, of the row's
@@ -44,6 +47,12 @@ const EARLIER = `iif(d.row_id IS NULL, NULL, (
 
 export const searchesInLists = store(({ db }) => ({
   older: prepareSearch(db, '<', '>', 'DESC'), newer: prepareSearch(db, '>', '<', 'ASC'),
+  /** Reads the list's earlier posts of rows. `@rows`: pairs of a post and its row, as JSON. */
+  earlier: db.prepare<[RowsParams], EarlierPost>('earlier posts of the rows of found posts', `
+    SELECT j.value ->> 0 AS "of", p.id, p.search_key AS searchKey, p.source_id AS sourceId, p.author
+      FROM json_each(@rows) j CROSS JOIN ${DOUBLES} e ON e.row_id = j.value ->> 1 AND e.post_id < j.value ->> 0
+      CROSS JOIN ${POSTS} p ON p.id = e.post_id ${IN_SEARCHED_LIST}
+       AND p.search_key < CAST(@key AS INTEGER) AND p.search_key > CAST(@end AS INTEGER)`),
 }));
 
 /** Queries that search a list with the full-text index, whose row ids (`key`) follow the order of lists. */
@@ -69,6 +78,8 @@ function prepareSearch(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC'
         ${matchesAmong(POSTS_SEARCH, onwards, back)} UNION ${matchesAmong(FULL_TEXTS_SEARCH, onwards, back)})
       SELECT ${FOUND}, ${EARLIER} FROM n CROSS JOIN ${POSTS} p ON p.search_key = n.place ${ROW}
        ORDER BY n.place ${order} LIMIT @limit`),
+    matching: db.prepare<[Omit<FitParams, 'limit'>], { place: number }>('matches of a search among posts', `
+      ${matchesAmong(POSTS_SEARCH, onwards, back)} UNION ${matchesAmong(FULL_TEXTS_SEARCH, onwards, back)}`),
     fitAmong: db.prepare<[FitParams], NamedFacts & { id: number }>('posts that a rule fits', `
       SELECT p.id, p.source_id AS sourceId, p.author FROM (${matchesAmong(POSTS_SEARCH, onwards, back)}) n
         CROSS JOIN ${POSTS} p ON p.search_key = n.place ORDER BY n.place ${order} LIMIT @limit`),

@@ -1,7 +1,7 @@
 import { nextLink, parseId, pathId, readAfter, readLimit } from '../../platform/http/input.ts';
 import { HttpError, json, noContent, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
-import { findForMember } from '../full-text/find-full-texts.ts';
+import { findForMember } from '../full-text/full-text-store.ts';
 import { fullTextJson } from '../full-text/show-full-text.ts';
 import type { Hub } from '../hub/hub.ts';
 import { mayManagePost, visiblePost } from '../posts/post-access.ts';

@@ -1,7 +1,7 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { isEmptyExpression, parseExpression, type FaultPlace } from '../posts/expression.ts';
-import { faultShown, HELP_PATH } from '../posts/expression-views.ts';
+import { faultShown, HELP_PATH, hintShown } from '../posts/expression-views.ts';
 import { listPath, withoutSearch } from './list-address.ts';
 import { countText } from './reading-counts.ts';
 import type { View } from './reading-list.ts';
@@ -12,7 +12,7 @@ export type SearchFacts = { count: number; isAll: boolean; toSave: string; saved
 export function searchHead(view: View, q: string, found: SearchFacts | undefined, fault: FaultPlace | undefined): Html {
   const isOpen = found === undefined || found.count === 0;
   return html`<div class="search-head">${searchForm(view, 'search')}${found && searchLine(view, found)}${
-    fault && faultShown(q, fault)}${searchSyntax(isOpen)}</div>`;
+    fault ? faultShown(q, fault) : hintShown(q)}${searchSyntax(isOpen)}</div>`;
 }
 
 export function searchForm(view: View, kind: 'find only-wide' | 'search'): Html {

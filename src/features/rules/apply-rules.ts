@@ -17,7 +17,7 @@ import { sources, type Source } from '../sources/source-store.ts';
 import {
   compileRules, readExpression, type MatchedExpression, type Matcher, type SourceNames,
 } from './match-rules.ts';
-import { rules, type Act, type Rule } from './rule-store.ts';
+import { ACTS, rules, type Act, type Rule } from './rule-store.ts';
 
 /** The matcher of all rules, as of an edition of the rules; made anew when the rules have changed. */
 const compiled = once((_hub: Hub): Compiled => ({ edition: NaN, matcher: null, expressions: new Map() }));
@@ -94,8 +94,10 @@ function applyRules(hub: Hub, sourceId: number, arrivals: Arrival[], fitting: Ma
     && (only === null || only === sourceId) && (folder === null || folders.get(accountId) === folder);
   const likely = [...hits.values()].filter(({ rule }) => isFor(rule));
   const applied = rules(hub).noteApplied(likely.map(({ rule: { id, version }, ids }) => [id, version, ids.length]));
-  const applying = likely.filter(({ rule }) => applied.has(rule.id));
-  for (const [act, some] of Map.groupBy(applying, ({ rule }) => rule.act)) {
+  const applying = Map.groupBy(likely.filter(({ rule }) => applied.has(rule.id)), ({ rule }) => rule.act);
+  for (const act of ACTS) { // muting comes first, because notifications do not count muted posts
+    const some = applying.get(act);
+    if (!some) continue;
     counts(hub).add('rules_applied_total', act, some.reduce((sum, { ids }) => sum + ids.length, 0));
     ACTIONS[act](hub, some, source);
   }
@@ -107,7 +109,8 @@ const ACTIONS: Record<Act, (hub: Hub, hits: Hit[], source: Source) => void> = {
   mute: (hub, hits) => mutedPosts(hub).add(rowsOf(hub, hits)),
   read: (hub, hits) => readMarks(hub).addRead(rowsOf(hub, hits)),
   star: (hub, hits) => stars(hub).add(rowsOf(hub, hits)),
-  notify: (hub, hits, source) => hits.forEach(({ rule, ids }) => notifyOwner(hub, rule, source, ids.length)),
+  notify: (hub, hits, source) => hits.forEach(({ rule, ids }) =>
+    notifyOwner(hub, rule, source, ids.length - mutedPosts(hub).countAmong(rule.accountId, ids))),
 };
 
 /** The posts that rules change: the fitting posts, and posts with the same link that the owner of the rule may see. */
@@ -122,7 +125,7 @@ function rowsOf(hub: Hub, hits: Hit[]): [accountId: number, postId: number, rule
 
 /** Skips posts that the rule's owner has written. An unread notification of the same rule is updated. */
 function notifyOwner(hub: Hub, { accountId, match, sourceId, folder }: Rule, source: Source, posts: number): void {
-  if (source.kind === 'native' && source.ownerId === accountId) return;
+  if (posts === 0 || (source.kind === 'native' && source.ownerId === accountId)) return;
   const list = { kind: 'all' as const, ...sourceId !== null && { sourceId }, ...folder !== null && { folder } };
   const about = { accountId, senderId: source.ownerId, kind: 'rule.posts', path: listPath({ ...list, q: match }) };
   notifications(hub).addPosts(about, posts, (n) => `${plural(n, 'new post')} for your rule “${match}”`);

@@ -74,10 +74,12 @@ export const drafts = store(({ db, clock }) => {
       return !isFull();
     },
 
+    moveTo: (id: number, form: string): void => void sql.moveTo.run(form, id),
     setWithdrawn: (id: number, post: WithdrawnPost): void => void sql.setWithdrawn.run(JSON.stringify(post), id),
     formOfWithdrawn: (accountId: number, postId: number): string | undefined =>
       sql.ofWithdrawn.get(accountId, postId)?.form,
-    takenBackFrom: (accountId: number, form: string): { postId: number; form: string } | undefined =>
+    /** The post taken back that was published from `form`; the form of its draft is null if the draft is discarded. */
+    takenBackFrom: (accountId: number, form: string): { postId: number; form: string | null } | undefined =>
       sql.takenBack.get(accountId, form),
     schedule: (id: number, at: number | null): void => void sql.schedule.run(at, id),
     due: (now: number, limit: number): number[] => sql.due.all(now, limit).map(({ id }) => id),
@@ -143,6 +145,7 @@ function prepareSaved(db: Db) {
       ON CONFLICT (account_id, form) WHERE pending_hash IS NULL
       DO UPDATE SET fields = excluded.fields, saved_at = excluded.saved_at, saved_by = excluded.saved_by,
                     revision = revision + 1, publish_at = NULL`),
+    moveTo: db.prepare<[string, number]>('move draft to another form', 'UPDATE drafts SET form = ? WHERE id = ?'),
     count: db.prepare<[number], { n: number }>('count the drafts of an account',
       'SELECT COUNT(*) AS n FROM drafts WHERE account_id = ? AND pending_hash IS NULL'),
     removeDiscarded: db.prepare<[number]>('remove the oldest discarded draft of an account', `
@@ -170,9 +173,9 @@ function prepareScheduled(db: Db) {
     setWithdrawn: db.prepare<[string, number]>('note a withdrawn post', 'UPDATE drafts SET withdrawn = ? WHERE id = ?'),
     ofWithdrawn: db.prepare<[number, number], { form: string }>('draft of a withdrawn post',
       `SELECT form FROM drafts WHERE account_id = ? AND withdrawn ->> 'id' = ? AND ${IS_OPEN}`),
-    takenBack: db.prepare<[number, string], { postId: number; form: string }>('draft of the withdrawn post of a form', `
-      SELECT withdrawn ->> 'id' AS postId, form FROM drafts
-       WHERE account_id = ? AND withdrawn ->> 'form' = ? AND ${IS_OPEN}`),
+    takenBack: db.prepare<[number, string], { postId: number; form: string | null }>('draft of the form of a post', `
+      SELECT withdrawn ->> 'id' AS postId, iif(${IS_OPEN}, form, NULL) AS form FROM drafts
+       WHERE account_id = ? AND withdrawn ->> 'form' = ? ORDER BY discarded_at IS NOT NULL LIMIT 1`),
     schedule: db.prepare<[number | null, number]>('schedule draft', 'UPDATE drafts SET publish_at = ? WHERE id = ?'),
     due: db.prepare<[number, number], { id: number }>('due drafts',
       'SELECT id FROM drafts WHERE publish_at <= ? ORDER BY publish_at LIMIT ?'),

@@ -20,6 +20,13 @@ export function newKey(): string {
   return newSecret().slice(0, 16);
 }
 
+/** Gives a draft of version 1.0.0, whose form had no path of its own, a path, so that a double click makes one post. */
+export function giveKey(hub: Hub, draft: Draft): Draft {
+  const form = `/write/${newKey()}`;
+  drafts(hub).moveTo(draft.id, form);
+  return { ...draft, form };
+}
+
 export function formPath({ path, params }: HubRequest): string {
   if (path.startsWith('/posts/')) return `/posts/${pathId(params)}/edit`;
   const key = params['draft'];

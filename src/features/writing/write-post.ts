@@ -21,7 +21,7 @@ import { FORMATS, postTexts, type PostText } from '../posts/post-text-store.ts';
 import { matchRules } from '../rules/apply-rules.ts';
 import { requireContentRoom, withinContentQuota } from '../sources/content-quota.ts';
 import { setSeen } from '../reading/mark-read.ts';
-import { isSamePost, lateness, staleness } from './check-versions.ts';
+import { guidOfForm, isSamePost, lateness, postOfForm, staleness } from './check-versions.ts';
 import { drafts, type Tab, type WithdrawnPost } from './draft-store.ts';
 import { tabOf, takeDraftFiles } from './keep-draft.ts';
 import { endDraft } from './withdraw-post.ts';
@@ -109,7 +109,9 @@ export function storeNewPost(
     throw new HttpError(409, 'The draft of this post was published or discarded meanwhile.');
   }
   const source = writableSource(hub, sourceId, viewer);
-  const stored = posts(hub).put(source.id, prepared, hub.clock(), was ?? undefined);
+  const isFirst = !was && form !== undefined && form !== '/write' && !postOfForm(hub, viewer.id, form);
+  const guid = isFirst ? guidOfForm(viewer.id, form) : prepared.guid;
+  const stored = posts(hub).put(source.id, { ...prepared, guid }, hub.clock(), was ?? undefined);
   if (!stored) throw notFound('source');
   const text = written.text ?? { content: '', contentType: 'text/plain' };
   postTexts(hub).put(stored.id, viewer.id, text, form?.startsWith('/write/') ? form : null);
