@@ -47,6 +47,14 @@ export function submitForm(
   return sendForm(hub, client, path, formOf(fields, files), 'text/html');
 }
 
+/** The form for a post on a page: its address, the path of the address, and the hidden fields that a browser sends. */
+export function formOn(page: string): { action: string; path: string; hidden: Record<string, string> } {
+  const action = /<form method="post" action="([^"]+)" enctype/.exec(page)?.[1]?.replaceAll('&amp;', '&') ?? assert.fail();
+  const fields = page.matchAll(/<input type="hidden" name="(tab|revision|version)"\s+value="([^"]*)"/g);
+  const hidden = Object.fromEntries(Array.from(fields, ([, name = '', value = '']) => [name, value]));
+  return { action, path: action.replace(/\?.*/, ''), hidden };
+}
+
 /** Path and identity of the only attachment of a new post. */
 export async function attachOne(
   hub: Hub, client: Client, sourceId: number, name: string, content: Buffer | string,

@@ -8,7 +8,7 @@ import { createClient, type Client } from '../../support/client.ts';
 import type { Hub } from '../../support/hub.ts';
 import { storedPosts } from '../../support/stored-posts.ts';
 import { countRows } from '../../support/stored-rows.ts';
-import { hubWithOwnPosts, submitForm } from '../../support/own-posts.ts';
+import { formOn, hubWithOwnPosts, submitForm } from '../../support/own-posts.ts';
 
 /** For the source of bob, who comes after ada. */
 const TYPED = {
@@ -32,14 +32,7 @@ function saveDraft(client: Client, path: string, fields: Record<string, string>)
   return client.post(`${path}/draft`, fields);
 }
 
-/** Where the form on that page is sent. */
-async function actionOf(client: Client, path: string): Promise<string> {
-  const { status, text } = await client.page(path);
-  assert.equal(status, 200);
-  const action = /<form method="post" action="([^"]+)" enctype/.exec(text)?.[1];
-  assert.ok(action, 'a form with files');
-  return action.replaceAll('&amp;', '&');
-}
+const actionOf = async (client: Client, path: string): Promise<string> => formOn((await client.page(path)).text).action;
 
 /** The address behind the sign-in of that page, which the person goes through. */
 async function signInOn(hub: Hub, page: string, username: string): Promise<{ browser: Client; next: string }> {

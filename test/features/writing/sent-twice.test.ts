@@ -6,18 +6,11 @@ import { drafts } from '../../../src/features/writing/draft-store.ts';
 import { HOUR } from '../../../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
-import { hubWithOwnPosts, submitForm, type ShownPost } from '../../support/own-posts.ts';
+import { formOn, hubWithOwnPosts, submitForm, type ShownPost } from '../../support/own-posts.ts';
 import { assertUsageIsRight } from '../../support/stored-uploads.ts';
 
 const TYPED = { sourceId: '1', title: 'Owls at dusk', content: 'Five of them.', contentType: 'text/markdown', url: '' };
 const OWLS = { filename: 'owls.txt', data: 'Five owls.' };
-
-/** The hidden fields and the address of the form on a page, as a browser without scripts sends the fields. */
-function formOn(page: string): { action: string; hidden: Record<string, string> } {
-  const action = /<form method="post" action="([^"]+)" enctype/.exec(page)?.[1]?.replaceAll('&amp;', '&') ?? assert.fail();
-  const fields = page.matchAll(/<input type="hidden" name="(tab|revision|version)"\s+value="([^"]*)"/g);
-  return { action, hidden: Object.fromEntries(Array.from(fields, ([, name = '', value = '']) => [name, value])) };
-}
 
 async function hubWithForms(t: TestContext) {
   const made = await hubWithOwnPosts(t);
@@ -46,7 +39,7 @@ test('a form that is sent twice, at once or one after the other, publishes one p
   assert.deepEqual(await titles(), ['Owls at dusk']);
   assert.deepEqual((await itemsAt<ShownPost>(ada, '/api/posts'))[0]?.attachments.map(({ filename }) => filename), ['owls.txt']);
 
-  const path = formOn((await ada.page('/write')).text).action.replace(/\?.*/, '');
+  const path = formOn((await ada.page('/write')).text).path;
   const withDraft = await open(path);
   await ada.post(`${path}/draft`, { ...TYPED, title: 'With a draft', tab: 'tab-of-the-draft', revision: '0' });
   const known = { title: 'With a draft', tab: 'tab-of-the-draft', revision: '1' };
@@ -100,8 +93,7 @@ test('a form whose post was taken back publishes the post again only if its auth
   assert.equal(late.status, 409);
   assert.match(late.text, /The post of this form was taken back into a draft\.[^]*value="Owls at dusk"/);
   assert.deepEqual(await titles(), []);
-  const { action } = formOn(late.text);
-  assert.match((await ada.page(action.replace(/\?.*/, ''))).headers.get('location') ?? '', /^\/write\/[\w-]{16}$/, 'the draft');
+  assert.match((await ada.page(formOn(late.text).path)).headers.get('location') ?? '', /^\/write\/[\w-]{16}$/, 'the draft');
   assert.equal((await again(late)).headers.get('location'), '/posts/2?said=post-published');
 });
 
@@ -116,7 +108,7 @@ test('a form whose post was deleted, or taken back and discarded, publishes the 
     assert.match(late.text, /The post of this form was deleted\.[^]*value="Owls at dusk"/);
   }
   assert.equal((await send({ title: 'Other owls' })).status, 409);
-  const path = formOn((await send()).text).action.replace(/\?.*/, '');
+  const path = formOn((await send()).text).path;
   assert.equal((await ada.post(`${path}/draft`, { ...TYPED, tab: 'tab-of-the-draft', revision: '0' })).status, 409, 'the script is told too');
   assert.deepEqual(await titles(), []);
   const late = await send();
@@ -137,10 +129,9 @@ test('the address of a member’s form is of no use to another member', async (t
   const { hub, ada, open, titles } = await hubWithForms(t);
   const send = await open('/write');
   await send();
-  const { action } = formOn((await ada.page('/write')).text);
+  const { action, path } = formOn((await ada.page('/write')).text);
   const bob = await hub.person('bob');
   const place = await addNotes(bob, 'Of Bob');
-  const path = action.replace(/\?.*/, '');
   await submitForm(hub, ada, action, { ...TYPED, title: 'By Ada' }, []);
   assert.equal((await bob.page(path)).status, 200);
   assert.equal((await submitForm(hub, bob, path, { ...TYPED, title: 'By Ada' }, [])).status, 403);
@@ -159,7 +150,7 @@ test('a form that is sent again with another text keeps the text, and makes a se
   assert.match(other.text, /This form has already published a post\.[^]*value="More owls"/);
   assert.match(other.text, /<a href="\/write\/[\w-]{16}" target="_blank" rel="noopener">Open the other text/);
   assert.equal((await send({}, [OWLS])).status, 409, 'another file');
-  const path = formOn(other.text).action.replace(/\?.*/, '');
+  const path = formOn(other.text).path;
   const late = await ada.post(`${path}/draft`, { ...TYPED, title: 'More owls', tab: 'tab-of-the-draft', revision: '0' });
   assert.deepEqual([late.status, late.json<{ revision: number }>().revision], [409, -1], 'the script is told too');
   assert.deepEqual(await titles(), ['Owls at dusk']);
