@@ -7,6 +7,11 @@ export function sendJson(client: Client, method: string, path: string, value: un
   return client.send(method, path, { body: JSON.stringify(value), headers: { 'content-type': 'application/json' } });
 }
 
+/** Follows a source, or changes the follow. */
+export async function addFollow(client: Client, sourceId: number, values: Record<string, unknown> = {}): Promise<void> {
+  assert.equal((await sendJson(client, 'PUT', `/api/sources/${sourceId}/follow`, values)).status, 204);
+}
+
 /** Asks to have the account deleted, by default with the right words. */
 export function leave(hub: Hub, client: Client, values: Record<string, unknown> = {}) {
   return sendJson(client, 'DELETE', '/api/account', { password: hub.password, confirmation: 'DELETE', ...values });

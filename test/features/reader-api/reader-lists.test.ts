@@ -1,7 +1,7 @@
 // Protects what apps read: streams, filters, pages and items, in the order of arrival, without anything cut off silently.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { addNotes, addPost, sendJson } from '../../support/accounts.ts';
+import { addFollow, addNotes, addPost } from '../../support/accounts.ts';
 import { hubWith } from '../../support/hub.ts';
 import { appOf, hexItemId, idsIn, itemId, itemIds, STATE, type ReaderApp } from '../../support/reader-app.ts';
 import { addPosts } from '../../support/stored-posts.ts';
@@ -16,8 +16,8 @@ type Items = { id: string; updated: number; items: Item[]; continuation?: string
 async function hubWithApp(t: TestContext) {
   const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const [news, comics] = [await addNotes(ada, 'News'), await addNotes(ada, 'Comics & more')];
-  await sendJson(bob, 'PUT', `/api/sources/${news}/follow`, {});
-  await sendJson(bob, 'PUT', `/api/sources/${comics}/follow`, { folder: 'Comics/Daily' });
+  await addFollow(bob, news);
+  await addFollow(bob, comics, { folder: 'Comics/Daily' });
   return { hub, ada, bob, news, comics, app: appOf(hub, 'bob') };
 }
 
@@ -85,7 +85,7 @@ test('streams hold the posts that pages show, newest arrival first, with the sta
 test('an app lists and marks the posts of a source that pages hide from the lists of all sources', async (t) => {
   const { ada, bob, app, news } = await hubWithApp(t);
   const post = await addPost(ada, news, 'Hidden');
-  await sendJson(bob, 'PUT', `/api/sources/${news}/follow`, { hideGlobally: true });
+  await addFollow(bob, news, { hideGlobally: true });
   const unread = `s=${STATE}reading-list&xt=${STATE}read`;
   assert.deepEqual(await itemIds(app, unread), [post]);
   await app.post('mark-all-as-read', `s=${STATE}reading-list`);
@@ -109,7 +109,7 @@ test('the starred posts outside one stream are those of all other sources, follo
 test('an unread count names each source, folder and the whole list, with the last arrival, or 0 without posts', async (t) => {
   const { hub, ada, bob, app, news, comics } = await hubWithApp(t);
   const empty = await addNotes(ada, 'Empty');
-  await sendJson(bob, 'PUT', `/api/sources/${empty}/follow`, {});
+  await addFollow(bob, empty);
   await addPost(ada, news);
   await addPost(ada, comics);
   const newestItemTimestampUsec = `${hub.now()}000`;

@@ -17,7 +17,7 @@ import { rules } from '../../../src/features/rules/rule-store.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { DAY, MINUTE } from '../../../src/platform/clock.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
-import { addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
+import { addFollow, addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { hubWith, type Hub } from '../../support/hub.ts';
 import { randomBelow } from '../../support/random.ts';
@@ -33,13 +33,9 @@ type Counts = { unread: number; starred: number; folders: { name: string | null;
 async function hubWithTwo(t: TestContext) {
   const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const [alpha, beta] = [await addNotes(ada, 'Alpha'), await addNotes(ada, 'Beta')];
-  await follow(bob, alpha);
-  await follow(bob, beta, { folder: 'Later' });
+  await addFollow(bob, alpha);
+  await addFollow(bob, beta, { folder: 'Later' });
   return { hub, ada, bob, alpha, beta };
-}
-
-async function follow(client: Client, sourceId: number, values: Record<string, unknown> = {}): Promise<void> {
-  assert.equal((await sendJson(client, 'PUT', `/api/sources/${sourceId}/follow`, values)).status, 204);
 }
 
 /** The id of a new post with a link. */
@@ -152,7 +148,7 @@ test('following a source gives its posts the state of their rows', async (t) => 
   const [, ofNew] = [await sendJson(bob, 'PUT', `/api/posts/${ofRead}/read`, {}), await post(hub, ada, beta, `${LINK}/29`)];
   await sendJson(bob, 'PUT', `/api/posts/${ofNew}/read`, {});
 
-  await follow(bob, gamma);
+  await addFollow(bob, gamma);
   const shown = await listed(bob, 'view=list&limit=100');
   assert.equal(shown.find(({ id }) => id === read)?.read, true);
   assert.equal(shown.find(({ id }) => id === unread)?.read, false, 'the row was unread, and stays so');

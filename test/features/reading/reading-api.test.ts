@@ -10,7 +10,7 @@ import { readMarks } from '../../../src/features/reading/reading-store.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { DAY, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
-import { addFeed, addNotes, addPost, itemsAt, sendJson } from '../../support/accounts.ts';
+import { addFeed, addFollow, addNotes, addPost, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { type Hub, startHub } from '../../support/hub.ts';
@@ -28,12 +28,8 @@ type Counts = {
 /** Ada's notes with so many posts, and bob, who follows them. */
 async function readingHub(t: TestContext, count: number) {
   const made = await hubWithReader(t, count, SECOND);
-  assert.equal((await follow(made.bob, made.sourceId)).status, 204);
+  await addFollow(made.bob, made.sourceId);
   return made;
-}
-
-function follow(client: Client, sourceId: number, values: Record<string, unknown> = {}) {
-  return sendJson(client, 'PUT', `/api/sources/${sourceId}/follow`, values);
 }
 
 /** Exceptions of bob. */
@@ -71,8 +67,8 @@ test('whoever follows a source that is there has its newest thirty posts to read
 test('sources stand in folders of one’s own, which go with the last source in them', async (t) => {
   const { hub, ada, bob, sourceId } = await readingHub(t, 1);
   const other = await addNotes(ada, 'Another');
-  await follow(bob, other, { folder: 'Harbour' });
-  await follow(bob, sourceId, { folder: 'Harbour', notify: true });
+  await addFollow(bob, other, { folder: 'Harbour' });
+  await addFollow(bob, sourceId, { folder: 'Harbour', notify: true });
 
   assert.deepEqual((await counts(bob)).folders, [{
     name: 'Harbour', unread: 1,
@@ -83,23 +79,24 @@ test('sources stand in folders of one’s own, which go with the last source in 
   }]);
   assert.deepEqual(await ids(bob, 'unread&folder=Harbour'), [1]);
   assert.equal((await ada.get('/api/posts?view=unread&folder=Harbour')).status, 404, 'it is his');
-  await follow(bob, other, { folder: null });
+  await addFollow(bob, other, { folder: null });
   assert.deepEqual((await counts(bob)).folders.map(({ name }) => name), ['Harbour', null]);
-  await follow(bob, sourceId, { notify: false });
+  await addFollow(bob, sourceId, { notify: false });
   assert.equal((await counts(bob)).folders[0]?.name, 'Harbour', 'what is not named stays');
   await bob.delete(`/api/sources/${sourceId}/follow`);
   assert.equal(countRows(hub, 'folders'), 0);
-  assert.equal((await follow(bob, sourceId, { folder: 'x'.repeat(101) })).status, 422);
-  assert.equal((await follow(bob, sourceId, { folder: 7 })).status, 422);
+  for (const folder of ['x'.repeat(101), 7]) {
+    assert.equal((await sendJson(bob, 'PUT', `/api/sources/${sourceId}/follow`, { folder })).status, 422);
+  }
 });
 
 test('the posts of a source that is hidden globally are only in the lists of the source, of its folder and of stars', async (t) => {
   const { hub, ada, bob, sourceId, posts } = await readingHub(t, 2);
   const other = await addNotes(ada, 'Another');
-  await follow(bob, other);
+  await addFollow(bob, other);
   const shown = await addPost(ada, other, 'Shown');
   await sendJson(bob, 'PUT', `/api/posts/${posts[0]}/star`, {});
-  await follow(bob, sourceId, { folder: 'Harbour', hideGlobally: true });
+  await addFollow(bob, sourceId, { folder: 'Harbour', hideGlobally: true });
 
   for (const view of ['unread', 'list', 'unread&q=Shown', 'list&q=Shown']) assert.deepEqual(await ids(bob, view), [shown], view);
   for (const view of ['unread&q=Post', 'list&q=Post']) assert.deepEqual(await ids(bob, view), [], view);
@@ -116,7 +113,7 @@ test('the posts of a source that is hidden globally are only in the lists of the
   hub.passTime(MINUTE);
   assert.equal((await mark(bob, { all: true })).marked, 1, 'the hidden posts stay unread');
   assert.deepEqual(await ids(bob, 'unread&folder=Harbour'), posts.toReversed());
-  await follow(bob, sourceId, { hideGlobally: false });
+  await addFollow(bob, sourceId, { hideGlobally: false });
   assert.deepEqual(await ids(bob, 'unread'), posts.toReversed());
 });
 
@@ -248,7 +245,7 @@ test('what one writes oneself is read for oneself, and unread for everybody else
   const { hub, ada, bob, sourceId, posts } = await readingHub(t, 3);
   assert.deepEqual([(await counts(ada)).unread, (await ids(bob, 'unread')).length], [0, 3]);
   const notes = await addNotes(bob);
-  await follow(ada, notes);
+  await addFollow(ada, notes);
   const written = await submitForm(hub, bob, '/write', { sourceId: String(notes), title: 'By a form', content: 'x' }, []);
   assert.equal(written.status, 303);
   assert.deepEqual(await ids(ada, 'unread'), [4]);
@@ -349,7 +346,7 @@ test('two who mark and undo at once get what one after the other would; what was
   const others: number[] = [];
   for (let n = 0; n < 4; n++) {
     const id = await addNotes(ada, `Another ${n}`);
-    await follow(bob, id, { folder: 'Harbour' });
+    await addFollow(bob, id, { folder: 'Harbour' });
     others.push(id, await addPost(ada, id), await addPost(ada, id));
   }
   const before = await ids(bob, 'unread');
@@ -366,7 +363,7 @@ test('two who mark and undo at once get what one after the other would; what was
   const { undo } = await mark(bob, { all: true });
   hub.passTime(SECOND);
   for (const id of [gone, again]) await bob.delete(`/api/sources/${id}/follow`);
-  await follow(bob, again);
+  await addFollow(bob, again);
   await mark(bob, { source: again });
   assert.equal((await bob.post('/api/reading/undo', { undo })).status, 204);
   const kept = before.filter((id) => ![others[1], others[2], others[4], others[5]].includes(id));

@@ -1,7 +1,7 @@
 // Protects what the script of members' pages asks for: what is read by now, counts, and how many posts have arrived.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addPost, itemsAt, sendJson } from '../../support/accounts.ts';
+import { addFollow, addPost, itemsAt } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 
@@ -14,7 +14,7 @@ const fresh = async (client: Client, query: string): Promise<unknown> =>
 test('a page learns which of its posts are read and starred, and counts by folder and source', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const bob = await hub.person('bob');
-  await sendJson(bob, 'PUT', `/api/sources/${sourceId}/follow`, { folder: 'Harbour' });
+  await addFollow(bob, sourceId, { folder: 'Harbour' });
   for (let n = 0; n < 3; n++) await addPost(ada, sourceId);
 
   const source = `source:${sourceId}`;
@@ -35,7 +35,7 @@ test('a page learns which of its posts are read and starred, and counts by folde
 test('a list learns how many posts have arrived for it, of what its reader may see', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const [bob, cleo] = [await hub.person('bob'), await hub.person('cleo')];
-  await sendJson(bob, 'PUT', `/api/sources/${sourceId}/follow`, { folder: 'Harbour' });
+  await addFollow(bob, sourceId, { folder: 'Harbour' });
   await addPost(ada, sourceId);
 
   assert.equal(await fresh(bob, 'view=unread&newest=1'), 0);
@@ -61,7 +61,7 @@ test('a list learns how many posts have arrived for it, of what its reader may s
 test('posts that one may not see any more are in no list, and their states and number are not told, until one may see them again', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const bob = await hub.person('bob');
-  await sendJson(bob, 'PUT', `/api/sources/${sourceId}/follow`, {});
+  await addFollow(bob, sourceId);
   for (let n = 0; n < 3; n++) await addPost(ada, sourceId);
   await bob.form('/posts/1/read', { read: '1' });
   await bob.form('/posts/2/star', { star: '1' });

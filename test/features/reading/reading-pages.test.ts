@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { DAY, MINUTE, SECOND } from '../../../src/platform/clock.ts';
-import { addNotes, addPost, itemsAt, sendJson, tokenOf } from '../../support/accounts.ts';
+import { addFollow, addNotes, addPost, itemsAt, sendJson, tokenOf } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { hubWith } from '../../support/hub.ts';
 import { hubWithReader } from '../../support/own-posts.ts';
@@ -14,7 +14,7 @@ import { writePost } from '../../support/uploads.ts';
 /** Ada's notes with so many posts, one a minute, and bob, who follows them. */
 async function readingHub(t: TestContext, count: number, folder?: string) {
   const made = await hubWithReader(t, count);
-  await sendJson(made.bob, 'PUT', `/api/sources/${made.sourceId}/follow`, folder === undefined ? {} : { folder });
+  await addFollow(made.bob, made.sourceId, folder === undefined ? {} : { folder });
   made.hub.passTime(SECOND);
   return made;
 }
@@ -248,7 +248,7 @@ test('the pages of a list are of the moment when it was opened', async (t) => {
 
 test('of many sources the rail shows folders as links, the one that is open, and of those in none what is unread', async (t) => {
   const { ada, bob, sourceId } = await readingHub(t, 1);
-  const follow = (id: number, folder?: string) => sendJson(bob, 'PUT', `/api/sources/${id}/follow`, { folder });
+  const follow = (id: number, folder?: string) => addFollow(bob, id, { folder });
   const others: number[] = [];
   for (let n = 1; n <= 42; n++) others.push(await addNotes(ada, `Notes ${n}`, 'public'));
   const railOf = async (path: string) => /<nav class="rail".*?<\/nav>/s.exec((await bob.page(path)).text)?.[0] ?? '';
@@ -271,7 +271,7 @@ test('a folder has a list of its own, whatever its name, and keeps to it in ever
   const name = 'A / B? "C" & Ü';
   const { ada, bob, posts: [first = 0, second = 0] } = await readingHub(t, 2, name);
   const other = await addNotes(ada, 'Other');
-  await sendJson(bob, 'PUT', `/api/sources/${other}/follow`, {});
+  await addFollow(bob, other);
   await addPost(ada, other, 'In another');
   const at = `/folders/${encodeURIComponent(name)}`;
 

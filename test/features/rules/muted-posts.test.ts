@@ -1,7 +1,7 @@
 // Protects muting: a muted post is in no list, count, search or app, but in a list of its own, and comes back as it was.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addNotes, addPost, foundTitles, itemsAt, sendJson } from '../../support/accounts.ts';
+import { addFollow, addNotes, addPost, foundTitles, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { appOf } from '../../support/reader-app.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
@@ -19,7 +19,7 @@ async function countsOf(client: Client): Promise<number[]> {
 test('a muted post is in no list, count or search, but in the list of muted posts, and comes back as it was', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const ben = await hub.person('ben');
-  await sendJson(ben, 'PUT', `/api/sources/${sourceId}/follow`, { folder: 'Ada' });
+  await addFollow(ben, sourceId, { folder: 'Ada' });
   const rule = async (match: string, act: string) => (await ben.post('/api/rules', { match, act })).json<{ id: number }>().id;
   const [muting, again] = [await rule('sponsored', 'mute'), await rule('"sponsored toad"', 'mute')];
   await rule('sponsored', 'star');
@@ -77,7 +77,7 @@ test('muting, starring or reading one post of a row does so for the row, and not
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const ben = await hub.person('ben');
   const [other, third] = [await addNotes(ada, 'Other', 'public'), await addNotes(ada, 'Third', 'public')];
-  for (const id of [sourceId, other]) assert.equal((await sendJson(ben, 'PUT', `/api/sources/${id}/follow`, { notify: true })).status, 204);
+  for (const id of [sourceId, other]) await addFollow(ben, id, { notify: true });
   const post = async (source: number, title: string, url: string) =>
     assert.equal((await ada.post('/api/posts', { sourceId: source, title, url: `https://news.example/${url}`, content: 'text', contentType: 'text/plain' })).status, 201);
   const { id } = (await ben.post('/api/rules', { match: 'sponsored', act: 'mute', sourceId: other })).json<{ id: number }>();
@@ -89,7 +89,7 @@ test('muting, starring or reading one post of a row does so for the row, and not
   assert.deepEqual(await countsOf(ben), [1, 0, 1]);
   await post(other, 'Sponsored toad', 'toad');
   await post(sourceId, 'Toad again', 'toad');
-  await sendJson(ben, 'PUT', `/api/sources/${third}/follow`, {});
+  await addFollow(ben, third);
   await post(third, 'Toad, late', 'toad');
   assert.deepEqual([await titlesOf(ben, 'view=unread'), await countsOf(ben)], [['Toad again'], [1, 0, 1]]);
   assert.deepEqual(await titlesOf(ben, 'view=muted'), ['Toad']);

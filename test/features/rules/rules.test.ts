@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { preparePosts } from '../../../src/features/posts/ingest-posts.ts';
 import { matchRules } from '../../../src/features/rules/apply-rules.ts';
 import { MINUTE } from '../../../src/platform/clock.ts';
-import { addFeed, addNotes, addPost, foundTitles, itemsAt, pointersOf, sendJson } from '../../support/accounts.ts';
+import { addFeed, addFollow, addNotes, addPost, foundTitles, itemsAt, pointersOf, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith } from '../../support/hub.ts';
@@ -30,7 +30,7 @@ test('a rule acts on posts that arrive by feed, by webhook and by hand, in its s
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Birds', items)) });
   const hook = await makeWebhook(ada);
   const [notes, feed] = [await addNotes(ada, 'Notes', 'public'), await addFeed(ada, `${origin.url}/feed`)];
-  for (const id of [feed, notes, hook.id]) await sendJson(bob, 'PUT', `/api/sources/${id}/follow`, { folder: id === notes ? 'Ada' : null });
+  for (const id of [feed, notes, hook.id]) await addFollow(bob, id, { folder: id === notes ? 'Ada' : null });
   await addRule(bob, { match: 'owl*', act: 'star' });
   await addRule(bob, { match: 'title:owls', act: 'read', folder: 'Ada' });
   await addRule(bob, { match: 'owls -dusk', act: 'notify', sourceId: feed });
@@ -59,7 +59,7 @@ test('a private post meets its owner’s rules alone, also while an administrato
   const { hub, ada } = await hubWithOwnPosts(t);
   const ben = await hub.person('ben');
   const diary = await addNotes(ben, 'Diary', 'private');
-  await sendJson(ada, 'PUT', `/api/sources/${diary}/follow`, {});
+  await addFollow(ada, diary);
   for (const client of [ada, ben]) await addRule(client, { match: 'owl', act: 'star' });
 
   await addPost(ben, diary, 'Owl');
@@ -105,7 +105,7 @@ test('rules are checked when they are made, with the place of a mistake, and cha
   assert.equal((await ada.patch(path, { match: 'newt OR' })).status, 422);
   const { match, act, sourceId: source } = (await ada.patch(path, { match: 'newt', act: 'star' })).json<Rule>();
   assert.deepEqual([match, act, source], ['newt', 'star', sourceId]);
-  await sendJson(ada, 'PUT', `/api/sources/${sourceId}/follow`, { folder: 'Birds' });
+  await addFollow(ada, sourceId, { folder: 'Birds' });
   assert.deepEqual((await ada.patch(path, { folder: 'Birds' })).json<Rule>().folder, 'Birds');
   await ada.form('/sources/folders', { folder: 'Birds', name: 'Fowl', act: 'rename' });
   assert.equal((await itemsAt<Rule>(ada, '/api/rules'))[0]?.folder, 'Fowl');
@@ -146,7 +146,7 @@ test('rules and searches of an export are imported once, in another account or a
 test('the preview tells what a rule would have caught of the newest 500 posts, and words are proposed from a post', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const ben = await hub.person('ben');
-  await sendJson(ben, 'PUT', `/api/sources/${sourceId}/follow`, {});
+  await addFollow(ben, sourceId);
   for (const title of ['Sponsored owls', 'Owls', 'Sponsored newts']) await addPost(ada, sourceId, title);
   await addPost(ada, await addNotes(ada, 'Diary', 'private'), 'Sponsored diary');
 
@@ -184,7 +184,7 @@ test('the preview tells what a rule would have caught of the newest 500 posts, a
 test('a saved search stands in the sidebar with its unread posts, and its page says how many posts it finds, best or newest first', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const ben = await hub.person('ben');
-  await sendJson(ben, 'PUT', `/api/sources/${sourceId}/follow`, {});
+  await addFollow(ben, sourceId);
   for (const [title, content] of [['Newts', 'an owl'], ['Owl', 'owl, owl'], ['Toads', 'an owl and more words than elsewhere']]) {
     await ada.post('/api/posts', { sourceId, title, content });
   }
@@ -210,7 +210,7 @@ test('a saved search stands in the sidebar with its unread posts, and its page s
 test('the count of a saved search follows changes of sources, folders and rules, and later the texts of posts', async (t) => {
   const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const [alpha, beta] = [await addNotes(ada, 'Alpha'), await addNotes(ada, 'Beta')];
-  for (const id of [alpha, beta]) await sendJson(bob, 'PUT', `/api/sources/${id}/follow`, {});
+  for (const id of [alpha, beta]) await addFollow(bob, id);
   for (const sourceId of [alpha, beta]) await ada.post('/api/posts', { sourceId, title: 'Owl', content: 'owl', url: 'https://a.test/owl' });
   for (const q of ['source:alpha', 'in:ponds', 'is:muted', 'newt']) assert.equal((await bob.post('/api/searches', { q })).status, 201);
   /** The counts; each request has time for a few searches only. */
@@ -221,7 +221,7 @@ test('the count of a saved search follows changes of sources, folders and rules,
   assert.deepEqual(await found(), [1, 0, 0, 0]);
   await ada.patch(`/api/sources/${alpha}`, { visibility: 'private' });
   assert.deepEqual(await found(), [0, 0, 0, 0], 'the double in Beta keeps the number of unread posts at one');
-  await sendJson(bob, 'PUT', `/api/sources/${beta}/follow`, { folder: 'Ponds' });
+  await addFollow(bob, beta, { folder: 'Ponds' });
   assert.deepEqual(await found(), [0, 1, 0, 0]);
   const id = await addRule(bob, { match: 'toad', act: 'mute' });
   await addPost(ada, beta, 'Toad');
