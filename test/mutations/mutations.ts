@@ -718,7 +718,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a form whose post was deleted does not publish the post again by itself',
     file: 'src/features/writing/write-post.ts',
-    from: 'isFirst ? guidOfForm(viewer.id, form) : prepared.guid',
+    from: 'unusedGuid(hub, source.id, form, viewer) ?? prepared.guid',
     to: 'prepared.guid',
     test: 'test/features/writing/sent-twice.test.ts',
     name: 'a form whose post was deleted, or taken back and discarded, publishes the post again only if its author wants',
