@@ -4703,6 +4703,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'a search lists one post of each row among those that fit, also over pages and by relevance, and its counts agree',
   },
   {
+    promise: 'the id of a hidden post tells nothing of the posts with the same link',
+    file: 'src/features/reading/double-store.ts',
+    from: " AND EXISTS (SELECT 1 ${fromSource('d.source_id')} AND ${MAY_SEE})",
+    to: '',
+    test: 'test/features/reading/doubles.test.ts',
+    name: 'the id of a post that a member may not see tells nothing of its doubles, whatever is marked or starred by the id',
+  },
+  {
     promise: 'a search lists one post of a row, also if the posts of the row are on two pages',
     file: 'src/features/reading/find-in-lists.ts',
     from: 'return { found: found.filter(({ id }) => !later.has(id)),',

@@ -285,6 +285,19 @@ test('an app gets one post of a row and its counts, and marks all posts of the r
   assert.deepEqual(await ids(bob, `view=unread&source=${beta}`), []);
 });
 
+test('the id of a post that a member may not see tells nothing of its doubles, whatever is marked or starred by the id', async (t) => {
+  const { hub, ada, bob, alpha } = await hubWithTwo(t);
+  const shown = await post(hub, ada, alpha);
+  const hidden = await post(hub, ada, await addNotes(ada, 'Diary', 'private'));
+  const app = appOf(hub, 'bob');
+  await edit(app, [hidden], `a=${STATE}starred`);
+  await edit(app, [hidden], `a=${STATE}read`);
+  assert.equal((await bob.post('/api/reading/mark-read', { posts: [hidden] })).json<{ marked: number }>().marked, 0);
+  for (const state of ['star', 'read']) assert.equal((await sendJson(bob, 'PUT', `/api/posts/${hidden}/${state}`, {})).status, 404);
+  assert.deepEqual(await counts(bob), { unread: 1, starred: 0, folders: [0, 1], sources: [0, 1] });
+  assert.deepEqual((await listed(bob, 'view=list')).map(({ id, read, starred, also }) => [id, read, starred, also]), [[shown, false, false, []]]);
+});
+
 test('a post stays in lists and counts while its earlier double alone is muted', async (t) => {
   const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
   const [first, second] = [await post(hub, ada, alpha), await post(hub, ada, beta)];
