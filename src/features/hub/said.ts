@@ -1,5 +1,5 @@
 import { plural } from '../../platform/in-words.ts';
-/** A message about a number of changed things, such as "3 posts marked as read." */
+
 type Counted = (count: number) => string;
 
 /**

@@ -14,7 +14,6 @@ import { ACTS, rules, RULES_MAX, type Rule, type RuleTerms } from './rule-store.
 
 type Values = Record<string, unknown>;
 
-/** A preview of a rule looks at this many of the newest posts that the rule is for. */
 const PREVIEWED = 500;
 
 /** Number of muted posts that one transaction shows again, in a few milliseconds. */
@@ -78,10 +77,7 @@ export function renameFolder(hub: Hub, accountId: number, from: string, to: stri
   });
 }
 
-/**
- * Lets the posts that a rule has muted appear in lists again, in short transactions, the last of which ends with `act`:
- * if the hub is killed before, the rule is as it was.
- */
+/** Shows a rule's muted posts in short transactions. The last one also does `act`, so that a kill changes no rule. */
 async function showMuted(hub: Hub, ruleId: number, act: () => void): Promise<void> {
   const showSome = (): boolean => hub.db.write('show muted posts', () => {
     const isMore = mutedPosts(hub).removeOfRule(ruleId, SHOWN_AT_ONCE) === SHOWN_AT_ONCE;
@@ -91,7 +87,6 @@ async function showMuted(hub: Hub, ruleId: number, act: () => void): Promise<voi
   while (showSome()) await nextTurn();
 }
 
-/** Reads a rule. Throws status 422 with all faulty fields, or with the place of a fault in the expression. */
 function readTerms(hub: Hub, viewer: Viewer, values: Values): RuleTerms {
   const input = createInput(values);
   const act = input.required('act', input.optionalChoice('act', ACTS)) ?? 'mute';

@@ -39,7 +39,6 @@ import { changePostPage, firstPlacePage, writePage, type PostForm } from './writ
 /** Rate limit of an account's late forms; a late form is a form that was sent after the session ended. */
 const LATE_FORMS: NamedLimit = { name: 'late-forms', burst: 10, everyMs: MINUTE };
 
-/** Page: the form for a new post, or for a draft. The form selects the source of `?source=` or of the draft. */
 export function showWrite(hub: Hub, req: MemberRequest): Reply {
   const wanted = req.query.get('source') ?? '';
   if (wanted) writableSource(hub, pathId({ id: wanted }), req.viewer);
@@ -59,7 +58,6 @@ export function showWrite(hub: Hub, req: MemberRequest): Reply {
   return page(writeForm(hub, req, { ...form, isOpened: draft !== undefined, drafts: others, hasDiscarded }));
 }
 
-/** The form for a new post or, if the viewer has no native source, the form that creates a native source. */
 function writeForm(hub: Hub, { viewer }: MemberRequest, form: PostForm): Page {
   const places = writableSources(hub, viewer, form.values['sourceId']);
   return places.length > 0 ? writePage(places, form) : firstPlacePage({}, form);
@@ -140,7 +138,6 @@ export async function submitWithdraw(hub: Hub, req: MemberRequest): Promise<Repl
   return seeOther(saying(form, 'post-withdrawn'));
 }
 
-/** API: takes a post back into a draft. */
 export async function withdrawPostJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   return draftCreated(hub, await takeBack(hub, req));
 }
@@ -176,9 +173,8 @@ export async function submitDeleteAttachment(hub: Hub, req: MemberRequest): Prom
 }
 
 /**
- * Stores the form's post by `act`, which returns the next page; or shows a preview, or only saves the draft, as the
- * pressed button says. Keeps a refused post as a draft; without a session, as a pending draft for the same account.
- * Drops a text that arrived incompletely, because the text would replace an older draft.
+ * Stores the form's post by `act`, which returns the next page, or previews the post, or only saves the draft. Keeps a
+ * refused post as a draft, which is pending without a session, but no incomplete text, which would replace a draft.
  */
 async function submitForm(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page,
@@ -232,7 +228,6 @@ function logging(hub: Hub): (error: unknown) => void {
   return (error) => void (error instanceof HttpError || hub.log.warn('draft not kept', errorFields(error)));
 }
 
-/** The revision and the files of a draft, for the script that has uploaded a file. */
 function filesJson(hub: Hub, draft: Draft | undefined): object {
   const files = draft ? draftFiles(hub).ofDraft(draft.id) : [];
   return { revision: draft?.revision, files: files.map(({ id, filename, mediaType, bytes }) =>
