@@ -333,6 +333,26 @@ test('posts that the hub stored without their links join their rows, in steps th
   assert.deepEqual(doubles(hub.handle).of({ viewerId: 2, isAdmin: 0 }, [first]).map(({ id }) => id), [second]);
 });
 
+test('a post from before the hub stored links gives its states to its row, and gets those of a post that arrived since', async (t) => {
+  const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
+  const gamma = await addNotes(ada, 'Gamma');
+  await follow(bob, gamma);
+  const old = [alpha, beta].flatMap((id) => addPosts(hub, id, 2, (n) => ({ url: `${LINK}/${n}` })));
+  const [, read = 0, starred = 0] = old;
+  assert.equal((await bob.send('PUT', `/api/posts/${read}/read`)).status, 204);
+  assert.equal((await bob.send('PUT', `/api/posts/${starred}/star`)).status, 204);
+  const since = [await post(hub, ada, gamma, `${LINK}/1`), await post(hub, ada, gamma, `${LINK}/2`)];
+  await bob.send('PUT', `/api/posts/${since[0]}/read`);
+  hub.handle.db.write('store links', () => links(hub.handle).putOld(10));
+  for (const id of [...old, ...since]) {
+    const source = [alpha, alpha, beta, beta, gamma, gamma][id - 1];
+    const shown = (await listed(bob, `view=list&source=${source}`)).find((one) => one.id === id);
+    const isStarred = (id - 1) % 2 === 0;
+    assert.deepEqual([shown?.read, shown?.starred, shown?.also.length], [true, isStarred, 2], String(id));
+  }
+  assert.deepEqual(await counts(bob), { unread: 0, starred: 1, folders: [0, 0], sources: [0, 0, 0] });
+});
+
 test('one row has at most 32 posts, so that no link makes lists slow; private posts of other owners change no row', async (t) => {
   const { hub, ada, bob } = await hubWithTwo(t);
   await post(hub, bob, await addNotes(bob, 'Diary', 'private'));
