@@ -4745,6 +4745,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'a post that gets another link leaves its row, and its new row has no post of the old row',
   },
   {
+    promise: 'a post from before the hub stored links gives its states to its row',
+    file: 'src/features/posts/link-store.ts',
+    from: 'of isOld ? alike : []',
+    to: 'of [] as typeof alike',
+    test: 'test/features/reading/doubles.test.ts',
+    name: 'a post from before the hub stored links gives its states to its row, and gets those of a post that arrived since',
+  },
+  {
     promise: 'posts from before the hub stored links join their rows',
     file: 'src/features/posts/link-store.ts',
     from: "if (last) counts(hub).add(LINKED_UP_TO, '', last.id - after);",
