@@ -328,17 +328,17 @@ const STEPS: Record<string, Step[]> = {
   ],
   "A backup without the hub's scripts": [
     async (walk, text) => {
-      await done(walk, text);
-      const name = String(backupsOf(walk).at(-1));
-      assert.match((await done(walk, `./scripts/verify-backup.sh ./${name}`)).stdout, /^VERIFIED/m);
-      rmSync(walk.place(`hub/${name}`), { recursive: true });
-    },
-    async (walk, text) => {
       await done(walk, 'sed -i "s/^BACKUP_AGE/#&/" .env');
       for (const name of ['BACKUP_RESTIC_REPOSITORY', 'BACKUP_RESTIC_PASSWORD_FILE']) settleAsSaid(walk, name);
       await done(walk, text);
       await done(walk, './scripts/verify-backup.sh ./20260131-031500; rm -r ./20260131-031500');
       await done(walk, 'sed -i "/^BACKUP_RESTIC/d; s/^#BACKUP_AGE/BACKUP_AGE/" .env');
+    },
+    async (walk, text) => {
+      await done(walk, text);
+      const name = String(backupsOf(walk).at(-1));
+      assert.match((await done(walk, `./scripts/verify-backup.sh ./${name}`)).stdout, /^VERIFIED/m);
+      rmSync(walk.place(`hub/${name}`), { recursive: true });
     },
   ],
   'Trust in versions': [
