@@ -39,7 +39,6 @@ export async function startPreparation(args: readonly string[]): Promise<Prepara
   };
 }
 
-/** The exit status of a failed prepare.ts, which has printed its reason unless a signal has ended the process. */
 function statusOf({ exitCode, signalCode }: ChildProcess): number {
   if (signalCode) process.stderr.write(`the preparation of the hub was ended by ${signalCode}; nothing was started\n`);
   return exitCode ?? 1;

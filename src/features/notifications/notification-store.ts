@@ -99,7 +99,6 @@ export const notifications = store(({ db, clock }) => {
       else addNew(row);
     },
 
-    /** Adds a notification about a source's new posts; merges it with an unread notification about the source. */
     addPosts(notification: Omit<NewNotification, 'title'>, added: number, title: (posts: number) => string): void {
       const row = { senderId: null, ...notification, posts: added, title: title(added) };
       const like = selectLike.get(row);

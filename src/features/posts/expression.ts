@@ -81,7 +81,6 @@ function usefulParts(plain: string, faults: Fault[]): Part[] {
   return parts;
 }
 
-/** Adds a word or filter to an expression; returns its clause. `joined`: after `OR`, the clause before the `OR`. */
 function addPart(parsed: Expression, part: Part, joined: { before: Clause | null } | null): Clause | null {
   const isFilter = part.name === 'before' || part.name === 'after' || part.name === 'is';
   if (isFilter && !joined) addFilter(parsed, part);

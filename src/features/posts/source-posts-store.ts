@@ -29,7 +29,6 @@ export const sourcePosts = store(({ db }) => {
     count: (sourceId: number, limit: number): number => count.get(sourceId, limit)?.n ?? 0,
     newestOf: (sourceIds: number[]): Map<number, number> => new Map(selectNewest.all(JSON.stringify(sourceIds))
       .flatMap(({ id, at }): [number, number][] => (at === null ? [] : [[id, at]]))),
-    /** Deletes up to `limit` posts of a removed source, fewer if the posts are long, without tombstones. */
     remove(sourceId: number, limit: number): { removed: number; isMore: boolean } {
       const { changes } = remove.run(sourceId, limit, REMOVED_BYTES);
       return { removed: changes, isMore: selectAny.get(sourceId) !== undefined };
