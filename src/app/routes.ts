@@ -28,7 +28,6 @@ import * as deletion from '../features/posts/delete-post-pages.ts';
 import * as feeds from '../features/posts/output-feed-routes.ts';
 import * as publicPages from '../features/posts/public-pages.ts';
 import * as history from '../features/reading/history-list.ts';
-import * as choosing from '../features/reading/list-choice-pages.ts';
 import * as listPages from '../features/reading/list-pages.ts';
 import * as marking from '../features/reading/mark-pages.ts';
 import * as readPosts from '../features/reading/post-in-list-pages.ts';
@@ -239,7 +238,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /reading/now', 'member', 'For the script hub.js: state of posts, and counts', reading.showNow),
   at('GET /reading/fresh', 'member', 'For the script hub.js: number of new posts', reading.showFresh),
   at('POST /reading/mark-read', 'member', 'Form: mark posts as read', marking.submitMarkRead),
-  at('POST /reading/choice', 'member', 'Form: choose the order and the posts of a list', choosing.submitChoice),
+  at('POST /reading/choice', 'member', 'Form: choose the order and the posts of a list', listPages.submitChoice),
   at('POST /reading/undo', 'member', 'Form: undo marking posts as read', marking.submitUndo),
   at('PUT /api/posts/:id/star', 'member', 'Star a post, so that the hub keeps the post', posts.star),
   at('DELETE /api/posts/:id/star', 'member', 'Take the star off a post', posts.unstar),

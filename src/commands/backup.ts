@@ -1,7 +1,6 @@
 import { constants } from 'node:os';
 import { BackupBusy, BackupError } from '../features/backups/backup-name.ts';
-import { readKept, type RunResult } from '../features/backups/backup-status.ts';
-import { INTERIM_HOURS, type InterimRun } from '../features/backups/interim-status.ts';
+import { INTERIM_HOURS, type InterimRun, readKept, type RunResult } from '../features/backups/backup-status.ts';
 import { type MadeBackup, makeBackup } from '../features/backups/make-backup.ts';
 import { makeInterim } from '../features/backups/make-interim.ts';
 import type { Config } from '../features/hub/read-config.ts';

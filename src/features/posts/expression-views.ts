@@ -2,7 +2,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
-import type { FaultPlace } from './expression.ts';
+import { hintOfSearch, type FaultPlace } from './expression.ts';
 
 export const HELP_PATH = '/help/search';
 
@@ -11,10 +11,18 @@ export function faultShown(typed: string, { at, detail }: FaultPlace): Html {
     placeShown(typed, at)}</div>`;
 }
 
+/** The hint about a part of a search that has no meaning, such as `titel:`; undefined without such a part. */
+export function hintShown(typed: string): Html | undefined {
+  const hint = hintOfSearch(typed);
+  return hint && html`<p class="hint" role="status">${hint.detail}</p>`;
+}
+
+/** The HTML of an expression with a mark at the Unicode character `at`. */
 export function placeShown(typed: string, at: number): Html {
-  const [place = ' '] = typed.slice(at);
+  const signs = [...typed];
   return html`
-<p dir="auto"><code>${typed.slice(0, at)}<mark>${place}</mark>${typed.slice(at + place.length)}</code></p>`;
+<p dir="auto"><code>${signs.slice(0, at).join('')}<mark>${signs[at] ?? ' '}</mark>${signs.slice(at + 1).join('')
+}</code></p>`;
 }
 
 const WORDS: Explained = [

@@ -13,7 +13,7 @@ export type Phrase = { field: Field; text: string; mayGoOn: boolean };
 /** Phrases that `OR` joins: a post fits if it has one of the phrases or, if `isExcluded`, none of them. */
 export type Clause = { isExcluded: boolean; phrases: Phrase[] };
 
-/** A fault of an expression; `at`: the index of the faulty character. `isHarmless`: a search ignores the fault. */
+/** A fault of an expression; `at`: its index in the text, in UTF-16 units. `isHarmless`: a search ignores the fault. */
 type Fault = { at: number; problem: string; isHarmless: boolean };
 
 /**
@@ -34,6 +34,8 @@ const SOMETHING = /[\p{L}\p{N}\p{Extended_Pictographic}\p{RI}]/u;
 
 const PARTS = /(-?)(?:(title|author|source|in|before|after|is):(?=\S))?(?:"([^"]*)("?)|([^\s"]+))/gi;
 const NAME_ALONE = /^(?:title|author|source|in|before|after|is):$/i;
+/** A part that begins like the name of a field, such as `titel:owl`, but not like `https://` or `std::vector`. */
+const LIKE_A_NAME = /^-?([a-z]{2,}):(?=[^\s:/])/i;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
 type Part = { at: number; isExcluded: boolean; name: string; value: string; isOr: boolean };
@@ -70,6 +72,8 @@ function usefulParts(plain: string, faults: Fault[]): Part[] {
     const isOr = whole === 'OR';
     if (quoted !== undefined && end === '') harmless(faults, at, 'This quotation has no closing mark.');
     if (NAME_ALONE.test(value)) harmless(faults, at, `Write a word directly after “${value}”.`);
+    const [, unknown] = name === '' && LIKE_A_NAME.exec(plain.slice(at)) || [];
+    if (unknown !== undefined) harmless(faults, at, noSuchName(unknown));
     if (!SOMETHING.test(value)) continue;
     if (!isOr) words += value.trim().split(/\s+/).length;
     if (words > WORDS_MAX) {
@@ -79,6 +83,11 @@ function usefulParts(plain: string, faults: Fault[]): Part[] {
     parts.push({ at, isExcluded: minus !== '', name: name.toLowerCase(), value, isOr });
   }
   return parts;
+}
+
+function noSuchName(name: string): string {
+  return `There is no “${name}:”. Known are “title:”, “author:”, “source:”, “in:”, “before:”, “after:” and “is:”. ` +
+    'Put words with a colon in quotation marks.';
 }
 
 function addPart(parsed: Expression, part: Part, joined: { before: Clause | null } | null): Clause | null {
@@ -157,18 +166,27 @@ export function isEmptyExpression({ clauses, from, until, states }: Expression):
   return clauses.every(({ isExcluded }) => isExcluded) && from === -Infinity && until === Infinity && states.size === 0;
 }
 
+/** `at`: the number of Unicode characters before the fault. */
 export type FaultPlace = { at: number; detail: string };
 
 /** The first fault of a typed search that keeps the hub from searching. `hasStates`: `is:` is allowed. */
 export function faultOfSearch(typed: string, { hasStates }: { hasStates: boolean }): FaultPlace | undefined {
   const { faults, states } = parseExpression(typed, { isSearch: true });
   for (const at of hasStates ? [] : states.values()) serious(faults, at, '“is:” works only in your reading lists.');
-  return firstFault(faults.filter(({ isHarmless }) => !isHarmless));
+  return firstFault(typed, faults.filter(({ isHarmless }) => !isHarmless));
 }
 
-function firstFault(faults: Fault[]): FaultPlace | undefined {
+/** The first fault of a typed search, also a fault that the search ignores. */
+export function hintOfSearch(typed: string): FaultPlace | undefined {
+  return firstFault(typed, parseExpression(typed, { isSearch: true }).faults);
+}
+
+/** The first fault of a typed expression; `at` counts Unicode characters, not UTF-16 units. */
+function firstFault(typed: string, faults: Fault[]): FaultPlace | undefined {
   const [first] = faults.toSorted((a, b) => a.at - b.at);
-  return first && { at: first.at, detail: `Character ${first.at + 1}: ${first.problem}` };
+  if (!first) return undefined;
+  const at = [...typed.slice(0, first.at)].length;
+  return { at, detail: `Character ${at + 1}: ${first.problem}` };
 }
 
 /** Parses an expression to be stored; throws 422 about the first fault. `isRule`: the expression may not use `is:`. */
@@ -182,7 +200,7 @@ export function requireExpression(typed: string, name: string, { isRule }: { isR
   if (faults.length === 0 && isEmptyExpression(parsed)) {
     serious(faults, 0, 'Write at least one word to look for, without a minus sign.');
   }
-  const fault = firstFault(faults);
+  const fault = firstFault(typed, faults);
   if (fault) throw invalid([{ pointer: `/${name}`, ...fault }]);
   return parsed;
 }

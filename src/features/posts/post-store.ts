@@ -193,7 +193,6 @@ export const posts = store((hub) => {
       const isThere = writing.hash.get(sourceId, guid)?.hash === contentHash;
       return isThere || writing.tombstone.get(sourceId, guid) !== undefined;
     },
-
     /**
      * Stores one post, in the caller's transaction; a publishing time in the future becomes the current time. Returns
      * undefined if the post is unchanged, has a tombstone, or its source is being removed. `was`: a post taken back.

@@ -5,7 +5,7 @@ import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { largePictures } from '../attachments/post-pictures.ts';
 import type { Hub } from '../hub/hub.ts';
 import { faultOfSearch, type FaultPlace } from './expression.ts';
-import { faultShown, HELP_PATH } from './expression-views.ts';
+import { faultShown, HELP_PATH, hintShown } from './expression-views.ts';
 import { foundTexts, markFound, readFound, type Found } from './mark-found.ts';
 import type { Post } from './post-store.ts';
 import { ALTERNATES, languageOf, titleOf } from './post-views.ts';
@@ -51,7 +51,7 @@ ${river.length > 0 && html`
 <section class="river" aria-labelledby="river"><h2 id="river">${
   typed ? 'Search results' : isFirstPage ? 'Newest' : 'Older posts'}</h2>
 ${river.map((post) => story(post, shown, times))}</section>`}
-${shown.fault && faultShown(typed ?? '', shown.fault)}
+${shown.fault ? faultShown(typed ?? '', shown.fault) : hintShown(typed ?? '')}
 ${items.length === 0 && !shown.fault && html`<p class="empty">${emptyText(shown)}</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/public?${older.toString()}">Older posts</a></p>`}`;
   const title = typed ? `${typed} – search` : 'Newest posts';

@@ -17,6 +17,9 @@ export const sourcePosts = store(({ db }) => {
         WHERE before < ?)`);
   const selectAny = db.prepare<[number], { id: number }>('whether a source has any post',
     'SELECT id FROM posts WHERE source_id = ? LIMIT 1');
+  const selectDeleted = db.prepare<[string, string], { at: number }>('tombstone in some sources', `
+    SELECT deleted_at AS at FROM post_tombstones
+     WHERE guid = ? AND source_id IN (SELECT value FROM json_each(?))`);
 
   const selectNthLast = db.prepare<[number, number], { id: number }>('find the nth newest post of a source',
     'SELECT id FROM posts WHERE source_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?');
@@ -29,6 +32,9 @@ export const sourcePosts = store(({ db }) => {
     count: (sourceId: number, limit: number): number => count.get(sourceId, limit)?.n ?? 0,
     newestOf: (sourceIds: number[]): Map<number, number> => new Map(selectNewest.all(JSON.stringify(sourceIds))
       .flatMap(({ id, at }): [number, number][] => (at === null ? [] : [[id, at]]))),
+    /** Returns the time (unix ms) at which the post `guid` of one of these sources was deleted; undefined if not. */
+    deletedAt: (sourceIds: number[], guid: string): number | undefined =>
+      selectDeleted.get(guid, JSON.stringify(sourceIds))?.at,
     remove(sourceId: number, limit: number): { removed: number; isMore: boolean } {
       const { changes } = remove.run(sourceId, limit, REMOVED_BYTES);
       return { removed: changes, isMore: selectAny.get(sourceId) !== undefined };

@@ -10,9 +10,8 @@ import { drafts, type Draft, type DraftFields } from './draft-store.ts';
 import { keepDraft, newKey } from './keep-draft.ts';
 
 /**
- * Takes a post back into a draft with the given fields; returns the draft. The post is gone for
- * everybody: its address answers 404. Publishing the draft gives the post its id and its readers' marks back. Throws
- * 403 unless the viewer owns the source, 409 if the post has changed or has a draft of a change.
+ * Takes a post back into a draft. The post's address answers 404 until the draft is published. Throws 403 unless the
+ * viewer owns the source, 409 if the post has changed or has a draft of a change.
  */
 export function withdrawPost(hub: Hub, before: WholePost, fields: DraftFields, by: By): Draft {
   const { id } = before;

@@ -105,7 +105,7 @@ test('very many old posts go in small steps, past those that are kept', async (t
   const { hub } = await fadingFeed(t);
   const old = addPosts(hub, 1, 600, () => ({ leftAt: 1 }));
   const starred = old.filter((id) => id % 3 === 0);
-  for (const id of starred) stars(hub.handle).add(1, id);
+  stars(hub.handle).add(starred.map((id) => [1, id]));
   follows(hub.handle).setReadUpTo(1, 1, Math.max(...old));
 
   await hub.work(DAY);
