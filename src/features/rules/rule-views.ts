@@ -38,7 +38,7 @@ export function rulesPage(all: Rule[], { sources, times, refused }: Around): Pag
   const bar = html`<h1>Rules</h1><span class="space"></span><a class="button primary" href="/settings/rules/new">Add a
   rule</a>`;
   const main = html`<p>A rule acts on posts of your sources when they arrive. Only you see what your rules do. You may
-have ${RULES_MAX} rules. Posts that a rule mutes are in the list <a href="/muted">Muted</a>. <a
+have ${RULES_MAX} rules. If a rule mutes a post, only the list <a href="/muted">Muted</a> shows the post. <a
 href="${HELP_PATH}">How to write rules</a></p>
 ${all.length === 0 ? html`<p class="empty">You have no rules yet.</p>` : html`<ul class="items">${
   all.map((rule) => ruleItem(rule, sources, times))}</ul>`}

@@ -39,7 +39,7 @@ export function revisionOf(hub: Hub, accountId: number, form: string): number {
 
 /** Why a form is refused whose post was published, by what has become of the post. */
 const PUBLISHED: Record<PostOfForm['state'], string> = {
-  'published': 'The post of this form is published. The form now has another text, which would be a second post.',
+  'published': 'This form has already published a post. The changed text of this form would be a second post.',
   'taken back': 'The post of this form was taken back into a draft. This form would publish a second post.',
   'deleted': 'The post of this form was deleted. This form would publish the post a second time.',
 };

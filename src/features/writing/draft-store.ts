@@ -78,7 +78,7 @@ export const drafts = store(({ db, clock }) => {
     setWithdrawn: (id: number, post: WithdrawnPost): void => void sql.setWithdrawn.run(JSON.stringify(post), id),
     formOfWithdrawn: (accountId: number, postId: number): string | undefined =>
       sql.ofWithdrawn.get(accountId, postId)?.form,
-    /** The id of the post taken back that was published from `form`; its draft's form is null if the draft is discarded. */
+    /** The post taken back that was published from `form`; the form of its draft is null if the draft is discarded. */
     takenBackFrom: (accountId: number, form: string): { postId: number; form: string | null } | undefined =>
       sql.takenBack.get(accountId, form),
     schedule: (id: number, at: number | null): void => void sql.schedule.run(at, id),

@@ -75,7 +75,7 @@ test('a tab is told when its draft was published in another tab, and saves nothi
   assert.equal((await submitForm(hub, ada, path, { ...TYPED, tab: OTHER, revision: '1' }, [])).status, 303);
   const late = await save({ tab: TAB, revision: '1' });
   assert.deepEqual([late.status, draft()], [409, undefined]);
-  assert.match(late.text, /The post of this form is published/);
+  assert.match(late.text, /This form has already published a post\./);
 });
 
 test('a draft has its files after a refusal, a preview and a new session, and the post has them', async (t) => {
