@@ -7,7 +7,7 @@ import { codeOf } from '../../platform/error-code.ts';
 import { MOST_LINKS, nameBehindLinks } from '../../platform/files/granted-name.ts';
 import type { StartCommand } from './supervise.ts';
 
-export type NodeFacts = {
+type NodeFacts = {
   execPath: string;
   cwd: string;
   hasNetFlag: boolean; // Node ≥ 25 denies the network without --allow-net; Node 24 rejects --allow-net

@@ -75,7 +75,7 @@ const LEFT_OUT: WholeColumns = { contentHtml: '' };
 
 export type PostAccess = Pick<Post, 'id' | 'sourceId' | 'ownerId' | 'isPublic'>;
 
-export type PostQuery = { viewerId: number | null; sourceId?: number | undefined; after?: Position; limit: number };
+type PostQuery = { viewerId: number | null; sourceId?: number | undefined; after?: Position; limit: number };
 
 type UpsertRow = Omit<PreparedPost, 'baseUrl' | 'givenUrl' | 'link' | keyof SearchTerms | 'attachments'> & {
   sourceId: number; now: number; firstSeenAt: number; id: number | null; createdAt: number;
