@@ -13,7 +13,7 @@ import {
   anything, array, choice, flag, id, integer, listOf, named, object, orNull, role, text, time, visibility, type Schema,
 } from './api-schemas.ts';
 
-export type Content = Readonly<Record<string, Schema>>;
+type Content = Readonly<Record<string, Schema>>;
 
 /** An API operation without its route. `refusals`: error statuses that no other field of the operation implies. */
 export type ApiOperation = {

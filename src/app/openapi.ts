@@ -31,7 +31,6 @@ export function openApi(routes: Route[], { operations, schemas }: Contents, info
   };
 }
 
-/** /posts/:id → /posts/{id} */
 function template(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
@@ -113,7 +112,6 @@ function contentOf(body: Readonly<Record<string, object>>): Record<string, objec
 
 const PROBLEM = { $ref: '#/components/responses/Problem' };
 
-/** A response with problem details (RFC 9457). */
 function problem(description: string) {
   return { description, content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } } };
 }

@@ -63,7 +63,6 @@ type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequ
 type Options = Omit<NonNullable<Parameters<typeof route>[4]>, 'signedOut'> & { signedOut?: Handler<'public'> };
 type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | Promise<Reply>;
 
-/** Forms whose text is saved as a draft if the session has ended. */
 const LATE_WORDS = { signedOut: writePages.submitSignedOut };
 
 /** The result of authentication for a route that reads neither cookies nor the Authorization header. */

@@ -107,7 +107,6 @@ const WEB_SCHEDULE: ScheduledTask[] = [
   { name: 'note deliveries', everyMs: 2 * SECOND, run: noteDeliveries },
 ];
 
-/** Repairs times that were stored while the clock was ahead (`createTimeRepair`). */
 function bringBackTimes(hub: Hub): void {
   const stores = [jobs, syncState, webhooks, sessions, invitations, passwordLinks, drafts, offers, uploads,
     cachedFiles, sourceIcons, fullTexts];

@@ -5,8 +5,9 @@
  * lasts as long as the hub, so start.ts loads few modules: 32 MiB of memory instead of 78 MiB.
  */
 import { join } from 'node:path';
-import { listenForPause, noteProcess, runAroundRestores, runHub } from '../app/processes/run-hub.ts';
-import { startPreparation } from '../app/processes/start-preparation.ts';
+import {
+  listenForPause, noteProcess, runAroundRestores, runHub, startPreparation,
+} from '../app/processes/run-hub.ts';
 
 const AGAIN = '--again'; // an argument of start.ts and prepare.ts: this start follows a restore or an upgrade
 const PROJECT_ROOT = join(import.meta.dirname, '../..');

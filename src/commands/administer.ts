@@ -130,18 +130,15 @@ const OUTCOMES = {
 };
 
 /** Sends one alert immediately, without the queue. The receiver's address is secret and never shown. */
-async function testReceiver({ out, err, lookAtHub, config }: CommandContext): Promise<ExitCode> {
-  const { hub } = await lookAtHub();
+async function testReceiver(context: CommandContext): Promise<ExitCode> {
+  const { hub } = await context.lookAtHub();
   const receiver = receiverOf(hub);
-  if (!receiver) {
-    err('no receiver is configured: ALERT_WEBHOOK_URL is not set\n');
-    return 1;
-  }
+  if (!receiver) return refuse('no receiver is configured: ALERT_WEBHOOK_URL is not set', context);
   const { body: text, ...message } = TEST_MESSAGE;
-  const alert = { ...message, text, event: TEST, at: hub.clock(), hubUrl: config.baseUrl };
+  const alert = { ...message, text, event: TEST, at: hub.clock(), hubUrl: context.config.baseUrl };
   const { outcome, detail } = await sendAlert(receiver, alert);
   const why = receiver.format === 'auto' ? ', which ALERT_WEBHOOK_FORMAT=auto derives from the address' : '';
-  out(`${OUTCOMES[outcome]}: ${detail}\nformat: ${formatFor(receiver)}${why}\n`);
+  context.out(`${OUTCOMES[outcome]}: ${detail}\nformat: ${formatFor(receiver)}${why}\n`);
   return outcome === 'delivered' ? 0 : 1;
 }
 
@@ -185,17 +182,16 @@ function jobLine({ id, kind, dedupeKey, state, attempts, maxAttempts, runAt, las
 }
 
 async function changeJob(
-  act: 'retry' | 'discard', id: string | undefined, { err, openHub }: CommandContext,
+  act: 'retry' | 'discard', id: string | undefined, context: CommandContext,
 ): Promise<ExitCode> {
   const jobId = parseId(id ?? '');
   if (jobId === undefined) throw new UsageError(`jobs ${act} needs the id of a job`);
-  const hub = await openHub();
+  const hub = await context.openHub();
   const job = jobs(hub).find(jobId);
   if (job && settleJob(hub, act, job, COMMAND_LINE)) return 0;
-  err(act === 'retry'
-    ? `job ${jobId} cannot be retried: it has not failed, or another job for the same source is waiting\n`
-    : `job ${jobId} cannot be discarded: it does not exist, is running or has ended\n`);
-  return 1;
+  return refuse(act === 'retry'
+    ? `job ${jobId} cannot be retried: it has not failed, or another job for the same source is waiting`
+    : `job ${jobId} cannot be discarded: it does not exist, is running or has ended`, context);
 }
 
 function expiredLine({ kind, before, rows }: ExpiredRows): string {

@@ -31,13 +31,11 @@ export type HubToLookAt = { hub: Hub; pending: readonly Migration[] };
 /** Opens a hub for a command, and closes the hub when the command ends; never creates a hub in a mistyped DATA_DIR. */
 export type CommandContext = Terminal & {
   readonly config: Config; // a getter: reads .env and the environment when a command first needs a setting
-  /** Opens the hub and writes nothing at all, whether or not migrations are pending. */
   lookAtHub(): Promise<HubToLookAt>;
   /** Opens the hub's database to change its content. Throws SchemaError while migrations are pending. */
   openHub(): Promise<Hub>;
 };
 
-/** Thrown for invalid arguments: hubctl prints the usage and exits with 2. */
 export class UsageError extends Error {}
 
 const LONGEST_PROBLEM = 500; // characters

@@ -118,7 +118,6 @@ async function compareSnapshot({ out }: CommandContext, ...operands: string[]): 
   out(`${snapshot.id}\n`);
 }
 
-/** The sizes of the staged files in bytes: uploads by their hashes, other files by their names. */
 async function stagedFiles(folder: string): Promise<Map<string, number>> {
   const { facts } = parseManifest(readFileSync(join(folder, SUMS), 'utf8'));
   const { uploads } = await readSnapshot(join(folder, DATABASE));

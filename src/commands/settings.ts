@@ -33,7 +33,6 @@ function settingText(name: string, config: Config): string {
   throw new UsageError(`${name} is not a setting that can be printed`);
 }
 
-/** Settings whose value is the path of a file that a restored hub needs too. */
 const NAMED_FILES: (keyof typeof SETTINGS)[] = ['backupResticPasswordFile', 'backupAgeRecipient'];
 
 /**

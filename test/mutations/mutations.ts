@@ -3154,7 +3154,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a signal ends what prepares the data',
-    file: 'src/app/processes/start-preparation.ts',
+    file: 'src/app/processes/run-hub.ts',
     from: '    child.kill();\n',
     to: '',
     test: 'test/app/processes/start.slow.test.ts',

@@ -7,7 +7,7 @@ import { codeOf } from '../../platform/error-code.ts';
 import { MOST_LINKS, nameBehindLinks } from '../../platform/files/granted-name.ts';
 import type { StartCommand } from './supervise.ts';
 
-export type NodeFacts = {
+type NodeFacts = {
   execPath: string;
   cwd: string;
   hasNetFlag: boolean; // Node ≥ 25 denies the network without --allow-net; Node 24 rejects --allow-net
@@ -95,7 +95,6 @@ export function confinedCommand(config: Config, name: string, args: readonly str
   return { name, file: node.execPath, args: [...flags, entrypoint(config.projectRoot, name), ...args] };
 }
 
-/** The commands of hubctl whose next argument is a folder to read. */
 const READING = ['verify', 'restore begin', 'backup show', 'backup extract'].map((words) => words.split(' '));
 
 /** The folder argument of a command in the list READING; undefined if the argument names a backup in BACKUP_DIR. */

@@ -10,7 +10,7 @@ export const MALLOC_SETTINGS = { MALLOC_ARENA_MAX: '2', MALLOC_TRIM_THRESHOLD_: 
 
 export type StartCommand = { name: string; file: string; args: string[] };
 
-export type Ending = {
+type Ending = {
   stopRequested: boolean;
   died: string | null; // the first process that ended without being asked to end, and how the process ended
   killed: string[]; // the processes that did not stop in time

@@ -29,7 +29,6 @@ type Change = {
   password: FeedPassword | null | undefined;
   address: string | undefined;
   fullText: 'asked' | 'always' | undefined;
-  /** Whether the hub fetches the full texts of the source's last 20 posts now. */
   fullTextOfLast: boolean | undefined;
 };
 

@@ -17,7 +17,6 @@ export type ImportLine = Omit<NewLine, keyof Settled> & {
 type InsertLine = Omit<ImportLine, 'sourceId'> & { id: number };
 export type Import = { id: number; accountId: number; visibility: Visibility; madeAt: number; doneAt: number | null };
 
-/** Maximum number of imports kept for each account; running imports are never removed. */
 export const IMPORTS_KEPT = TABLES.imports.most;
 
 export const imports = store(({ db, clock }) => {
@@ -50,7 +49,6 @@ export const imports = store(({ db, clock }) => {
     listOf: db.prepare<[accountId: number, after: number, limit: number], Import>('imports of account',
       `SELECT ${columns} FROM imports WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`).all,
 
-    /** Creates an import and returns its id; removes the account's oldest imports beyond IMPORTS_KEPT. */
     begin(accountId: number, visibility: Visibility, running: number[]): number {
       const id = insert.get(accountId, visibility, clock())?.id ?? 0;
       removeOlder.run({ accountId, kept: IMPORTS_KEPT, running: JSON.stringify(running) });
@@ -70,7 +68,6 @@ export const imports = store(({ db, clock }) => {
     added: (id: number): number[] => selectAdded.all(id).map(({ sourceId }) => sourceId),
     finish: (id: number): void => void finish.run(clock(), id),
 
-    /** Removes up to `limit` lines of an account's imports, then empty imports; returns the number of removed lines. */
     removeOf(accountId: number, limit: number): number {
       const removed = removeOf.run(accountId, limit).changes;
       removeEmpty.run(accountId);

@@ -125,7 +125,6 @@ function readIds(fields: URLSearchParams, name: string): number[] {
   });
 }
 
-/** Returns the typed name of a folder, '' if no name was typed, or the error in the name. */
 function readName(field: string, typed: string): string | HttpError {
   const input = createInput({ [field]: typed });
   const name = input.optionalText(field, { max: FOLDER_MAX });

@@ -38,7 +38,6 @@ export function submitWithdraw(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying(`/sources/${sourceId}`, 'offer-withdrawn'));
 }
 
-/** `visible`: ids of the sources that the viewer may open. `refused`: the offer that was not accepted, and why. */
 type ShownOffers = {
   received: Offer[]; sent: Offer[]; next: string | null; visible: Set<number>; times: Times;
   refused?: { id: number; problem: HttpError } | undefined;

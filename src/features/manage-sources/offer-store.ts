@@ -20,7 +20,6 @@ export type Offer = {
 };
 
 type NewOffer = Pick<Offer, 'sourceId' | 'senderId' | 'receiverId' | 'toFollower'>;
-/** `now`: to get only the offers of sources that are open at this time (unix ms); null: to get all offers. */
 type Asked = { accountId: number; after: number; limit: number; now: number | null };
 
 const TIMES: StoredTime[] = [{ table: 'source_offers', column: 'offered_at', furthest: 0, along: 'expires_at' }];
@@ -69,7 +68,6 @@ export const offers = store(({ db, clock }) => {
     ofSource: (sourceId: number): Offer | undefined => selectOfSource.get({ sourceId, now: clock() }),
     openOf: (accountId: number, after: number, limit: number): Offer[] =>
       selectPage.all({ accountId, after, limit, now: clock() }),
-    /** Returns all offers that the account has sent or received, including ended offers, in the order of their ids. */
     listOf: (accountId: number, after: number, limit: number): Offer[] =>
       selectPage.all({ accountId, after, limit, now: null }),
     /** Returns the accounts to which the source is offered, or was offered in the last 90 days. */
@@ -89,7 +87,6 @@ export const offers = store(({ db, clock }) => {
     end: (id: number): void => void end.run(clock(), id),
     remove: db.prepare<[id: number]>('remove offer', 'DELETE FROM source_offers WHERE id = ?').run,
     expired: (limit: number): Offer[] => selectExpired.all(clock(), limit),
-    /** Removes up to `limit` offers that ended longer than ENDED_OFFERS_KEPT ago; returns how many were removed. */
     forgetEnded: (limit: number): number => removeEnded.run(clock() - ENDED_OFFERS_KEPT, limit).changes,
     bringBackTimes: createTimeRepair(db, clock, TIMES),
   };

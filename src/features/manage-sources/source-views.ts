@@ -33,7 +33,6 @@ type SourceDetail = {
   source: Source;
   icon: Html;
   posts: Html;
-  /** The title and header bar of the page for a member, who reads the source's posts on this page. */
   title?: string;
   bar?: Html;
   mayChange: boolean;

@@ -12,7 +12,7 @@ const URGENT_KINDS: ReadonlySet<string> = new Set([
 const NOTIFICATIONS_KEPT = TABLES.notifications.most / 2;
 
 /** Maximum news of one sender for one receiver within an hour; the last notification stands for all later news. */
-export const NEWS_AN_HOUR = 20;
+const NEWS_AN_HOUR = 20;
 const REST = { kind: 'source.more', title: 'More has happened to sources that you follow', path: '/sources' };
 
 /** A notification to an account. `path`: the page about the event; `senderId`: the account that caused the event. */
@@ -99,7 +99,6 @@ export const notifications = store(({ db, clock }) => {
       else addNew(row);
     },
 
-    /** Adds a notification about a source's new posts; merges it with an unread notification about the source. */
     addPosts(notification: Omit<NewNotification, 'title'>, added: number, title: (posts: number) => string): void {
       const row = { senderId: null, ...notification, posts: added, title: title(added) };
       const like = selectLike.get(row);

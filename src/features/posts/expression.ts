@@ -90,7 +90,6 @@ function noSuchName(name: string): string {
     'Put words with a colon in quotation marks.';
 }
 
-/** Adds a word or filter to an expression; returns its clause. `joined`: after `OR`, the clause before the `OR`. */
 function addPart(parsed: Expression, part: Part, joined: { before: Clause | null } | null): Clause | null {
   const isFilter = part.name === 'before' || part.name === 'after' || part.name === 'is';
   if (isFilter && !joined) addFilter(parsed, part);

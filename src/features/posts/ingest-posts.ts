@@ -196,7 +196,6 @@ async function sanitized(post: IncomingPost): Promise<IncomingPost> {
   return { ...post, contentHtml: await inSteps(sanitizingHtml(contentHtml.slice(0, MAX.content), { baseUrl })) };
 }
 
-/** Returns the files that the publisher lists for a post, each URL once, then the post's picture and other images. */
 function remoteFiles({ attachments: files, picture, contentHtml }: IncomingPost): RemoteFile[] {
   const listed = new Set<string>();
   const beside = files.filter(({ url }) => !listed.has(url) && listed.add(url));

@@ -60,7 +60,6 @@ function fitting(hub: Hub, newest: Post[]): (post: Post) => boolean {
   return ({ id }) => ids.has(id);
 }
 
-/** An output feed at `url`; the page `homeUrl` shows its posts. Posts beyond FEED_BYTES have no content and files. */
 export type OutputFeed = {
   id: string;
   title: string;

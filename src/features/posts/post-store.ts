@@ -75,7 +75,7 @@ const LEFT_OUT: WholeColumns = { contentHtml: '' };
 
 export type PostAccess = Pick<Post, 'id' | 'sourceId' | 'ownerId' | 'isPublic'>;
 
-export type PostQuery = { viewerId: number | null; sourceId?: number | undefined; after?: Position; limit: number };
+type PostQuery = { viewerId: number | null; sourceId?: number | undefined; after?: Position; limit: number };
 
 type UpsertRow = Omit<PreparedPost, 'baseUrl' | 'givenUrl' | 'link' | keyof SearchTerms | 'attachments'> & {
   sourceId: number; now: number; firstSeenAt: number; id: number | null; createdAt: number;
@@ -103,7 +103,6 @@ export const COLUMNS = `${ACCESS}, s.title AS sourceTitle, s.kind AS sourceKind,
 
 const SELECT_POSTS = `SELECT ${COLUMNS} FROM posts p ${joinSource('p.source_id')}`;
 
-/** SQL that tells whether a post's copies of its source's visibility and owner are up to date. */
 const IN_ITS_LIST = `p.is_public = (s.visibility = 'public') AND (p.is_public = 1 OR p.owner_id = s.owner_id)`;
 
 export const AFTER = '(p.published_at, p.id) < (?, ?)';
@@ -133,7 +132,6 @@ export function newestFirst(a: Position, b: Position): number {
   return b.publishedAt - a.publishedAt || b.id - a.id;
 }
 
-/** Posts. Lists of posts use keyset paging by (published_at, id), for which an index exists. */
 export const posts = store((hub) => {
   const { db, clock } = hub;
   const [index, files, linked] = [searchIndex(hub), attachments(hub), links(hub)];
@@ -159,20 +157,18 @@ export const posts = store((hub) => {
   return {
     whole,
 
-    /** A whole post. Returns a post with its content. The caller checks that the viewer may see the post. */
+    /** The caller checks that the viewer may see the post. */
     find(id: number): WholePost | undefined {
       const post = reading.one.get(id);
       return post && whole([post])[0];
     },
 
-    /** Returns the posts with these ids, in the order of the ids; leaves out ids without a post. */
     listed(ids: number[]): Post[] {
       const byId = new Map(reading.among.all(JSON.stringify(ids)).map((post) => [post.id, post]));
       return ids.flatMap((id) => byId.get(id) ?? []);
     },
 
     lastId: (): number => reading.last.get()?.id ?? 0,
-    /** The id of the first post that arrived at the time `at` (unix ms) or later; undefined without such a post. */
     firstSince(at: number): number | undefined {
       let [low, high] = [1, (reading.last.get()?.id ?? 0) + 1];
       while (low < high) {
@@ -183,7 +179,6 @@ export const posts = store((hub) => {
       }
       return reading.arrivedFrom.get(low)?.id;
     },
-    /** Whether the post exists, even if the viewer may not see it. */
     exists: (id: number): boolean => reading.id.get(id) !== undefined,
     accessOf: db.prepare<[id: number], PostAccess>('access to post',
       `SELECT ${ACCESS} FROM posts p ${joinSource('p.source_id')} WHERE p.id = ?`).get,

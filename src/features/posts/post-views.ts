@@ -128,7 +128,6 @@ function deckOf({ title, summary, contentHtml }: WholePost): string | false {
   return title !== '' && said !== '' && !isSaid && !bare(title).startsWith(said) && summary;
 }
 
-/** Approximate number of text characters in markup; a character reference such as `&amp;` counts as five characters. */
 function textLength(markup: string): number {
   return markup.replace(/<[^<>]*>/g, '').length;
 }

@@ -7,7 +7,6 @@ import { searchKey } from './search-index-store.ts';
 import { folded, ownersTerms, phraseTerms, searchTerms } from './search-words.ts';
 import { phraseMatcher, tokensOf } from './tokens-store.ts';
 
-/** The facts of a post that decide whether it fits `author:`, `source:` and `in:`. */
 export type NamedFacts = { sourceId: number; author: string | null };
 
 /**

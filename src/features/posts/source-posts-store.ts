@@ -35,7 +35,6 @@ export const sourcePosts = store(({ db }) => {
     /** Returns the time (unix ms) at which the post `guid` of one of these sources was deleted; undefined if not. */
     deletedAt: (sourceIds: number[], guid: string): number | undefined =>
       selectDeleted.get(guid, JSON.stringify(sourceIds))?.at,
-    /** Deletes up to `limit` posts of a removed source, fewer if the posts are long, without tombstones. */
     remove(sourceId: number, limit: number): { removed: number; isMore: boolean } {
       const { changes } = remove.run(sourceId, limit, REMOVED_BYTES);
       return { removed: changes, isMore: selectAny.get(sourceId) !== undefined };

@@ -10,7 +10,6 @@ import { FROM_THE_TOP, posts, type SearchTerms } from './post-store.ts';
 /** Maximum number of posts in which one transaction updates visibility and owner; most sources have fewer posts. */
 const STEP = 50;
 
-/** `terms`: new search terms of a post; null if the post's words in the search index stay the same. */
 type Batch = { post: PostToMove; terms: SearchTerms | null }[];
 
 type Changing = { name: string; sourceId: number; accountId: number };

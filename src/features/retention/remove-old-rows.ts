@@ -18,7 +18,6 @@ type OldRows = {
 /** A kind of row and the number of days for which the hub keeps such rows; 0 means for ever. */
 type RetentionRule = { kind: string; days(config: Config): number; rowsOf(hub: Hub): OldRows };
 
-/** How many rows of one kind are older than `before` (unix ms); `before` is null for rows that are kept for ever. */
 export type ExpiredRows = { kind: string; keptMs: number; before: number | null; rows: number };
 
 const ERROR_DAYS = 90;

@@ -103,13 +103,11 @@ export const syncState = store(({ db, clock }) => {
       return due.length;
     }),
 
-    /** Records a successful synchronisation. `note`: a warning for the source's owner, or null. */
     recordSuccess(sourceId: number, nextSyncAt: number, note: string | null): void {
       markSuccess.run({ sourceId, nextSyncAt, note, now: clock() });
       setTimedOut.run(0, sourceId, 0);
     },
 
-    /** Records a failed synchronisation; `isFinal` if its job has no attempts left. */
     recordFailure(sourceId: number, reason: string, { isFinal, timedOut }: FailedTry): void {
       markFailing.run({ sourceId, reason, failures: isFinal ? 1 : 0, now: clock() });
       setTimedOut.run(timedOut ? 1 : 0, sourceId, timedOut ? 1 : 0);

@@ -68,7 +68,7 @@ export function findSilentWebhooks(hub: Hub, limit: number): number {
   const now = hub.clock();
   const quiet = webhooks(hub).quiet(now - LONGEST_QUIET, now - ALERT_EVERY, limit);
   for (const webhook of quiet) {
-    webhooks(hub).markSilent(webhook.sourceId, now);
+    webhooks(hub).markSilent(now, webhook.sourceId);
     reportSilence(hub, webhook, now);
   }
   return quiet.length;

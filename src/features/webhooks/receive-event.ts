@@ -23,7 +23,6 @@ export const EVENTS_KEPT = 7 * DAY;
 /** Posts up to this size are sanitised without an earlier check for a duplicate event: the check would take as long. */
 const QUICK_BYTES = 4096;
 
-/** A request to a webhook; `headerType` is the type of the event in GitHub's header. */
 export type IncomingEvent = SignedRequest & { sourceId: number; headerType: string | null };
 
 /**

@@ -58,9 +58,6 @@ export const webhooks = store(({ db, clock }) => {
        SET last_event_at = @at, quiet_since_at = @at, state = 'active', silence_told_at = NULL, arrives_at = @arrivesAt
      WHERE source_id = @sourceId`);
 
-  const markSilent = db.prepare<[number, number]>('mark webhook silent',
-    `UPDATE webhooks SET state = 'silent', silence_told_at = ? WHERE source_id = ?`);
-
   return {
     create: (sourceId: number, secret: string): void => void insert.run({ sourceId, secret, now: clock() }),
     find: db.prepare<[sourceId: number], Webhook>('webhook', `SELECT ${COLUMNS} FROM webhooks WHERE source_id = ?`).get,
@@ -90,7 +87,8 @@ export const webhooks = store(({ db, clock }) => {
        WHERE state <> 'disabled' AND quiet_since_at < ? AND (silence_told_at IS NULL OR silence_told_at <= ?)
        ORDER BY quiet_since_at LIMIT ?`).all,
     bringBackTimes: createTimeRepair(db, clock, TIMES),
-    markSilent: (sourceId: number, now: number): void => void markSilent.run(now, sourceId),
+    markSilent: db.prepare<[now: number, sourceId: number]>('mark webhook silent',
+      `UPDATE webhooks SET state = 'silent', silence_told_at = ? WHERE source_id = ?`).run,
   };
 });
 
