@@ -4,8 +4,9 @@ import { readBackupStatus, type OffsiteRun, type RunResult } from '../backups/ba
 import { readOffsite } from '../backups/offsite-status.ts';
 import { readStorageSizes } from '../backups/storage-space.ts';
 import { counts, heartbeats, oldestDueSeconds, once, type Hub } from '../hub/hub.ts';
-import { ANSWERS, merge, type Figure, type Figures } from './figures.ts';
-import { backupRuns, FINE, history, readings, type BackupRun } from './history-store.ts';
+import {
+  ANSWERS, backupRuns, FINE, history, merge, readings, type BackupRun, type Figure, type Figures,
+} from './history-store.ts';
 import { processSample, WEB, type WebReading } from './process-notes.ts';
 
 /** Counters whose growth the history records; without a label, the counts of all labels are added up. */

@@ -34,9 +34,13 @@ export function requireNoTrial(hub: Hub): void {
 
 /** Writes a heartbeat as proof that this process can write: the only write while a new version is being tried. */
 export function beatOnTrial(hub: Hub): void {
+  whileWritable(hub, () => heartbeats(hub).beat(hub.program));
+}
+
+function whileWritable(hub: Hub, work: () => void): void {
   hub.db.pragma('query_only = OFF');
   try {
-    heartbeats(hub).beat(hub.program);
+    work();
   } finally {
     hub.db.pragma('query_only = ON');
   }
@@ -46,15 +50,13 @@ const UNDONE = Symbol('undone');
 
 /** Runs `work` in a transaction that is rolled back in any case. Throws the error that `work` throws. */
 export function rehearse(hub: Hub, work: () => void): void {
-  hub.db.pragma('query_only = OFF');
+  const undone = (): never => {
+    work();
+    throw UNDONE;
+  };
   try {
-    hub.db.write('rehearse', () => {
-      work();
-      throw UNDONE;
-    });
+    whileWritable(hub, () => hub.db.write('rehearse', undone));
   } catch (error) {
     if (error !== UNDONE) throw error;
-  } finally {
-    hub.db.pragma('query_only = ON');
   }
 }
