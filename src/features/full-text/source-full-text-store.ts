@@ -2,9 +2,8 @@ import { store } from '../hub/hub.ts';
 import { joinSource } from '../sources/source-store.ts';
 
 /**
- * The full texts of a source. `isAlways`: the hub fetches the full text of each new post. `isChosen`: the owner has
- * answered the offer of full texts. `uses`: requests of members for full texts. `samples`: the posts that the hub
- * compares with their pages; empty before the comparison begins, null if the hub compares no posts.
+ * `isChosen`: the owner has answered the offer of full texts. `uses`: requests of members for full texts. `samples`:
+ * the posts that are compared with their pages; empty before the comparison begins, null without a comparison.
  */
 type SourceFullText = { isAlways: number; isChosen: number; uses: number; samples: number[] | null };
 

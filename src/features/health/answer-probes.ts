@@ -17,10 +17,7 @@ const MADE_A_SECOND = 40;
 
 type MadeAnswer = { since: number; made: number; reply: Reply };
 
-/**
- * Limits how many probes (requests for health and metrics) skip the queues, and how much time their answers cost.
- * `now`: a clock in ms that never runs backwards.
- */
+/** Limits probes, which are requests for health and metrics. `now`: a clock in ms that never runs backwards. */
 export function createProbes(now: () => number) {
   const answers = new Map<string, MadeAnswer>();
   const sent = createTally();
@@ -57,10 +54,7 @@ export const ownCheckSecret = once(({ config, log }: Hub) => makeOwnCheckSecret(
 
 const probes = once((_hub: Hub) => createProbes(() => performance.now()));
 
-/**
- * Whether a request for health or metrics skips the queues of other requests. Throws 429 if one network sends more than
- * 100 probes per second. The hub's own health check, which sends the secret in DATA_DIR/run, always skips the queues.
- */
+/** Whether a probe skips the queues of other requests. Throws 429 above 100 probes a second from one network. */
 export function admitProbe(hub: Hub, { socket, headers }: IncomingMessage): boolean {
   if (isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub))) return true;
   const [host, ...larger] = networksOf(clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies));

@@ -201,10 +201,7 @@ type MetricsReading = HubReading & {
 const versions = once(({ db, config }: Hub) =>
   ({ version: config.version, node: process.version, sqlite: sqliteVersion(db) }));
 
-/**
- * Reads all metrics, after storing the counts that are still only in memory. A scrape of the metrics reads only kept
- * counts, and single rows by an index, so that a scrape costs the same for any amount of data.
- */
+/** Reads only kept counts, and single rows by an index, so that a scrape costs the same for any amount of data. */
 export function readMetrics(hub: Hub): MetricsReading {
   bufferedCounts(hub).flush();
   const [http, waits] = [httpMetrics(hub).read(), turnWaits(hub).read()];

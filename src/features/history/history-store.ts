@@ -97,10 +97,7 @@ export const history = store(({ db, clock }) => {
   }
 
   return {
-    /**
-     * In the caller's transaction. Few time buckets that are too old or in the future are removed at once, so that an
-     * hour with a wrong clock does not remove the whole history.
-     */
+    /** In the caller's transaction. Removes few buckets, so that an hour with a wrong clock costs little. */
     add(at: number, figures: Figures): void {
       const places = positionsFor(figures);
       for (const [step, kept] of KEPT) {

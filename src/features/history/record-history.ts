@@ -29,10 +29,7 @@ type OpenBucket = { at: number; figures: Figures; web: WebReading | null };
 /** `runs`: when the last stored backup run of each place ended. */
 const open = once((_hub: Hub): { bucket?: OpenBucket; runs: Map<string, number> } => ({ runs: new Map() }));
 
-/**
- * Writes the heartbeat of the worker, stores backup runs that have ended and, every five minutes, stores the figures of
- * the hub in a time bucket. If storing the hub's figures fails, writes only the worker's heartbeat.
- */
+/** Writes the worker's heartbeat even if storing the hub's figures and backup runs fails. */
 export function beatOfWorker(hub: Hub): void {
   try {
     beatAndRecord(hub);

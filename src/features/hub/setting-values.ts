@@ -8,10 +8,7 @@ import { deriveSealingKey, SealedSecretError } from '../../platform/secrets.ts';
 /** Every API token begins with this prefix, by which a leaked token can be found in a text and revoked. */
 export const TOKEN_PREFIX = 'hub_';
 
-/**
- * Parses the text of a setting. Throws an Error whose message begins with "must" and never repeats the setting's text.
- * Resolves a relative path against `projectRoot`.
- */
+/** Throws an Error whose message begins with "must" and never repeats the text, which may be a secret. */
 export type Parse<Value> = (text: string, projectRoot: string) => Value;
 
 const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.(?!$)|$))+$/i;

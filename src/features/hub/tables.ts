@@ -32,11 +32,7 @@ const OF_SOURCE = { export: null, leaving: 'before', restore: 'kept' } as const;
 const CONTENT = { most: 'CONTENT_QUOTA_BYTES', of: 'account', then: 'refused', ...OF_SOURCE } as const;
 const ONE_EACH = { bounded: 'one row for each account', leaving: 'cascade', restore: 'kept' } as const;
 
-/**
- * Every table of the hub's database, and what limits its rows. The `*-store` files read these limits from TABLES.
- * `test/app/tables.test.ts` compares each table's entry in TABLES with the schema, the API, the export, the deletion of
- * an account and a restored backup.
- */
+/** Every table, and what limits its rows; `test/app/tables.test.ts` compares each entry with schema, API and export. */
 export const TABLES = {
   // platform
   counts: { bounded: 'one row for each metric and label', ...NOBODYS, restore: 'changed' },

@@ -11,9 +11,8 @@ export function isOnTrial(hub: Pick<Hub, 'db'>): boolean {
 }
 
 /**
- * Begins the trial of a new version or restored backup, in which SQLite refuses every write of this process with the
- * error SQLITE_READONLY. `endIfOver`: ends the trial if upgrade.sh or restore.sh has accepted the version or backup;
- * returns whether the trial has ended. The hub calls `endIfOver` before every write.
+ * From now on, SQLite refuses every write of this process (SQLITE_READONLY). The hub calls `endIfOver` before every
+ * write: `endIfOver` ends the trial if upgrade.sh or restore.sh has accepted the result, and returns whether it ended.
  */
 export function beginTrial(hub: Hub, endIfOver: () => boolean): void {
   Object.assign(trials(hub), { isOpen: true, endIfOver });

@@ -33,9 +33,8 @@ export const LEAVE_CONFIRMATION = 'DELETE';
 export type OwnedSource = Pick<Source, 'id' | 'title'>;
 
 /**
- * Deletes the account: ends its sessions and tokens at once and starts removing its personal data. Answers with status
- * 422 without the confirmation, 403 for a wrong password, 429 after several wrong passwords, and 409 while the account
- * owns sources (listed in `sources`) or is the last administrator.
+ * Answers with 422 without the confirmation, 403 for a wrong password, 429 after several wrong passwords, and 409 while
+ * the account owns sources (listed in `sources`) or is the last administrator.
  */
 export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By): Promise<void> {
   const done = await checkPassword(hub, confirmation(readLeave(values, by), by), ({ id, role }) => {
