@@ -19,10 +19,7 @@ const SET_UP_LIFETIME = 24 * HOUR;
 export const JOIN_LIMIT: NamedLimit = { name: 'join', burst: 20, everyMs: MINUTE };
 const USERNAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?$/;
 
-/**
- * Creates an invitation from the fields `role` (default member) and `hours` (the link's lifetime, default 72). Throws
- * 403 for a wrong password or a request with an API token, and 422 for invalid fields.
- */
+/** Throws 403 for a wrong password or a request with an API token, and 422 for an invalid `role` or `hours`. */
 export async function invite(hub: Hub, values: Record<string, unknown>, by: By): Promise<NewInvitation> {
   const input = createInput(values);
   const role = input.optionalChoice('role', ['admin', 'member']) ?? 'member';
@@ -55,8 +52,8 @@ export function withdrawInvitation(hub: Hub, id: number, by: By): void {
 }
 
 /**
- * Makes a set-up link for the first account and returns the link's token; returns null if an account exists. Earlier
- * set-up links stay valid until somebody uses a set-up link, because the operator may still have an earlier link open.
+ * Returns null if an account exists. Earlier set-up links stay valid until a set-up link is used, because the operator
+ * may still have an earlier link open.
  */
 export function makeSetUpLink(hub: StoreHub): string | null {
   return hub.db.write('make set-up link', () => {
@@ -68,12 +65,10 @@ export function makeSetUpLink(hub: StoreHub): string | null {
   });
 }
 
-/** The address of an invitation link, which contains the invitation's token. */
 export function joinUrl({ baseUrl }: Pick<Config, 'baseUrl'>, token: string): string {
   return `${baseUrl}/join/${token}`;
 }
 
-/** The invitation of a link; undefined if the invitation was used, has expired or never existed. */
 export function findInvitation(hub: Hub, token: string): Invitation | undefined {
   const invitation = invitations(hub).find(token);
   return invitation?.purpose === 'set-up' && accounts(hub).exists() ? undefined : invitation;

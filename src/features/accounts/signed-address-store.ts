@@ -15,7 +15,6 @@ const SIGNATURE_LENGTH = 22;
 
 type AppPassword = Pick<Viewer, 'id' | 'username' | 'displayName'> & { hash: string };
 
-/** The app passwords that sign addresses of files. */
 const signers = store(({ db }) => {
   const select = db.prepare<[number, number], AppPassword>('app password that signs', `
     SELECT a.id, a.username, a.display_name AS displayName, t.token_hash AS hash

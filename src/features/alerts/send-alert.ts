@@ -14,15 +14,13 @@ import { alertDeliveries, DELIVER_ALERT } from './alert-store.ts';
 import type { Alert } from './alert-text.ts';
 import { decode, formatAlert, guessFormat, type AlertRequest } from './format-alert.ts';
 
-/** The maximum number of attempts to deliver an alert, including the first attempt. */
 export const MAX_ATTEMPTS = 5;
 
 /** Alerts that could not be delivered are kept longer, so that an operator can find out the reason. */
 export const DELIVERED_KEPT = 30 * DAY;
 export const FAILED_KEPT = 90 * DAY;
 
-/** The longest Retry-After of a receiver that the hub follows. */
-const LONGEST_WAIT = HOUR;
+const LONGEST_RETRY_AFTER = HOUR;
 
 /** Jitter: up to this share of a Retry-After is added, so that refused alerts are not all sent again at once. */
 const SPREAD = 0.1;
@@ -42,7 +40,6 @@ export const deliverAlert: JobKind<{ deliveryId: number }> = {
   failed: (hub, { deliveryId }, error, fate, job) => noteFailure(hub, deliveryId, error, fate, job),
 };
 
-/** Makes one attempt to deliver an alert. */
 export async function deliver(
   hub: Hub, deliveryId: number, receiver: Receiver | undefined, { attempts }: Job, signal: AbortSignal,
 ): Promise<void | Effects> {
@@ -57,7 +54,6 @@ export async function deliver(
   throw new RetryLaterError(result.detail, hub.clock() + next.delayMs);
 }
 
-/** Notes a failed attempt in the row of an alert's delivery; after the last attempt, also discards the failed job. */
 function noteFailure(hub: Hub, deliveryId: number, error: Error, fate: Fate, { attempts }: Job): void {
   if (fate === 'retrying') {
     const nextAt = error instanceof RetryLaterError ? Math.ceil(error.at) : hub.clock();
@@ -67,16 +63,13 @@ function noteFailure(hub: Hub, deliveryId: number, error: Error, fate: Fate, { a
   jobs(hub).settleFailed(deliverAlert.name, String(deliveryId));
 }
 
-/**
- * The state of a delivery after attempt number `attempts` has failed. The wait before the next attempt grows with each
- * attempt (`backoff`), and is at least Retry-After. `delayMs`: the wait before the next attempt, in milliseconds.
- */
+/** The wait before the next attempt grows with each attempt (`backoff`), and is at least the receiver's Retry-After. */
 export function planDelivery(
   { outcome, retryAfterMs = 0 }: Pick<SendResult, 'outcome' | 'retryAfterMs'>, attempts: number, random: Random,
 ): { state: 'delivered' } | { state: 'failed' } | { state: 'pending'; delayMs: number } {
   if (outcome === 'delivered') return { state: 'delivered' };
   if (outcome === 'failed' || attempts >= MAX_ATTEMPTS) return { state: 'failed' };
-  const asked = Math.min(retryAfterMs, LONGEST_WAIT) * (1 + SPREAD * random());
+  const asked = Math.min(retryAfterMs, LONGEST_RETRY_AFTER) * (1 + SPREAD * random());
   return { state: 'pending', delayMs: Math.max(backoff(attempts, random), Math.ceil(asked)) };
 }
 
@@ -89,7 +82,6 @@ export function tidyDeliveries(hub: Hub): void {
   }
 }
 
-/** Removes up to `limit` old deliveries of alerts. Returns how many. */
 export function removeOldDeliveries(hub: Hub, limit: number): number {
   const { prune } = alertDeliveries(hub);
   const delivered = prune('delivered', hub.clock() - DELIVERED_KEPT, limit);
@@ -99,7 +91,6 @@ export function removeOldDeliveries(hub: Hub, limit: number): number {
 /** `retryAfterMs`: the receiver's Retry-After. `detail`: the result in words, which name only the address's host. */
 export type SendResult = { outcome: DeliveryOutcome; status: number | null; retryAfterMs?: number; detail: string };
 
-/** The operator's receiver. `timeoutMs`: limit in milliseconds for one attempt to deliver an alert. */
 type Receiver = {
   url: string;
   format: AlertFormat | 'auto';
@@ -115,22 +106,16 @@ const MAX_ANSWER_BYTES = 16 * 1024;
 /** Thrown if the alert receiver gave no answer; the error's message becomes the `detail` of the delivery's result. */
 class NoAnswer extends Error {}
 
-/** The receiver that the operator has configured for alerts, or null. */
 export function receiverOf({ config, clock }: Hub): Receiver | undefined {
   const { alertWebhookUrl: url, alertWebhookFormat: format } = config;
   return url === null ? undefined : { url, format, userAgent: hubUserAgent(config), clock };
 }
 
-/** The format in which the configured receiver gets alerts. */
 export function formatFor({ url, format }: Pick<Receiver, 'url' | 'format'>): AlertFormat {
   return format === 'auto' ? guessFormat(url) : format;
 }
 
-/**
- * Sends an alert with one POST request to the receiver that the operator chose, even at a private address, and returns
- * the result of the delivery. A redirect counts as a failed delivery, an abort of the signal as the result 'retry'.
- * Throws a TypeError, which does not quote the address, if the address is not http or https.
- */
+/** A redirect counts as failed, an abort as 'retry'. Throws a TypeError, which does not quote the address. */
 export async function sendAlert(receiver: Receiver, alert: Alert, signal?: AbortSignal): Promise<SendResult> {
   const { url, userAgent, clock, timeoutMs = 15 * SECOND } = receiver;
   const host = hostOf(url);
@@ -208,19 +193,14 @@ function reasonOf(error: unknown, host: string): string {
   return `the exchange with ${host} failed (${codeOf(error) ?? 'unknown error'})`;
 }
 
-/** The receiver's answer. `isWhole`: false if the answer broke off or was longer than the limit. */
+/** `isWhole`: false if the answer broke off or was longer than the limit. */
 type ReceiverAnswer = { status: number; contentType: string; body: string; isWhole: boolean };
 
 type DeliveryOutcome = 'delivered' | 'retry' | 'failed';
 
 const WORTH_RETRYING = new Set([408, 425, 429]);
 
-/**
- * Decides from the receiver's answer whether an alert arrived. With a 2xx status, the alert arrived if the answer's
- * body is a body that receivers of this format send. The hub tries again after a temporary status (408, 425, 429, 5xx),
- * or a 2xx answer that broke off. The hub does not try again after a permanent error, because the attempt would fail
- * again, nor after a 2xx answer with an unexpected body, because the attempt might deliver the alert twice.
- */
+/** After a 2xx answer with an unexpected body, another attempt might deliver the alert twice. */
 function judgeAnswer(format: AlertFormat, answer: ReceiverAnswer): DeliveryOutcome {
   const { status, isWhole } = answer;
   if (status >= 500 || WORTH_RETRYING.has(status)) return 'retry';
@@ -247,10 +227,7 @@ const COMMON_WORDS = new Set([
   'triggers', 'v1', 'webhook', 'webhooks', 'workflows',
 ]);
 
-/**
- * The receiver's answer to an alert, as one short line for the log. Returns an empty text if the answer repeats a part
- * of the receiver's address other than the host, as in "cannot POST /services/…".
- */
+/** Empty if the answer repeats a part of the receiver's address besides the host, as in "cannot POST /services/…". */
 function quoteAnswer(body: string, address: string): string {
   const visible = body.slice(0, 4 * MAX_QUOTED).toWellFormed().replace(/[\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
   const quoted = excerpt(singleLine(visible), MAX_QUOTED);

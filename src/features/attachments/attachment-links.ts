@@ -1,21 +1,18 @@
 import type { Config } from '../hub/read-config.ts';
 import type { Attachment } from './attachment-store.ts';
 
-/** The settings that file addresses depend on: the hub's address, and whether the hub copies remote files. */
 export type LinkHub = { config: Pick<Config, 'baseUrl' | 'attachmentCacheMaxBytes'> };
 
 /** Media types of remote files that the hub copies. Readers get audio and video from the publisher. */
 const KEPT_TYPE = /^(?:image\/(?:\*|png|jpeg|jpg|pjpeg|gif|webp|avif)|application\/pdf)$/i;
 const KEPT_NAME = /\.(?:png|jpe?g|jfif|gif|webp|avif|pdf)$/i;
 
-/** An attachment as the API shows it. */
 export function attachmentJson(hub: LinkHub, attachment: Attachment) {
   const { id, kind, filename, mediaType, bytes, sha256, scan } = attachment;
   const url = attachmentUrl(hub, attachment);
   return { id, kind, filename, mediaType, bytes, sha256, url, scan: scan ?? 'unscanned' };
 }
 
-/** The address at which readers get an attachment: on the hub, or on the publisher's server. */
 export function attachmentUrl(hub: LinkHub, attachment: Attachment): string | null {
   const path = attachmentPath(hub, attachment);
   return path === null ? attachment.remoteUrl : hub.config.baseUrl + path;
@@ -31,7 +28,7 @@ export function attachmentPath({ config }: LinkHub, attachment: Attachment): str
 
 type Served = Pick<Attachment, 'id' | 'urlKey' | 'filename' | 'servedAt'>;
 
-/** The path of a file at the hub. The random part of the path keeps an old path from ever leading to another file. */
+/** The random part of the path keeps an old path from ever leading to another file. */
 export function servedPath({ id, urlKey, filename, servedAt }: Served): string {
   return servedAt ?? `/attachments/${id}-${urlKey}/${encodeURIComponent(filename)}`;
 }

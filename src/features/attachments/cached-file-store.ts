@@ -6,13 +6,11 @@ import { counts, store } from '../hub/hub.ts';
 type CachedFile = { urlHash: string; bytes: number; mediaType: string; sha256: string; usedAt: number };
 type NewCachedFile = Omit<CachedFile, 'usedAt'> & Record<'width' | 'height', number | null>;
 
-/** A cached copy of a remote image; `width` and `height` in pixels. */
 type CachedImage = { urlHash: string; bytes: number; width: number; height: number };
 
 /** `used_at` is updated at most once in this time, so that reading a cached file hardly ever writes to the database. */
 const USED_RESOLUTION = HOUR;
 
-/** After a failed fetch of a remote file, the hub does not fetch this file again for this long. */
 export const FAILURE_KEPT = HOUR;
 
 /** The hub fetches a picture that was too large for lists again after this time, or when a reader opens the picture. */
@@ -24,7 +22,6 @@ const TIMES: StoredTime[] = [
   { table: 'cached_files', column: 'used_at', furthest: 0, where: 'failed_until IS NULL' },
 ];
 
-/** Stores which remote files have a copy in cache/, and which remote files the hub could not fetch lately. */
 export const cachedFiles = store((hub) => {
   const { db, clock } = hub;
   const sql = prepareCachedFiles(db);
@@ -33,12 +30,9 @@ export const cachedFiles = store((hub) => {
     find: db.prepare<[urlHash: string], CachedFile>('cached file', `
       SELECT url_hash AS urlHash, bytes, media_type AS mediaType, sha256, used_at AS usedAt
         FROM cached_files WHERE url_hash = ? AND failed_until IS NULL`).get,
-    /** The images among the given files of which the hub has a cached copy. */
     images: (urlHashes: string[]): CachedImage[] => sql.images.all(JSON.stringify(urlHashes)),
-    /** The files among the given files that the hub could not fetch lately. */
     missing: (urlHashes: string[]): string[] =>
       sql.missing.all(JSON.stringify(urlHashes), clock()).map(({ urlHash }) => urlHash),
-    /** Lists up to `limit` cached files whose hash is greater than `after`, ordered by hash. */
     list: db.prepare<[after: string, limit: number], Pick<CachedFile, 'urlHash' | 'bytes'>>('cached files', `
       SELECT url_hash AS urlHash, bytes FROM cached_files
        WHERE url_hash > ? AND failed_until IS NULL ORDER BY url_hash LIMIT ?`).all,

@@ -17,7 +17,6 @@ const ASKED_AFTER_CHANGE = DAY;
 
 const TIMES: StoredTime[] = [{ table: 'source_icons', column: 'due_at', furthest: ASKED_EVERY + HOUR }];
 
-/** Stores the icons of sources, and the time when the hub next fetches each icon. */
 export const sourceIcons = store(({ db, clock }) => {
   const sql = prepareIcons(db);
   const hashesOf = (sourceIds: number[]): Map<number, string> =>
@@ -25,14 +24,11 @@ export const sourceIcons = store(({ db, clock }) => {
 
   return {
     bringBackTimes: createTimeRepair(db, clock, TIMES),
-    /** The hash of a source's icon, or undefined if the source has no icon. */
     hashOf: (sourceId: number): string | undefined => hashesOf([sourceId]).get(sourceId),
-    /** The hashes of several sources' icons, by source id. */
     hashesOf,
     find: db.prepare<[sourceId: number], Icon>('icon', `
       SELECT i.sha256, i.media_type AS mediaType, i.content
         FROM source_icons s JOIN icons i ON i.sha256 = s.sha256 WHERE s.source_id = ?`).get,
-    /** The icon address that the source's feed names. */
     namedBy: (sourceId: number): string | null => sql.namedBy.get(sourceId)?.url ?? null,
     isCleared: (sourceId: number): boolean => sql.isCleared.get(sourceId) !== undefined,
 
@@ -51,10 +47,8 @@ export const sourceIcons = store(({ db, clock }) => {
       sql.insert.run(icon);
       sql.give.run(icon.sha256, sourceId);
     },
-    /** Removes the icon of a source for good. */
     clear: db.prepare<[sourceId: number]>('clear icon', `
       INSERT INTO source_icons (source_id) VALUES (?) ON CONFLICT DO UPDATE SET sha256 = NULL, due_at = NULL`).run,
-    /** Makes the icon of a source due now. */
     want: (sourceId: number): void => void sql.want.run(clock(), sourceId),
   };
 });

@@ -12,7 +12,6 @@ export type DrillOutcome = (typeof DRILL_OUTCOMES)[number];
 
 export const DRILL_OUTCOMES = ['proven', 'compared', 'failed'] as const;
 
-/** How a drill ended, in which scripts/drill.sh examined the newest copy at a destination. */
 export type DrillRun = {
   place: string; // the destination's `destinationKey`
   outcome: DrillOutcome;
@@ -56,18 +55,15 @@ export function readDrills(hub: Pick<Hub, 'config' | 'clock'>): DrillStatus[] {
   });
 }
 
-/** Days between drills that run by themselves; 0 for none. */
 function drillInterval({ dataDir, drillEveryDays }: Config): number {
   const bytes = lastBackupBytes(dataDir);
   return drillEveryDays ?? (bytes !== null && bytes <= LARGEST_FETCHED ? USUAL_INTERVAL : 0);
 }
 
-/** The size in bytes of the last good backup on this machine, or null if the size is unknown. */
 export function lastBackupBytes(dataDir: string): number | null {
   return readKept(dataDir, 'backup').lastGood?.bytes ?? null;
 }
 
-/** The last test of an off-site copy (drill) at a destination, and the last that proved a restore; null if unknown. */
 export function readKeptDrills(dataDir: string, name: Destination): KeptDrills {
   const { last, lastProven } = readJsonFile<KeptDrills>(statusPath(dataDir, `drill-${name}`)) ?? {};
   return { last: isDrillRun(last) ? last : null, lastProven: isDrillRun(lastProven) ? lastProven : null };

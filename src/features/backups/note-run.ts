@@ -1,20 +1,16 @@
 import { replaceFile } from '../../platform/files/durable-file.ts';
 import type { Config } from '../hub/read-config.ts';
 import {
-  type BackupPlaces, type KeptRuns, type Kind, listBackups, type OffsiteRun, readKept, readVerdicts, type RunResult,
-  statusPath, verdictsPath,
+  type BackupPlaces, type InterimRun, type KeptRuns, type Kind, listBackups, listInterim, type OffsiteRun, readKept,
+  readVerdicts, type RunResult, statusPath, verdictsPath,
 } from './backup-status.ts';
 import { type DrillRun, type KeptDrills, readKeptDrills } from './drill-status.ts';
-import { type InterimRun, listInterim } from './interim-status.ts';
 import { destinationKey, type Destination } from './offsite-status.ts';
 import { type RepositoryReading, readingPath, textOfReading } from './restic-reading.ts';
 
 type Run = RunResult | InterimRun | OffsiteRun;
 
-/**
- * Records the result of a backup, a verification or an off-site run. The hub shows `last` as the newest result: this
- * run, or an earlier run whose failure must stay visible. Throws if DATA_DIR/run is not writable.
- */
+/** `last`: this run, or an earlier run whose failure must stay visible. Throws if DATA_DIR/run is not writable. */
 export async function noteRun(dataDir: string, kind: Kind, run: Run, last: Run = run): Promise<void> {
   const lastGood = run.ok ? run : readKept(dataDir, kind).lastGood;
   const kept: KeptRuns<Run> = { last, lastGood };
@@ -40,7 +36,6 @@ export async function noteOffsite(
   await noteRun(config.dataDir, `offsite-${name}`, { ...run, unsent: isOwed ? owed : run.unsent, place }, stays);
 }
 
-/** Records the result of a drill, an examination of the newest off-site copy at a destination. */
 export async function noteDrill(
   config: Config, name: Destination, drill: Omit<DrillRun, 'place'>,
 ): Promise<void> {
@@ -61,12 +56,10 @@ export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: Run
   await replaceNote(verdictsPath(dataDir), toJsonLine(Object.fromEntries(kept)));
 }
 
-/** Stores which packs of a restic repository have been read. `place`: the `destinationKey` of the repository. */
 export function noteReading(dataDir: string, place: string, reading: RepositoryReading): Promise<void> {
   return replaceNote(readingPath(dataDir, place), textOfReading(reading));
 }
 
-/** Stores the result of the last call of HEARTBEAT_URL in a file, or null if HEARTBEAT_URL is not set any more. */
 export function noteSignOfLife(path: string, last: object | null): Promise<void> {
   return replaceNote(path, toJsonLine(last));
 }

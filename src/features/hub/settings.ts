@@ -184,7 +184,7 @@ export const SETTINGS = {
     meaning: 'seconds that `restore.sh` waits for every process to close the old database (0 to 86400)',
   },
   upgradeVerify: {
-    name: 'UPGRADE_VERIFY', parse: oneOf('signed'), default: null, usedBy: 'scripts', seeHandbook: 'whose-versions-run',
+    name: 'UPGRADE_VERIFY', parse: oneOf('signed'), default: null, usedBy: 'scripts', seeHandbook: 'upgrading',
     meaning: '`signed` makes `upgrade.sh` accept only release tags signed with a key in `UPGRADE_SIGNERS`',
   },
   upgradeSigners: {
