@@ -121,12 +121,9 @@ export const SERVICE_METRICS: readonly Metric<HubReading>[] = [
   offsite('service_backup_offsite_oldest_unsent_timestamp_seconds',
     'Time of the oldest backup that the last off-site run left unsent, 0 if it sent all backups.',
     ({ last }) => seconds(timeOfBackup(last?.unsent ?? '') ?? null)),
-  {
-    type: 'gauge',
-    name: 'service_backup_restic_last_check_timestamp_seconds',
-    help: 'Time when a part of the restic repository was last read and found intact, 0 for never.',
-    value: ({ offsite }) => seconds(offsite().find(({ name }) => name === 'restic')?.last?.checkedAt ?? null),
-  },
+  gauge('service_backup_restic_last_check_timestamp_seconds',
+    'Time when a part of the restic repository was last read and found intact, 0 for never.',
+    ({ offsite }) => seconds(offsite().find(({ name }) => name === 'restic')?.last?.checkedAt ?? null)),
 
   drill('service_backup_last_proven_restore_timestamp_seconds',
     'When a drill last proved that the newest copy at an off-site destination can be restored, 0 for never.',
