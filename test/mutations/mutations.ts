@@ -83,7 +83,7 @@ export const MUTATIONS: Mutation[] = [
     from: "'secure_delete = ON'",
     to: "'secure_delete = OFF'",
     test: 'test/features/leaving/leaving.test.ts',
-    name: 'without a VACUUM, too, what leaving removes is overwritten',
+    name: 'without a VACUUM, too, what leaving removes and what was deleted in order to leave is overwritten',
   },
   {
     promise: 'an account is removed only when the log of the database is empty of it',

@@ -22,11 +22,7 @@ const USUAL_PATHS = ['/feed', '/rss.xml', '/atom.xml', '/rss', '/index.xml', '/f
 /** `guess`: also try usual paths such as `/feed`: only if a person waits, because most of these requests fail. */
 type DiscoverOptions = Omit<FetchOptions, 'recognise'> & { guess?: boolean };
 
-/**
- * Fetches the feed at an address. If a web page is at the address, fetches a feed of the page: a feed that the page
- * advertises, else a feed to which the page links, else (`guess`) a feed at one of the usual paths of its site. The
- * message of an error names each address that was tried. Throws what `fetchFeed` throws.
- */
+/** Fetches the feed at an address, or a feed of the web page there. Throws as `fetchFeed` does. */
 export async function discoverFeed(hub: Hub, typed: string, options: DiscoverOptions): Promise<FetchedFeed> {
   const { guess = false, ...rest } = options;
   const until = performance.now() + SEARCH_MS;

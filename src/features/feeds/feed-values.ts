@@ -33,9 +33,8 @@ const PERIODS = new Map([
 export type LinkBase = { url: string; given: boolean };
 
 /**
- * Converts a title, which may be HTML or plain text, to one line of plain text. Removes inline tags only if the title
- * looks like HTML, so that the title `The <b> tag` stays as it is. Decodes character references twice, because
- * many feeds encode them twice.
+ * Converts a title, which may be HTML or plain text, to one line of plain text. Only a title that looks like HTML loses
+ * its inline tags. Character references are decoded twice, because many feeds encode them twice.
  */
 export function titleText(decoded: string): string {
   const untagged = LOOKS_LIKE_HTML.test(decoded) ? decoded.replace(WORD_BREAK, ' ').replace(INLINE_TAG, '') : decoded;

@@ -35,9 +35,8 @@ export class FeedGoneError extends Error {}
 export class NothingThereError extends Error {}
 
 /**
- * `recognise`: read only the title if the feed is large. `totalMs`: a shorter timeout than the usual timeout.
- * `authorization`: an Authorization header, which is sent only to the origin of the address. `toRead`: called with the
- * size of the body before parsing; parsing waits until the returned promise resolves.
+ * `recognise`: read only the title of a large feed. `totalMs`: a shorter timeout. `authorization`: a header for the
+ * origin of the address alone. `toRead`: gets the size of the body; parsing waits for the returned promise.
  */
 export type FetchOptions = Within & { recognise?: boolean };
 type Within = {
@@ -122,10 +121,7 @@ const MEANINGS: Record<number, string> = {
   504: ': the server behind the proxy is too slow',
 };
 
-/**
- * The address for the next fetch of a feed, which takes permanent redirects into account. The hub follows but does not
- * store a redirect from https to http. If a feed has a password, the hub stores no redirect to another origin.
- */
+/** The hub stores no redirect from https to http and, for a feed with a password, no redirect to another origin. */
 function permanentAddress(url: string, { movedPermanentlyTo }: OutboundResponse, { authorization }: Within): string {
   if (movedPermanentlyTo === null) return url;
   if (authorization !== undefined && new URL(url).origin !== new URL(movedPermanentlyTo).origin) return url;

@@ -27,10 +27,7 @@ const PLANNED_AT_ONCE = 20;
 /** Reasons of an OutboundError after which a search for an icon or pictures sends no more requests to the host. */
 export const HOPELESS = new Set(['blocked', 'dns', 'connect', 'tls', 'timeout', 'idle', 'aborted']);
 
-/**
- * Looks for the icon of a feed: an icon that the feed names, an icon to which the site's page or home page links, or
- * /favicon.ico. If the search finds no icon, an earlier icon stays, because the site may only be down.
- */
+/** If the search for a feed's icon finds no icon, an earlier icon stays, because the site may only be down. */
 export const fetchIcon: JobKind<{ sourceId: number }> = {
   name: 'fetch-icon',
   key: ({ sourceId }) => String(sourceId),
@@ -142,11 +139,7 @@ const SVG = /\.svg(?:[?#]|$)|^data:image\/svg/i;
 
 type IconLink = { url: string; cost: number };
 
-/**
- * The icons to which a web page links, best first. An icon is better if it is large enough, is meant for pages rather
- * than home screens, and suits a light background. Leaves out SVG icons, which the hub does not show. An icon's address
- * may be a `data:` URL.
- */
+/** The links to icons of a page, best first; also `data:` URLs, but no SVG icons, which the hub does not show. */
 export function findIconLinks(html: string, pageUrl: string): string[] {
   const tags = headTags(html);
   const base = baseOf(tags, pageUrl);

@@ -29,10 +29,7 @@ const CONTENT_VERSION = 'content_version';
 /** A followed source, and the time of its synchronisation (unix ms): posts that arrived earlier are left out. */
 type NewPosts = { sourceId: number; since: number };
 
-/**
- * Fetches the pictures that stand for the new posts of a followed feed, so that lists can show the pictures before
- * anybody opens the posts. A picture that cannot be fetched is no failure of the job.
- */
+/** Fetches pictures of new posts before anybody opens the posts. A missing picture does not fail the job. */
 export const fetchPictures: JobKind<NewPosts> = {
   name: 'fetch-pictures',
   key: ({ sourceId }) => String(sourceId),

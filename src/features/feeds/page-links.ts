@@ -34,10 +34,7 @@ const ANCHOR_REACH = 400; // characters of the content of an `a` element that ar
 const LINK_TITLE_MAX = 100; // characters
 const FEED_ANCHORS = 3; // `a` elements of a page that the hub takes for links to feeds
 
-/**
- * The feeds that a web page advertises with `link` elements, or with the `Link` header of its response. Each address
- * occurs once; in document order, but feeds of comments come last, and links of an uncertain type before them.
- */
+/** Each advertised feed once, in document order, but feeds of comments last, and links of an uncertain type before. */
 export function findFeedLinks(html: string, pageUrl: string, header = ''): FeedLink[] {
   const tags = headTags(html);
   const base = baseOf(tags, pageUrl);

@@ -171,10 +171,7 @@ function atomHtml(element: XmlElement): string {
   return kind === 'html' || (kind === 'xhtml' && looksLikeHtml(text)) ? text : escapeHtml(text);
 }
 
-/**
- * The kind of an Atom text construct: text, html or xhtml. The `type` attribute of Atom 1.0 contains text, html, xhtml
- * or a media type (RFC 4287, 3.1.1, 4.1.3), that of Atom 0.3 only a media type.
- */
+/** Atom 1.0 declares text, html, xhtml or a media type (RFC 4287, 3.1.1, 4.1.3), Atom 0.3 only a media type. */
 function kindOf(element: XmlElement): TextKind {
   const type = essenceOf(attributeOf(element, 'type')) || 'text';
   const mode = attributeOf(element, 'mode')?.toLowerCase();

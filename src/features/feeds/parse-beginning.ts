@@ -68,11 +68,7 @@ function isJson(bytes: Buffer): boolean {
   return /^(?:\xef\xbb\xbf)?\s*\{/.test(bytes.toString('latin1', 0, 1024));
 }
 
-/**
- * Parses the beginning of a large document, which gives the feed's title but not all its posts. Throws NotAFeedError,
- * as `parseFeed` does, if the document is no feed. If the posts come first in a JSON Feed, checks only that the
- * required members exist.
- */
+/** Reads the feed's title but not all posts. Of a JSON Feed with its posts first, only checks the required members. */
 export function parseBeginning(document: Beginning, source: { url: string; contentType: string | null }): ParsedFeed {
   const bytes = document.bytes();
   if (!isJson(bytes)) return parseFeed(bytes.subarray(0, bytes.lastIndexOf('>', BEGINNING) + 1 || BEGINNING), source);

@@ -59,11 +59,7 @@ const NAMESPACES_IN_ATOM: ReadonlyMap<string, string> = new Map([
   ...ATOM.map((uri): [string, string] => [uri, '']),
 ]);
 
-/**
- * Parses RSS, Atom and JSON Feed in all versions, and tolerates common errors of feeds. `url`: the address of the
- * document after redirects. Throws NotAFeedError if the document is no feed, and XmlLimitError if the document exceeds
- * a limit of the XML parser.
- */
+/** Throws NotAFeedError, or XmlLimitError beyond a limit of the XML parser. `url`: the address after redirects. */
 export function parseFeed(bytes: Buffer, source: { url: string; contentType: string | null }): ParsedFeed {
   const text = decodeText(bytes, source.contentType);
   const first = text.trimStart().charAt(0);

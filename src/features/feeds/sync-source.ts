@@ -40,10 +40,7 @@ const GONE = 'The publisher reports that this feed is permanently gone (410).';
 /** For each synchronisation in this process: when it began, by `performance.now()`. */
 const started = new WeakMap<Job, number>();
 
-/**
- * Synchronises one feed. The job is idempotent: posts are keyed by the publisher's id, and all effects are in the
- * transaction that completes the job.
- */
+/** A repeated job is harmless: posts have the publisher's ids, and one transaction has all effects of the job. */
 export const syncSource: JobKind<{ sourceId: number }> = {
   name: SYNC_SOURCE,
   key: ({ sourceId }) => String(sourceId),
@@ -177,10 +174,7 @@ function truncationNote(items: number): string {
 /** When a feed is added, at most this many posts are stored at once, because more posts would block other writers. */
 const MANY_ITEMS = 150;
 
-/**
- * A fetched feed. `store` adds the feed's posts to a source, in the caller's transaction. For a large feed, `store`
- * does nothing: the new source is due at once, and the worker then stores the posts.
- */
+/** `store` runs in the caller's transaction, and does nothing for a large feed, which the worker stores later. */
 export type OpenedFeed = { url: string; title: string; store(sourceId: number): void };
 
 /** Fetches the feed at an address, or the feed of the web page there. Errors are worded for the member who adds it. */

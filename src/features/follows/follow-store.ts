@@ -171,11 +171,7 @@ export const follows = store(({ db, clock }) => {
 type Reader = Pick<Follow, 'ownTitle' | 'folder'> & { accountId: number };
 type FollowKey = Pick<Follow, 'sourceId' | 'readUpTo'> & { accountId: number };
 
-/**
- * Sends one notification about new posts to each follower who wants notifications of the source, in the caller's
- * transaction. `postsFor`: the number of new posts for an account. `authorId`: the account on this hub that wrote the
- * posts; this account is not notified.
- */
+/** In the caller's transaction. `postsFor`: an account's number of new posts. Account `authorId` is not notified. */
 export function notifyFollowers(
   hub: Hub, sourceId: number, postsFor: (accountId: number) => number, authorId: number | null = null,
 ): void {

@@ -156,10 +156,7 @@ export function planFullTexts(hub: Hub): void {
   });
 }
 
-/**
- * Scheduled task: removes full texts beyond the limit or, if full texts are switched off, all rows of full texts. Texts
- * that an earlier, lower limit kept out are fetched again.
- */
+/** Scheduled task. Full texts that an earlier, lower limit kept out are fetched again. */
 export function evictFullTexts(hub: Hub, limit: number): number {
   if (!hasFullTexts(hub)) return fullTexts(hub).clear(limit);
   const { fullTextMaxBytes: maxBytes } = hub.config;

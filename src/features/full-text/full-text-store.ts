@@ -43,9 +43,8 @@ export const REPEATED_AFTER = DAY;
 const LOST_AFTER = 10 * MINUTE;
 
 /**
- * If very many posts are due, the hub reads only this many posts that have been due for the longest time, and this many
- * that have been due for the shortest time, which takes a few milliseconds. An owner with very many due posts then does
- * not delay the posts of other owners.
+ * The hub reads this many posts that have been due longest, and this many that have been due shortest (a few ms), so
+ * that an owner with very many due posts does not delay the posts of other owners.
  */
 const DUE_READ = 500;
 
@@ -91,11 +90,7 @@ export const fullTexts = store((hub) => {
     /** Makes up to `limit` posts wait whose texts were too large for the hub, but are not larger than `maxBytes`. */
     wantFitting: (maxBytes: number, limit: number): number =>
       sql.wantFitting.run({ maxBytes, limit, now: clock() }).changes,
-    /**
-     * Removes full texts, the longest unread first, until all full texts and their words in the search index take at
-     * most `maxBytes`, but at most `limit` full texts, and never the full text of the post `spared`. Returns the number
-     * of removed full texts.
-     */
+    /** Removes at most `limit` full texts, the longest unread first, until `maxBytes` suffice, but never `spared`. */
     evict(maxBytes: number, limit: number, spared = 0): number {
       for (let removed = 0; ; removed++) {
         const next = removed < limit && bytes() > maxBytes ? sql.longestUnread.get(spared) : undefined;

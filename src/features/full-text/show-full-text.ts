@@ -21,10 +21,7 @@ const PICTURES = 200;
 
 const PICTURE_HASH = 40; // characters
 
-/**
- * A post with the text that the member chose (`?text=`) or, without a choice, with the full text if the source always
- * has full texts. The feed's text stays until the full text is there. Returns null if the post can have no full text.
- */
+/** Without a choice (`?text=`), sources that always have full texts show them. Null if no full text is possible. */
 export function chooseText<Shown extends WholePost>(
   hub: Hub, post: Shown, choice: string | null,
 ): ShownText<Shown> | null {

@@ -121,12 +121,9 @@ export const SERVICE_METRICS: readonly Metric<HubReading>[] = [
   offsite('service_backup_offsite_oldest_unsent_timestamp_seconds',
     'Time of the oldest backup that the last off-site run left unsent, 0 if it sent all backups.',
     ({ last }) => seconds(timeOfBackup(last?.unsent ?? '') ?? null)),
-  {
-    type: 'gauge',
-    name: 'service_backup_restic_last_check_timestamp_seconds',
-    help: 'Time when a part of the restic repository was last read and found intact, 0 for never.',
-    value: ({ offsite }) => seconds(offsite().find(({ name }) => name === 'restic')?.last?.checkedAt ?? null),
-  },
+  gauge('service_backup_restic_last_check_timestamp_seconds',
+    'Time when a part of the restic repository was last read and found intact, 0 for never.',
+    ({ offsite }) => seconds(offsite().find(({ name }) => name === 'restic')?.last?.checkedAt ?? null)),
 
   drill('service_backup_last_proven_restore_timestamp_seconds',
     'When a drill last proved that the newest copy at an off-site destination can be restored, 0 for never.',
@@ -201,10 +198,7 @@ type MetricsReading = HubReading & {
 const versions = once(({ db, config }: Hub) =>
   ({ version: config.version, node: process.version, sqlite: sqliteVersion(db) }));
 
-/**
- * Reads all metrics, after storing the counts that are still only in memory. A scrape of the metrics reads only kept
- * counts, and single rows by an index, so that a scrape costs the same for any amount of data.
- */
+/** Reads only kept counts, and single rows by an index, so that a scrape costs the same for any amount of data. */
 export function readMetrics(hub: Hub): MetricsReading {
   bufferedCounts(hub).flush();
   const [http, waits] = [httpMetrics(hub).read(), turnWaits(hub).read()];

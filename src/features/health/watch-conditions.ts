@@ -60,10 +60,7 @@ const watches = once((hub: Hub) => {
   return { isStill: noticingStillness(clock), deliverer, isDelivering: false };
 });
 
-/**
- * Checks in the web process whether the worker runs. If the worker has been silent for five minutes, raises
- * `worker-silent` and delivers alerts in web until the worker is back.
- */
+/** If the worker has been silent for LONGEST_SILENCE, the web process raises `worker-silent` and delivers alerts. */
 export async function watchWorker(hub: Hub): Promise<void> {
   const seenAt = heartbeats(hub).lastSeen('worker');
   const isSilent = watches(hub).isStill(seenAt);
@@ -89,10 +86,7 @@ async function deliverWhile(hub: Hub, isNeeded: boolean): Promise<void> {
   else await watch.deliverer.stop(GRACE);
 }
 
-/**
- * Returns a function that tells whether the given value has stayed the same for LONGEST_SILENCE. The function begins to
- * measure anew if the clock was set, or the machine slept, since the function's last call.
- */
+/** Whether a value has stayed the same for LONGEST_SILENCE; begins anew if the clock was set or the machine slept. */
 function noticingStillness(clock: Clock): (value: number | null) => boolean {
   let last = { value: null as number | null, at: -Infinity };
   let since = 0;

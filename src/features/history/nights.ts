@@ -7,9 +7,8 @@ import type { Hub } from '../hub/hub.ts';
 import { backupRuns, type BackupRun } from './history-store.ts';
 
 /**
- * The result of the backup of one night. `late`: the backup succeeded in the end, after a failure. `none`: no backup
- * run of this night is known, although earlier runs are known. `unknown`: nothing is known about this night, because it
- * is before the first known backup run, or is the night of today.
+ * `late`: the backup succeeded after a failure. `none`: no backup run of this night is known, although earlier runs are
+ * known. `unknown`: the night is before the first known backup run, or is the night of today.
  */
 export type NightOutcome = 'good' | 'late' | 'degraded' | 'failed' | 'none' | 'unknown';
 

@@ -3,10 +3,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { shortTime, type Times } from '../../platform/http/times.ts';
 import { byteSize, measuredTime } from '../../platform/in-words.ts';
 
-/**
- * A line of a plot, or the plot's bars of one colour. `tone`: the CSS class that colours the line or the bars.
- * `values`: one value per time step of the plot; undefined means unknown.
- */
+/** `tone`: the CSS class of the colour. `values`: one value per time step of the plot; undefined means unknown. */
 export type Series = { name: string; tone: 'c1' | 'c2' | 'c3' | 'c4'; values: (number | undefined)[] };
 
 export type Plot = {

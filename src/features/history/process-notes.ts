@@ -2,8 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { hasPassed, MINUTE, SECOND } from '../../platform/clock.ts';
 import { heartbeats, httpMetrics, startedAt, type Hub, once } from '../hub/hub.ts';
 import { changedSettings } from '../hub/read-config.ts';
-import { ANSWERS } from './figures.ts';
-import { readings } from './history-store.ts';
+import { ANSWERS, readings } from './history-store.ts';
 
 /** The web process's figures: HTTP replies since the start of the process, all other figures since its last report. */
 export type WebReading = Sample & {

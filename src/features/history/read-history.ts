@@ -1,8 +1,7 @@
 import { DAY, HOUR, MINUTE } from '../../platform/clock.ts';
 import { ANSWER_BOUNDS } from '../../platform/metrics/http-metrics.ts';
 import type { Hub } from '../hub/hub.ts';
-import { ANSWERS, merge, type Figure, type Figures } from './figures.ts';
-import { COARSE, FINE, history, type Slot } from './history-store.ts';
+import { ANSWERS, COARSE, FINE, history, merge, type Figure, type Figures, type Slot } from './history-store.ts';
 
 export const RANGES = {
   '24h': { words: '24 hours', step: FINE, slot: 30 * MINUTE, slots: 48 },

@@ -4,8 +4,9 @@ import { readBackupStatus, type OffsiteRun, type RunResult } from '../backups/ba
 import { readOffsite } from '../backups/offsite-status.ts';
 import { readStorageSizes } from '../backups/storage-space.ts';
 import { counts, heartbeats, oldestDueSeconds, once, type Hub } from '../hub/hub.ts';
-import { ANSWERS, merge, type Figure, type Figures } from './figures.ts';
-import { backupRuns, FINE, history, readings, type BackupRun } from './history-store.ts';
+import {
+  ANSWERS, backupRuns, FINE, history, merge, readings, type BackupRun, type Figure, type Figures,
+} from './history-store.ts';
 import { processSample, WEB, type WebReading } from './process-notes.ts';
 
 /** Counters whose growth the history records; without a label, the counts of all labels are added up. */
@@ -28,10 +29,7 @@ type OpenBucket = { at: number; figures: Figures; web: WebReading | null };
 /** `runs`: when the last stored backup run of each place ended. */
 const open = once((_hub: Hub): { bucket?: OpenBucket; runs: Map<string, number> } => ({ runs: new Map() }));
 
-/**
- * Writes the heartbeat of the worker, stores backup runs that have ended and, every five minutes, stores the figures of
- * the hub in a time bucket. If storing the hub's figures fails, writes only the worker's heartbeat.
- */
+/** Writes the worker's heartbeat even if storing the hub's figures and backup runs fails. */
 export function beatOfWorker(hub: Hub): void {
   try {
     beatAndRecord(hub);

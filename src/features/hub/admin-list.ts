@@ -142,10 +142,7 @@ function listed<Item, Key extends keyof Item, Filter>(
     (after, count) => select(hub, after as Pick<Item, Key>, count, filter), limit);
 }
 
-/**
- * Makes a filter of a list by the URL's query parameter `state`. If the URL has no `state`, the page shows the items in
- * the state that `first` names, or the items in all states if `first` is not given.
- */
+/** A filter by the query parameter `state`. Without the parameter, a page shows the state `first`, or all states. */
 export function byState<State extends string>(
   name: string, states: readonly State[], first?: State,
 ): ListFilter<State | undefined> {

@@ -9,9 +9,8 @@ export type FileLock = { release(): void };
 const PATIENCE_MS = 250;
 
 /**
- * Takes a lock that counts across processes; returns undefined if another process holds the lock. The lock is SQLite's
- * write lock on the lock file, because the operating system releases this lock when the holder dies. The lock file
- * itself stays empty and is never deleted.
+ * Undefined if another process has the lock. The lock is a write lock of SQLite, which the system releases when the
+ * lock's holder dies; the lock file stays empty and is never deleted.
  */
 export function takeFileLock(path: string): FileLock | undefined {
   const db = takeWriteLock(path, PATIENCE_MS);

@@ -39,10 +39,7 @@ export function requireRoomForFile(hub: Hub, bytes: number, message: string): vo
   if (free - bytes < reserve) throw metLimit(hub, 'free-space', 0, message);
 }
 
-/**
- * Whether only the disk reserve is left on the hub's disk. A file in DATA_DIR/run tells all processes of the hub that
- * the disk is low, until clearly more than the reserve is free.
- */
+/** A file in DATA_DIR/run tells all processes that the disk is low, until clearly more than the reserve is free. */
 export function isDiskLow(hub: Hub): boolean {
   const wasLow = lowSince(hub) !== null;
   const { room, reserve } = lookAtReserve(hub);

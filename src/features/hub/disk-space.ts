@@ -55,10 +55,7 @@ function usualReserve({ total, searchIndex }: Measured): number {
   );
 }
 
-/**
- * Whether the disk is so nearly full that large changes must be made in small steps. Empty pages in hub.db do not count
- * as free, because SQLite first writes every change, even a deletion, to the write-ahead log.
- */
+/** Empty pages of hub.db do not count as free, because SQLite first writes every change to the write-ahead log. */
 export function isTight({ space }: Disk): boolean {
   const now = space();
   return now.free < usualReserve(now) * TIGHT;
@@ -86,10 +83,7 @@ export function createDisk(
   return { space };
 }
 
-/**
- * Whether a checkpoint can empty the write-ahead log now, so that the bytes of the log count as free. A process that
- * reads for long, such as a backup, prevents the checkpoint. Tries a checkpoint at most once a second.
- */
+/** Whether a checkpoint can empty the write-ahead log, which a process that reads for long prevents. */
 function createLogLook(db: Db): () => boolean {
   let [canEmpty, triedAt] = [true, -Infinity];
   return () => {

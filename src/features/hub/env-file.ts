@@ -4,10 +4,7 @@ import { SETTINGS, type Setting, type SettingList } from './settings.ts';
 /** For each setting: a hash of its value in .env, so that values can be compared without being revealed. */
 export type FileSettings = Readonly<Record<string, string>>;
 
-/**
- * Hashes the .env value of each setting that the web or worker process uses. Leaves out settings that the environment
- * sets, because the environment overrides .env.
- */
+/** Leaves out settings of scripts, and settings that the environment sets, because the environment overrides .env. */
 export function hashFileSettings(
   entries: Record<string, string>, env: Record<string, string | undefined>,
 ): FileSettings {
@@ -80,10 +77,7 @@ export function variableNames(list: SettingList): string[] {
     secret === 'bytes' ? [`${name}_FILE`] : secret === 'text' ? [name, `${name}_FILE`] : [name]);
 }
 
-/**
- * Errors for misspelt names of settings in .env. The file .env belongs to the hub alone, so a name close to a setting
- * is a mistake. If the hub started with the misspelt name, the setting's default would apply, which could delete data.
- */
+/** A misspelt name in .env is an error, because the setting's default would apply instead and could delete data. */
 export function misspeltNames(names: readonly string[], known: readonly string[]): string[] {
   return names.flatMap((name) => {
     const near = nearestName(name, known, Math.max(1, Math.floor(name.length / 4)));

@@ -133,9 +133,14 @@ export function readSettings<List extends SettingList>(list: List, { env, projec
 
   function readSecret(file: string, isBytes: boolean): string {
     const path = resolve(projectRoot, file);
-    const text = readable(() => (isBytes ? readFile(path, 'latin1') : readFile(path).replace(/\r?\n$/, '')));
-    secretFiles.push(path);
-    return text;
+    try {
+      const text = isBytes ? readFile(path, 'latin1') : readFile(path).replace(/\r?\n$/, '');
+      secretFiles.push(path);
+      return text;
+    } catch (error) {
+      const code = codeOf(error);
+      throw new Error(`must name a readable file${code === undefined ? '' : ` (${code})`}`);
+    }
   }
 }
 
@@ -193,15 +198,6 @@ function packageVersion(text: string): string {
   const manifest: unknown = JSON.parse(text);
   if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) return String(manifest.version);
   throw new Error('package.json has no version');
-}
-
-function readable(read: () => string): string {
-  try {
-    return read();
-  } catch (error) {
-    const code = codeOf(error);
-    throw new Error(`must name a readable file${code === undefined ? '' : ` (${code})`}`);
-  }
 }
 
 function deepFreeze<T>(value: T): T {

@@ -2,10 +2,7 @@ import { plural } from '../../platform/in-words.ts';
 
 type Counted = (count: number) => string;
 
-/**
- * Messages about the viewer's last action, by the code that the page's URL contains. The URL never contains the text of
- * a message, because a forged link could then show any text.
- */
+/** The page's URL contains only the code of a message: a forged link with a text could show any text. */
 const SAID = {
   'app-password-ended': 'The app password has ended. The app that uses the app password is refused from now on.',
   'bell-off': 'You will no longer be notified of new posts of this source.',

@@ -33,9 +33,8 @@ export const LEAVE_CONFIRMATION = 'DELETE';
 export type OwnedSource = Pick<Source, 'id' | 'title'>;
 
 /**
- * Deletes the account: ends its sessions and tokens at once and starts removing its personal data. Answers with status
- * 422 without the confirmation, 403 for a wrong password, 429 after several wrong passwords, and 409 while the account
- * owns sources (listed in `sources`) or is the last administrator.
+ * Answers with 422 without the confirmation, 403 for a wrong password, 429 after several wrong passwords, and 409 while
+ * the account owns sources (listed in `sources`) or is the last administrator.
  */
 export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By): Promise<void> {
   const done = await checkPassword(hub, confirmation(readLeave(values, by), by), ({ id, role }) => {
@@ -142,24 +141,15 @@ async function repeatThrottled(
 function removeSome(hub: Hub, id: number, limit: number): number {
   const name = accounts(hub).pseudonymOf(id);
   if (name === undefined) return 0;
-  return Math.max(...Object.values(STEPS).map((remove) => remove(hub, { id, name }, limit)));
+  const removed = Object.values(OWN_ROWS).map((rows) => rows(hub).removeOf(id, limit));
+  return Math.max(...removed, notifications(hub).forgetSender(id, limit), hideNames(hub, { id, name }, limit));
 }
 
-/** For each table, removes up to `limit` rows or hides as many names; returns the number of changed rows. */
-const STEPS: Record<SteppedTable, (hub: Hub, leaver: Leaver, limit: number) => number> = {
-  drafts: (hub, { id }, limit) => drafts(hub).removeOf(id, limit),
-  follows: (hub, { id }, limit) => follows(hub).removeOf(id, limit),
-  imports: (hub, { id }, limit) => imports(hub).removeOf(id, limit),
-  reading_history: (hub, { id }, limit) => readingHistory(hub).removeOf(id, limit),
-  muted_posts: (hub, { id }, limit) => mutedPosts(hub).removeOf(id, limit),
-  rules: (hub, { id }, limit) => rules(hub).removeOf(id, limit),
-  saved_searches: (hub, { id }, limit) => savedSearches(hub).removeOf(id, limit),
-  read_marks: (hub, { id }, limit) => readMarks(hub).removeOf(id, limit),
-  stars: (hub, { id }, limit) => stars(hub).removeOf(id, limit),
-  read_undo: (hub, { id }, limit) => readUndo(hub).removeOf(id, limit),
-  notifications: (hub, { id }, limit) =>
-    Math.max(notifications(hub).removeOf(id, limit), notifications(hub).forgetSender(id, limit)),
-  audit_records: hideNames,
+type OwnRows = (hub: Hub) => { removeOf(id: number, limit: number): number };
+
+const OWN_ROWS: Record<Exclude<SteppedTable, 'audit_records'>, OwnRows> = {
+  drafts, follows, imports, reading_history: readingHistory, muted_posts: mutedPosts, rules,
+  saved_searches: savedSearches, read_marks: readMarks, stars, read_undo: readUndo, notifications,
 };
 
 /** Also hides the titles of deleted sources and posts, which may contain names. */

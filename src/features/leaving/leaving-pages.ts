@@ -32,12 +32,14 @@ export function showLeave(hub: Hub, { viewer }: MemberRequest, problem?: HttpErr
 function leavePage(
   sources: ListedSource[], obstacle: HttpError | undefined, backupDays: number | null, problem: HttpError | undefined,
 ): Page {
+  const backupsEnd = backupDays === null ? 'the operator removes them' : `they expire, after ${backupDays} days`;
   const main = html`
 <section class="narrow">
   <h1>Delete your account</h1>
   <p class="lead">Your name, sessions, tokens, drafts, reading list, stars, reading history, notifications,
     offers and invitations are deleted permanently. In the audit log, a made-up name replaces your name.</p>
-  <p>${backups(backupDays)} Files of posts that you delete are removed from the disk within three days.</p>
+  <p>Existing backups still contain your data until ${backupsEnd}.
+    Files of posts that you delete are removed from the disk within three days.</p>
   <p><a class="button" href="/api/account/export">Download your data first</a></p>
   <p class="hint">The download contains the addresses of your posts’ files, not the files.
     Save the files before you delete their source.</p>
@@ -47,11 +49,6 @@ function leavePage(
   <p><a class="quiet" href="/settings">Keep the account</a></p>
 </section>`;
   return { title: 'Delete your account', main, section: 'settings' };
-}
-
-function backups(days: number | null): string {
-  if (days === null) return 'Existing backups still contain your data until the operator removes them.';
-  return `Existing backups still contain your data until they expire, after ${days} days.`;
 }
 
 /** The page `/sources` lists all sources. */
