@@ -129,18 +129,16 @@ function tellOne(hub: Hub, event: string, words: AlertWords): void {
 }
 
 function messageOfProblems(state: AlertEvent, { title, severity, whatToDo }: AlertWords): AlertMessage {
-  return messageWith(title, severity, state, (lines) =>
-    [...lines, state.isOpen === 1 ? whatToDo : 'The problem has already been resolved.']);
+  const end = state.isOpen === 1 ? whatToDo : 'The problem has already been resolved.';
+  return messageWith(title, severity, state, [...state.subjects, end]);
 }
 
 function messageOfEnd(state: AlertEvent, { title, over }: AlertWords): AlertMessage {
-  return messageWith(over, 'resolved', state, (lines) => [`Resolved: ${title}`, ...lines]);
+  return messageWith(over, 'resolved', state, [`Resolved: ${title}`, ...state.subjects]);
 }
 
-function messageWith(
-  title: string, severity: Severity, { subjects, untold }: AlertEvent, body: (lines: string[]) => string[],
-): AlertMessage {
-  return { title, severity, body: body(subjects).join('\n'), suppressed: Math.max(0, untold - subjects.length) };
+function messageWith(title: string, severity: Severity, state: AlertEvent, lines: string[]): AlertMessage {
+  return { title, severity, body: lines.join('\n'), suppressed: Math.max(0, state.untold - state.subjects.length) };
 }
 
 function send(hub: Hub, event: string, message: AlertMessage): void {
