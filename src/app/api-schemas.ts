@@ -9,7 +9,6 @@ import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/s
 import { CHOICES, SWITCHES } from '../features/hub/preferences.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
 
-/** A schema as in JSON Schema 2020-12. */
 export type Schema = { readonly [keyword: string]: unknown };
 
 export const text: Schema = { type: 'string' };
@@ -21,17 +20,14 @@ export const time: Schema = { type: 'string', format: 'date-time' };
 export const role: Schema = choice(['admin', 'member']);
 export const visibility: Schema = choice(VISIBILITIES);
 
-/** The schema of a text that is one of these strings. */
 export function choice(values: readonly string[]): Schema {
   return { type: 'string', enum: values };
 }
 
-/** The schema of a value that may also be null. */
 export function orNull(schema: Schema): Schema {
   return { ...schema, type: [schema['type'], 'null'] };
 }
 
-/** The schema of an object with required and optional fields. */
 export function object(required: Record<string, Schema>, optional: Record<string, Schema> = {}): Schema {
   return { type: 'object', required: Object.keys(required), properties: { ...required, ...optional } };
 }
@@ -40,12 +36,10 @@ export function array(items: Schema): Schema {
   return { type: 'array', items };
 }
 
-/** A reference to a schema in SCHEMAS. */
 export function named(name: string): Schema {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** The schema of one page of a list; `next` is the cursor of the next page. */
 export function listOf(name: string): Schema {
   return object({ items: array(named(name)), next: orNull(text) });
 }
@@ -70,7 +64,6 @@ const rule = {
   createdAt: time,
 };
 
-/** Schemas of requests and responses, by name. */
 export const SCHEMAS: Record<string, Schema> = {
   Problem: object({ type: text, title: text, status: integer, detail: text }, {
     errors: array(object({ pointer: text, detail: text }, {

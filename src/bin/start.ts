@@ -24,10 +24,7 @@ const problem = await runAroundRestores(dataDir, run, beginAnew);
 if (problem !== null) process.stderr.write(`${problem}\n`);
 process.exit(problem === null ? 0 : 1);
 
-/**
- * Replaces this process by the version of the hub that is installed now, perhaps with another Node, under the same
- * process id.
- */
+/** Replaces this process by the version that is installed now, perhaps with another Node, under the same process id. */
 async function beginAnew(): Promise<never> {
   if (!process.execve) throw new Error(`Node cannot replace a process on ${process.platform}`);
   // The waiting shell ignores SIGUSR2, which another restore may send before start.ts runs again. If find-node.sh finds

@@ -18,7 +18,6 @@ import { JOB_STATES, type JobRow } from '../platform/jobs/job-records.ts';
 import { singleLine } from '../platform/markup/tidy-text.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './command.ts';
 
-/** Lists accounts, or changes the named account: its role, whether it is disabled, or (with a link) its password. */
 export const accountCommand: Command = {
   options: { json: { type: 'boolean' } },
   operands: 3,
@@ -72,7 +71,6 @@ async function listAccounts(json: unknown, { out, lookAtHub }: CommandContext): 
   return 0;
 }
 
-/** Sends a test alert to the operator's receiver, or lists the alerts that were sent to the receiver. */
 export const alertsCommand: Command = {
   options: { state: { type: 'string' }, json: { type: 'boolean' } },
   operands: 1,
@@ -84,7 +82,6 @@ export const alertsCommand: Command = {
   },
 };
 
-/** Prints an invitation link, and nothing else, on standard output. */
 export const inviteCommand: Command = {
   options: { role: { type: 'string' }, hours: { type: 'string' } },
   operands: 0,
@@ -101,7 +98,6 @@ export const inviteCommand: Command = {
   },
 };
 
-/** Lists jobs (by default failed jobs), retries a job or discards a job. */
 export const jobsCommand: Command = {
   options: { state: { type: 'string' }, json: { type: 'boolean' } },
   operands: 2,
@@ -113,7 +109,6 @@ export const jobsCommand: Command = {
   },
 };
 
-/** Removes rows older than their retention period, as the worker does once a day. */
 export const retentionCommand: Command = {
   options: { 'dry-run': { type: 'boolean' }, json: { type: 'boolean' } },
   operands: 0,
@@ -207,10 +202,8 @@ function expiredLine({ kind, before, rows }: ExpiredRows): string {
   return `${kind}\t${rows}\t${before === null ? 'kept for ever' : `older than ${isoTime(before)}`}\n`;
 }
 
-/** The most jobs or alerts that a command of hubctl lists. */
 const LISTED = 100;
 
-/** Prints the newest entries of a list as lines, or with `json` as an array; prints `none` if the list is empty. */
 function tellNewest<Item>(
   found: Item[], json: unknown, write: (item: Item) => unknown, none: string, { out, err }: CommandContext,
 ): ExitCode {

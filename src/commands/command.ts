@@ -18,7 +18,6 @@ export type Terminal = {
 /** 0: done. 1: failed. 2: wrong usage. 75: busy, try again. 128 + n: stopped by signal n. */
 export type ExitCode = 0 | 1 | 2 | 75 | 129 | 130 | 143;
 
-/** A command of hubctl. The usage and the summary of each command stand in run-hubctl.ts. */
 export type Command = {
   options: NonNullable<ParseArgsConfig['options']>;
   operands?: number; // maximum number of arguments; absent: the command checks its arguments itself
@@ -27,7 +26,6 @@ export type Command = {
 
 export type Values = Record<string, string | boolean | undefined>;
 
-/** A hub that is opened read-only, and the migrations that its database lacks. */
 export type HubToLookAt = { hub: Hub; pending: readonly Migration[] };
 
 /** Opens a hub for a command, and closes the hub when the command ends; never creates a hub in a mistyped DATA_DIR. */
@@ -62,7 +60,6 @@ type Progress = { onStep(what: string): void; onProgress(done: number, total: nu
 /** Progress without a terminal: `steps` writes a line per step, `all` also lines during a step, `nothing` no line. */
 type Elsewhere = 'all' | 'steps' | 'nothing';
 
-/** Shows a command's progress on standard error, on a terminal as a bar. */
 export function showProgress(
   { err, isTerminal = false }: Terminal, name: string, elsewhere: Elsewhere, clock: () => number = Date.now,
 ): Progress {
@@ -92,7 +89,6 @@ function bar(share: number): string {
   return `[${'#'.repeat(full)}${'.'.repeat(WIDTH - full)}]`;
 }
 
-/** The time left at the pace so far; empty while too little is done for an estimate. */
 function timeLeft(took: number, share: number): string {
   if (took < 3 * SECOND || share < 0.02) return '';
   return `, ${duration((took / share) * (1 - share))} left`;

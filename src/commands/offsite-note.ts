@@ -35,7 +35,6 @@ function lastUnsent({ dataDir }: Config, destination: Destination): string | nul
   return readKept<OffsiteRun>(dataDir, `offsite-${destination}`).last?.unsent ?? null;
 }
 
-/** When the restic repository was last read and found good, and whether it is damaged. */
 function whatWasRead(config: Config): Pick<OffsiteRun, 'checkedAt' | 'isDamaged'> {
   const { checkedAt, damagedAt } = readingOf(config);
   return { checkedAt: checkedAt || null, isDamaged: damagedAt > 0 };

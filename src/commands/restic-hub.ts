@@ -29,7 +29,6 @@ export async function printHub({ config, out }: CommandContext, machineId: strin
   out(`${[id, ...adopted].join(' ')}\n${lookedAt === destinationKey(config, 'restic') ? 'known' : 'look'}\n`);
 }
 
-/** The hub ids whose snapshots this hub removes: its own and those that it adopted. */
 export function idsOf({ dataDir }: Config, id: string): string[] {
   const hub = readOffsiteHub(dataDir);
   return hub?.id === id ? [id, ...hub.adopted] : [id];
@@ -50,7 +49,6 @@ export async function lookForOlder({ config, err }: CommandContext): Promise<voi
   }
 }
 
-/** Reads this hub's origin from its own database, which may be in use. */
 function readOrigin(databasePath: string): string {
   const db = openDatabase(databasePath, { readonly: true });
   try {
@@ -62,7 +60,6 @@ function readOrigin(databasePath: string): string {
   }
 }
 
-/** Describes an older hub: "3 backups of hub 0123456789abcdef (newest 20260131-031500)". */
 function describeHub({ id, backups, newest }: OlderHub): string {
   return `${plural(backups, 'backup')} of hub ${id} (newest ${newest})`;
 }
@@ -152,22 +149,18 @@ export async function noteGood(context: CommandContext, part: string, bytes: str
   });
 }
 
-/** Records that a part of the repository is damaged. */
 export async function noteDamaged(context: CommandContext, part: string): Promise<void> {
   await change(context, (reading, now) => noteDamage(reading, part, now));
 }
 
-/** Records that `restic prune` has freed space. */
 export async function notePruned(context: CommandContext): Promise<void> {
   await change(context, (reading, now) => void (reading.prunedAt = now));
 }
 
-/** The stored state of the configured restic repository. */
 export function readingOf(config: Config, now = Date.now()): RepositoryReading {
   return loadReading(config.dataDir, destinationKey(config, 'restic') ?? '', now);
 }
 
-/** Lets `work` change the stored state of the configured restic repository. */
 async function change(
   { config }: CommandContext, work: (reading: RepositoryReading, now: number) => void,
 ): Promise<void> {

@@ -23,7 +23,6 @@ export const configCommand: Command = {
   },
 };
 
-/** The value of a setting as text. Throws UsageError for a secret setting and for a setting with a list of values. */
 function settingText(name: string, config: Config): string {
   const [key, setting] = Object.entries<Setting<unknown>>(SETTINGS).find(([, listed]) => listed.name === name) ?? [];
   const value = key === undefined || setting?.secret ? undefined : config[key as keyof typeof SETTINGS];
@@ -52,7 +51,6 @@ export const recoveryKitCommand: Command = {
   },
 };
 
-/** The paths of .env and of every file that a setting names, without duplicates. */
 function files({ env, config }: CommandContext): string[] {
   const { env: settings, projectRoot } = settingsSource(env);
   const own = join(projectRoot, '.env');

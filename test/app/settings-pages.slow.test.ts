@@ -190,7 +190,6 @@ const PAGES = [
   '/admin/accounts', '/admin/accounts/1', '/admin/invitations', '/sign-in', '/new-password/gone',
 ];
 
-/** A word that no narrow window can hold on one line. */
 const LONG = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft';
 
 test('the pages have no faults, stand out in light and dark, and are no wider than a phone', async (t) => {

@@ -53,6 +53,14 @@ export async function itemsAt<Item = Record<string, unknown>>(client: Client, pa
   return answer.json<{ items: Item[] }>().items;
 }
 
+/** The titles of the sources in each folder of somebody's reading list; null for sources without a folder. */
+export async function foldersOf(client: Client): Promise<[name: string | null, titles: string[]][]> {
+  const { folders } = (await client.get('/api/reading')).json<Reading>();
+  return folders.map(({ name, sources }) => [name, sources.map(({ title }) => title)]);
+}
+
+type Reading = { folders: { name: string | null; sources: { title: string }[] }[] };
+
 /** What somebody has been told, newest first. */
 export async function notificationTitles(client: Client, query = ''): Promise<string[]> {
   return (await itemsAt<{ title: string }>(client, `/api/notifications${query}`)).map(({ title }) => title);

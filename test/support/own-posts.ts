@@ -33,7 +33,7 @@ export async function hubWithReader(t: TestContext, count: number, apart = MINUT
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const bob = await hub.person('bob');
   const posts: number[] = [];
-  for (let n = 0; n < count; n++) {
+  for (let n = 1; n <= count; n++) {
     hub.passTime(apart);
     posts.push(await addPost(ada, sourceId, `Post ${n}`));
   }

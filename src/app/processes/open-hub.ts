@@ -15,7 +15,6 @@ import { openDatabase, openToLook, type Db, type SlowQuery } from '../../platfor
 import type { Log } from '../../platform/log.ts';
 import { createOutboundFetch } from '../../platform/net/outbound-fetch.ts';
 
-/** The folders in DATA_DIR, beside the database. */
 const FOLDERS = ['uploads', 'cache', 'backups', 'tmp', 'run'];
 
 /** Opens the database and applies safe migrations. Throws SchemaError if a restore is in progress. */
@@ -37,7 +36,6 @@ export function openHubDatabase(
   }
 }
 
-/** An open database, and the migrations that it lacks. */
 export type FoundDatabase = { db: Db; pending: Migration[] };
 
 /** Opens a hub's database read-only, with any schema. Throws SchemaError while a restore replaces the database. */
@@ -118,12 +116,10 @@ export function assertNobodyRuns(db: Db, migrations: Migration[], dataDir: strin
     'nothing was changed');
 }
 
-/** The message that refuses a second hub on the same DATA_DIR. */
 export function anotherHub({ dataDir }: Config): string {
   return `another hub runs on ${writtenPath(dataDir)}: stop that hub, or give this hub another DATA_DIR`;
 }
 
-/** The `Hub` of a process, with the real clock, randomness and network. */
 export function hubOf(program: Hub['program'], config: Config, db: Db, log: Log): Hub {
   const disk = createDisk(db, config, () => searchIndex(hub).bytes());
   const outbound = createOutboundFetch({ userAgent: hubUserAgent(config), allow: config.outboundAllow });

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isRestoreOpen, isRestoreUnderWay } from '../../features/backups/restore-state.ts';
 import { isWebMessage, type Listening } from './readiness.ts';
 import { onStopSignals } from './stop-signals.ts';
-import { supervise, type Ending, type StartCommand } from './supervise.ts';
+import { supervise, type StartCommand } from './supervise.ts';
 
 type RunHubOptions = {
   cwd: string;
@@ -18,7 +18,6 @@ const POLL = 250; // ms
 /** The signal with which restore.sh and upgrade.sh ask the hub to stop until they are done. */
 const PAUSE_SIGNAL = 'SIGUSR2';
 
-/** The result of `runHub` after PAUSE_SIGNAL. */
 const PAUSED = 'the hub pauses';
 
 /** Stops PAUSE_SIGNAL from ending this process; the returned function tells whether PAUSE_SIGNAL has come. */
@@ -28,10 +27,7 @@ export function listenForPause(): () => boolean {
   return () => hasCome;
 }
 
-/**
- * Runs web and worker until a signal or until one of them ends. Resolves to null after a requested stop, otherwise
- * to a line that says why the hub ended.
- */
+/** Runs web and worker until a signal or the end of a process; resolves to null, or to the reason for the end. */
 export async function runHub(
   commands: readonly StartCommand[], { cwd, env, onListening, isPaused: wasPaused }: RunHubOptions,
 ): Promise<string | null> {
@@ -55,12 +51,8 @@ export async function runHub(
   const ending = await supervision.ended;
   ignoreSignals();
   process.off(PAUSE_SIGNAL, pause);
-  return isPaused ? PAUSED : describeEnding(ending, failure);
-}
-
-function describeEnding(ending: Ending, failure: string | undefined): string | null {
-  if (ending.stopRequested) return null;
-  return failure ?? `${ending.died ?? 'the hub ended'}; the hub has stopped`;
+  if (isPaused) return PAUSED;
+  return ending.stopRequested ? null : failure ?? `${ending.died ?? 'the hub ended'}; the hub has stopped`;
 }
 
 /** Writes the id of this supervising process to `run/hub.pid` for scripts, and removes it at the end. */
@@ -101,10 +93,7 @@ export async function runAroundRestores(
   return beginAnew();
 }
 
-/**
- * Waits until restore.sh or upgrade.sh has put the new data or version in place; a hub that failed on the new data or
- * version waits until restore.sh or upgrade.sh has put the previous data or version back, or has given up.
- */
+/** Waits until new data or another version is in place; after a failure, until the previous data or version is back. */
 async function restoreToMakeWay(dataDir: string, problem: string): Promise<void> {
   const hasFailed = problem !== PAUSED && !isRestoreUnderWay(dataDir);
   if (hasFailed) tellRestore(dataDir, problem);

@@ -13,10 +13,8 @@ export type Prepared = {
 
 type Preparation = {
   prepared: Prepared;
-  /** Makes prepare.ts print the address once web is healthy. */
-  announce(message: Listening): void;
-  /** Ends prepare.ts if it still waits for web. */
-  end(): void;
+  announce(message: Listening): void; // makes prepare.ts print the address once web is healthy
+  end(): void; // ends prepare.ts if it still waits for web
 };
 
 /** Runs prepare.ts. Resolves to the message of prepare.ts, or to the exit status with which `npm start` must end. */

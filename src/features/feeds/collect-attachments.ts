@@ -12,7 +12,6 @@ const PICTURES = new Map([
   ['jpg', 'image/jpeg'], ['jpeg', 'image/jpeg'], ['jfif', 'image/jpeg'], ['png', 'image/png'], ['gif', 'image/gif'],
   ['webp', 'image/webp'], ['avif', 'image/avif'],
 ]);
-/** The maximum number of files that the hub keeps of one feed item. */
 export const MAX_ITEM_FILES = 100;
 
 /**

@@ -42,7 +42,6 @@ export function titleText(decoded: string): string {
   return singleLine(decodeOnceMore(untagged));
 }
 
-/** Converts HTML to one line of plain text. */
 export function htmlToText(html: string): string {
   return singleLine(plainText(html));
 }
@@ -52,22 +51,18 @@ export function undeclaredToLine(text: string): string {
   return looksLikeHtml(text) ? htmlToText(text) : titleText(text);
 }
 
-/** Converts plain text to HTML and keeps line breaks. */
 export function textToHtml(text: string): string {
   return escapeHtml(text.trim()).replace(/\r?\n/g, '<br>\n');
 }
 
-/** Whether a text, which may be HTML or plain text, contains an HTML tag. */
 export function looksLikeHtml(text: string): boolean {
   return text.includes('<') && LOOKS_LIKE_HTML.test(text);
 }
 
-/** Converts text that may be HTML or plain text to HTML. */
 export function undeclaredToHtml(text: string): string {
   return looksLikeHtml(text) ? text : textToHtml(decodeOnceMore(text));
 }
 
-/** The text of an element on one line, or null if the text is empty. */
 export function lineOf(element: XmlElement | undefined): string | null {
   const text = element === undefined ? '' : singleLine(textOf(element));
   return text === '' ? null : text;
@@ -82,15 +77,11 @@ export function firstLine(element: XmlElement, names: readonly string[]): string
   return null;
 }
 
-/** The child elements whose names are in `names`, in the order of `names`. */
 export function childrenInOrder(element: XmlElement, names: readonly string[]): XmlElement[] {
   return names.flatMap((name) => childrenOf(element, name));
 }
 
-/**
- * The first date among the child elements `names` that can be parsed, in unix ms, or null if no date can be parsed.
- * Parses at most `most` of the element's dates.
- */
+/** The first date that can be parsed, in unix ms, among the first `most` child elements `names`; else null. */
 export function firstDate(element: XmlElement, names: readonly string[], most = MAX_DATES): number | null {
   for (const child of childrenInOrder(element, names).slice(0, most)) {
     const date = parseDate(textOf(child));
@@ -138,7 +129,6 @@ export function withoutFeedScheme(address: string): string {
   return address.trim().replace(/^feed:(?:\/\/)?(?=https?:)/i, '').replace(/^feed:(?=\/\/)/i, 'http:');
 }
 
-/** The base URL for links inside an element. `base`: the base URL that applies around the element. */
 export function baseInside(element: XmlElement | null, base: LinkBase): LinkBase {
   const url = element === null ? null : absoluteUrl(attributeOf(element, 'xml:base'), base.url);
   return url === null ? base : { url, given: true };
@@ -157,10 +147,7 @@ export function languageInside(element: XmlElement, names: readonly string[], ou
   return languageTag(firstLine(element, names)) ?? languageTag(attributeOf(element, 'xml:lang')) ?? outer;
 }
 
-/**
- * The pause between two fetches that the publisher asks for, in ms, read from `ttl` or the syndication module; null if
- * the feed names no pause.
- */
+/** The pause between two fetches in ms that `ttl` or the syndication module asks for; null without such a request. */
 export function publishedInterval(channel: XmlElement): number | null {
   const minutes = Number(firstLine(channel, ['ttl']) ?? NaN);
   if (minutes > 0 && Number.isFinite(minutes)) return Math.round(minutes * MINUTE);
@@ -170,22 +157,16 @@ export function publishedInterval(channel: XmlElement): number | null {
   return frequency > 0 && Number.isFinite(frequency) ? Math.round(period / frequency) : period;
 }
 
-/** The hub reads at most this many items of one feed: the newest items. */
-export const MAX_ITEMS = 2000;
+export const MAX_ITEMS = 2000; // the newest items of a feed, which are the items that the hub reads
 
-/**
- * To find the newest items, the parser reads the dates of at most this many items, half from each end of the feed,
- * because reading dates is slow.
- */
+/** The items, half from each end of a feed, among which the newest items are found, because reading dates is slow. */
 const MAX_DATED = 10_000;
 
-/** The maximum characters of an item's id; a hash replaces each longer id. */
-const MAX_GUID_LENGTH = 1024;
+const MAX_GUID_LENGTH = 1024; // characters; a hash replaces each longer id
 
 export type ParsedFeed = FeedFacts & {
   items: IncomingPost[];
-  /** Posts of the feed that the publisher has deleted (RFC 6721 tombstones). */
-  deleted: DeletedPost[];
+  deleted: DeletedPost[]; // tombstones (RFC 6721)
   /** Set if the feed's document was truncated. `lastIsSure`: the id of the item at which the document ends is whole. */
   cut: { lastIsSure: boolean } | null;
 };
@@ -217,7 +198,6 @@ export function identifyItems(items: UnidentifiedItem[]): IncomingPost[] {
   });
 }
 
-/** Makes unique guids for a group of items to which the publisher gave the same `guid`; duplicates get no guid. */
 function tellApart(guid: string, group: UnidentifiedItem[], guids: Map<UnidentifiedItem, string>): void {
   const different = [...new Map(group.toReversed().map((item) => [contentHash(item), item]))];
   const withUrl = Map.groupBy(different, ([, item]) => item.url);
@@ -245,14 +225,12 @@ export function lastingItems({ items, deleted, cut }: ParsedFeed): IncomingPost[
     (updatedAt ?? publishedAt ?? 0) > (gone.get(guid) ?? -Infinity));
 }
 
-/** How a document was truncated, and whether its last item's id is complete; null for a complete document. */
 export function truncationOf(root: XmlElement, items: XmlElement[], ids: readonly string[]): ParsedFeed['cut'] {
   if (!root.isCut) return null;
   const last = items.at(-1);
   return { lastIsSure: !last?.isCut || last.children.some(({ name, isCut }) => !isCut && ids.includes(name)) };
 }
 
-/** The id under which the hub stores a feed item: the item's id, or the hash of an id above MAX_GUID_LENGTH. */
 export function keptGuid(guid: string): string {
   return guid.length <= MAX_GUID_LENGTH ? guid : hash('sha256', guid);
 }

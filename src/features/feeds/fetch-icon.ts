@@ -6,7 +6,7 @@ import { sourceIcons, type Icon } from '../attachments/icon-store.ts';
 import { recogniseIcon } from '../attachments/recognise-icon.ts';
 import { RefusedFile } from '../attachments/arriving-file.ts';
 import { enqueue, jobs, type Hub, type JobKind } from '../hub/hub.ts';
-import { leadsHere } from '../hub/own-address.ts';
+import { refusingOwn } from '../hub/own-address.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { absoluteUrl } from './feed-values.ts';
@@ -18,16 +18,10 @@ const ICON_BYTES = 100 * 1024;
 const ICON_PAGE_BYTES = 2 * 1024 * 1024;
 const HEAD_BYTES = 256 * 1024;
 
-/** The timeout of each request for an icon or a page. */
-const TIME = 5 * SECOND;
+const TIME = 5 * SECOND; // of each request
+const MAX_REQUESTS = 8; // in search of one source's icon, not counting redirects
 
-/** The hub sends at most this many requests, not counting redirects, in search of one source's icon. */
-const MAX_REQUESTS = 8;
-
-/**
- * At most this many icon jobs are enqueued at the same time. Due icons beyond this number get no job yet, so that they
- * do not count as late jobs.
- */
+/** Due icons beyond this number get no job yet, so that they do not count as late jobs. */
 const PLANNED_AT_ONCE = 20;
 
 /** Reasons of an OutboundError after which a search for an icon or pictures sends no more requests to the host. */
@@ -97,15 +91,12 @@ function siteOf({ siteUrl, feedUrl }: Source): URL {
   return siteUrl === null ? new URL('/', feedUrl ?? '') : new URL(siteUrl);
 }
 
-/** Requests an address; resolves to undefined if the response is not usable. */
 type Ask = (url: string, maxBytes: number) => Promise<OutboundResponse | undefined>;
 
-/** Makes the `Ask` of a search for an icon, which requests no address twice and no host that has failed to answer. */
 function createAsking({ outbound, config }: Hub, signal: AbortSignal): Ask {
   const asked = new Set<string>();
   const hopeless = new Set<string>();
-  const refuse = (to: URL, addresses: readonly string[]): string | null =>
-    leadsHere(config, to, addresses) ? `${to.host} is this hub itself` : null;
+  const refuse = refusingOwn(config);
 
   return async (url, maxBytes) => {
     const { host } = new URL(url);
@@ -144,8 +135,7 @@ const WANTED_SIDE = 36;
 /** The width in pixels that is assumed for an icon without `sizes`; most such icons have 16 or 32 pixels. */
 const USUAL_SIDE = 24;
 
-/** At most this many icon links of one page are used. */
-const MAX_LINKS = 4;
+const MAX_LINKS = 4; // icon links of one page
 
 const DATA = /^data:image\//i;
 const SVG = /\.svg(?:[?#]|$)|^data:image\/svg/i;

@@ -75,7 +75,6 @@ function readEntry(entry: XmlElement, feed: FeedContext): UnidentifiedItem {
   };
 }
 
-/** The link of an Atom entry: the original link that FeedBurner keeps, else the alternate link. */
 function linkOf(entry: XmlElement, base: string): string | null {
   return absoluteUrl(firstLine(entry, ['feedburner:origlink']), base) ?? alternateLink(entry, base);
 }
@@ -85,7 +84,6 @@ function webUrlOf(guid: string | null): string | null {
   return guid !== null && /^https?:/i.test(guid) ? absoluteUrl(guid, guid) : null;
 }
 
-/** The alternate link that leads to a web page, else the first alternate link. */
 function alternateLink(parent: XmlElement, base: string): string | null {
   let first: string | null = null;
   for (const link of parent.children) {
@@ -98,16 +96,10 @@ function alternateLink(parent: XmlElement, base: string): string | null {
   return first;
 }
 
-/** The names of an entry's authors. If an author has no name, the email address is used instead. */
 function authorsOf(parent: XmlElement): string | null {
-  return personNames(writtenAuthors(parent));
-}
-
-function* writtenAuthors(parent: XmlElement): Generator<string> {
-  for (const child of parent.children) {
-    if (child.name !== 'author' && child.name !== 'dc:creator' && child.name !== 'dc:author') continue;
-    yield firstLine(child, ['name', 'email', 'uri']) ?? (child.children.length === 0 ? textOf(child) : '');
-  }
+  const authors = parent.children.values().filter(({ name }) => ['author', 'dc:creator', 'dc:author'].includes(name));
+  return personNames(authors.map((author) =>
+    firstLine(author, ['name', 'email', 'uri']) ?? (author.children.length === 0 ? textOf(author) : '')));
 }
 
 function contentOf(entry: XmlElement, base: LinkBase): AtomContent {
@@ -192,7 +184,6 @@ function kindOf(element: XmlElement): TextKind {
   return mode === undefined && !type.includes('/') ? 'text' : 'other';
 }
 
-/** The text of an element, decoded if the element uses the base64 of Atom 0.3. */
 function sourceText(element: XmlElement): string {
   const text = textOf(element);
   const isBase64 = attributeOf(element, 'mode')?.toLowerCase() === 'base64';

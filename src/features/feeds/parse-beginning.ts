@@ -10,13 +10,11 @@ const BEGINNING_BYTES = 512 * 1024;
 /** The hub searches at most this many bytes of a web page for links to feeds; YouTube names its feeds at 600 kB. */
 export const PAGE_BYTES = 2 * 1024 * 1024;
 
-/** The JSON members that every JSON Feed has, at any position in the document. */
 const MEMBERS = ['"items"', '"version"'];
 const EMPTY_FEED = Buffer.from('{"version":"https://jsonfeed.org/version/1.1","items":[]}');
 const XML_FEED = /<(?:[\w-]+:)?(?:rss|rdf|channel|feed)[\s>]/i;
 const FEED_LINK = /<link\s[^<>]*\/(?:rss|atom)\+xml/i; // a whole tag, because scripts of pages also contain `rss+xml`
 
-/** A document that was received completely, or the beginning of a large document. */
 type Beginning = { take: TakeBody; bytes(): Buffer; isLarge(): boolean; hasMembers(): boolean };
 
 /**

@@ -58,10 +58,6 @@ export function parseDate(text: string): number | null {
   return fromNumber(tidy) ?? fromCompact(tidy) ?? fromIso(tidy) ?? fromWords(tidy);
 }
 
-/**
- * Normalises the text of a date: East Asian units become separators, words for morning and afternoon become AM and PM,
- * comments and commas are removed.
- */
 function tidyText(text: string): string {
   return text
     .replace(/[年년月월]\s*/g, '-').replace(/[日일]/g, ' ')
@@ -137,7 +133,6 @@ function timeOfDay(hours: number, minutes: number, seconds: number): number | nu
   return hours * HOUR + minutes * MINUTE + seconds * SECOND;
 }
 
-/** Converts an hour from a 12-hour clock to a 24-hour clock; 12 AM is midnight. */
 function hour(hours: number, half: string | undefined): number {
   if (half === undefined || hours > 12) return hours;
   return (hours % 12) + (half.toLowerCase() === 'p' ? 12 : 0);
@@ -214,7 +209,6 @@ function placeOffset(place: string, at: number): number | null {
   }
 }
 
-/** Converts the name of a month in a dozen languages, or its beginning, to 0 … 11; returns null for other texts. */
 function monthOf(word: string): number | null {
   const plain = word.toLowerCase().normalize('NFD').replace(/\p{M}/gu, '');
   for (let length = Math.min(LONGEST_STEM, plain.length); length >= SHORTEST_STEM; length -= 1) {

@@ -48,14 +48,12 @@ const RSS = [
 
 const ATOM = ['http://www.w3.org/2005/atom', 'http://purl.org/atom/ns#'];
 
-/** In an RSS document, elements of Atom get the prefix `atom:`. */
 const NAMESPACES_IN_RSS: ReadonlyMap<string, string> = new Map([
   ...MODULES,
   ...RSS.map((uri): [string, string] => [uri, '']),
   ...ATOM.map((uri): [string, string] => [uri, 'atom']),
 ]);
 
-/** In an Atom document, elements of Atom have no prefix. */
 const NAMESPACES_IN_ATOM: ReadonlyMap<string, string> = new Map([
   ...MODULES,
   ...ATOM.map((uri): [string, string] => [uri, '']),
@@ -93,7 +91,6 @@ function describe(text: string, first: string, isPage: boolean): string {
   return text.slice(0, 1024).includes('\0') ? 'binary data, not a feed' : 'text, but not a feed';
 }
 
-/** Parses the feed in an XML document; returns null if its root is no feed's root. Throws XmlLimitError. */
 function parseXmlFeed(text: string, feedUrl: string): ParsedFeed | null {
   const root = findRoot(text);
   if (root === null) return null;

@@ -9,10 +9,8 @@ const UNKNOWN_RHYTHM = HOUR;
 const SHARE_OF_GAP = 0.5;
 
 type Rhythm = {
-  /** The publishing times of the feed's newest posts, in unix ms and in any order. */
-  publishedAt: number[];
-  /** The interval that the publisher asks for (Cache-Control, Expires, RSS ttl), in ms; 0 if there is none. */
-  askedFor: number;
+  publishedAt: number[]; // the publishing times of the feed's newest posts, in unix ms and in any order
+  askedFor: number; // the interval in ms that the publisher asks for (Cache-Control, Expires, RSS ttl), or 0
 };
 
 /**

@@ -33,8 +33,7 @@ import { planAfterFailure, planNextSync } from './plan-sync.ts';
 const SLOW_HOST_MS = 5 * SECOND;
 const SLOWNESS = new Set(['timeout', 'idle']);
 
-/** The times of this many newest posts decide when the next synchronisation is due. */
-const RHYTHM = 10;
+const RHYTHM = 10; // newest posts, whose times decide when the next synchronisation is due
 
 const GONE = 'The publisher reports that this feed is permanently gone (410).';
 
@@ -171,7 +170,6 @@ function storeEarly(
   });
 }
 
-/** A note for the owner of a feed whose document was truncated. */
 function truncationNote(items: number): string {
   return `The publisher’s feed was cut off. The hub read the ${items} posts before that point.`;
 }
@@ -185,9 +183,7 @@ const MANY_ITEMS = 150;
  */
 export type OpenedFeed = { url: string; title: string; store(sourceId: number): void };
 
-/**
- * Fetches the feed at an address, or the feed of the web page there. Error messages are for the user who adds the feed.
- */
+/** Fetches the feed at an address, or the feed of the web page there. Errors are worded for the member who adds it. */
 export async function openFeed(hub: Hub, address: string, authorization: string | undefined): Promise<OpenedFeed> {
   const began = performance.now();
   const fetched = await discoverFeed(hub, address, { guess: true, authorization });
@@ -199,15 +195,11 @@ export async function openFeed(hub: Hub, address: string, authorization: string 
   return { url, title, store: (sourceId) => noteRuns(hub, sourceId, [{ ...store(sourceId), tookMs }]) };
 }
 
-/** Pauses a source whose publisher's server has answered 410 (gone). */
 function pauseGone(hub: Hub, sourceId: number): void {
   pause(hub, sourceId, GONE, 'gone', 'has been paused: its publisher says that the feed is permanently gone');
 }
 
-/**
- * Stores the new address of a feed after a permanent redirect. If the owner already has a source with the new address,
- * pauses this source and returns false.
- */
+/** Returns false and pauses the source if its owner already has a source with the new address. */
 function moveFeed(hub: Hub, sourceId: number, url: string): boolean {
   if (syncState(hub).move(sourceId, url)) return true;
   const { host } = new URL(url);
@@ -232,7 +224,6 @@ function tellRecovered(hub: Hub, sourceId: number): void {
   if (source) notifyOwner(hub, source, 'recovered', 'can be synchronised again');
 }
 
-/** Handles a job that has used up its attempts: plans the next job, notifies the source's owner and raises an alert. */
 function failedForGood(hub: Hub, { sourceId, failures }: SyncState, error: Error): void {
   const notBefore = error instanceof RetryLaterError ? error.at : 0;
   syncState(hub).planNext(sourceId, Math.max(hub.clock() + planAfterFailure(failures, hub.random), notBefore));
@@ -264,7 +255,6 @@ export async function planDueSyncs(hub: Hub, stopping: AbortSignal): Promise<voi
   await throttled(hub)('plan due syncs', (limit) => planSomeSyncs(hub, limit), () => stopping.aborted);
 }
 
-/** Enqueues synchronisations for up to `limit` sources that are due; returns the number of enqueued jobs. */
 export function planSomeSyncs(hub: Hub, limit: number): number {
   return syncState(hub).takeDue(limit, ({ sourceId, ownerId, host, isWell }) => {
     const rank = isWell === 1 ? RANKS.usual : RANKS.doubtful;
@@ -278,7 +268,6 @@ export function syncSoon(hub: Hub, { id: sourceId, ownerId, feedUrl }: Source): 
   if (!enqueue(hub, syncSource, { sourceId }, turn)) jobs(hub).hurry(syncSource.name, keyOf(sourceId));
 }
 
-/** The progress of a running synchronisation of a large feed. */
 export function syncProgress(hub: Hub, sourceId: number): JobProgress | undefined {
   return jobs(hub).progressOf(syncSource.name, keyOf(sourceId));
 }

@@ -18,7 +18,7 @@ const PERMITS = 60;
 const PERMIT: NamedLimit = { name: 'full-texts', burst: 1, everyMs: HOUR };
 
 /** On request, the hub fetches the full texts of this many posts that a source already has, the newest posts. */
-export const LAST_POSTS = 20;
+const LAST_POSTS = 20;
 
 /** The hub compares this many posts of a new source with their pages. */
 const SAMPLES = 3;
@@ -48,7 +48,6 @@ export function askForFullText(hub: Hub, viewer: Viewer, { id: postId, url, sour
   return describeFullText(fullTexts(hub).find(postId));
 }
 
-/** Uses a permit of a member; throws 429 while all permits of the member were used within the last hour. */
 function usePermit(hub: Hub, accountId: number): void {
   let soonest = Infinity;
   for (let permit = 0; permit < PERMITS && soonest > 0; permit += 1) {
@@ -64,7 +63,6 @@ export function wantNewest(hub: Hub, sourceId: number, limit = LAST_POSTS): numb
   return newest.map(({ id }) => id);
 }
 
-/** Compares the newest posts of a new source with their pages, to see whether to offer the owner full texts. */
 export function planComparison(hub: Hub, sourceId: number): void {
   if (!hasFullTexts(hub)) return;
   hub.db.write('plan comparison', () => {

@@ -29,7 +29,6 @@ const [SAME_TEXT, MORE_PROSE, FEW_LINKS, LEVELS_UP] = [1.3, 1.3, 0.1, 6];
 /** A block beside the chosen block is chosen too if the block has this share of the points. */
 const [BESIDE, MIN_POINTS, LONG_PARAGRAPH] = [0.2, 10, 80];
 
-/** Chooses the part of the page with the most connected prose, in parts. */
 export function* findArticle(page: MeasuredPage, rules: Rules): Generator<void, ChosenPart> {
   const dropped = dropClutter(page, rules);
   yield;
@@ -44,7 +43,6 @@ export function* findArticle(page: MeasuredPage, rules: Rules): Generator<void, 
   return { roots: withBlocksBeside(page, { points, dropped, texts }, widen(page, texts, best)), dropped, texts };
 }
 
-/** The share of links in the characters of a subtree. */
 function densityAt({ sizes, links }: Texts, node: number): number {
   return (links[node] ?? 0) / Math.max(1, sizes[node] ?? 0);
 }
@@ -54,7 +52,6 @@ export function isApart({ tree, blocks }: MeasuredPage, node: number): boolean {
   return blocks[node] === node || !PARAGRAPHS.has(tree.names[blocks[node] ?? 0] ?? '');
 }
 
-/** Drops invisible elements, and comments and clutter unless they hold most of the page's prose. */
 function dropClutter(page: MeasuredPage, { dropsClutter, cleans }: Rules): Uint8Array {
   const { tree, count, hints, isHidden, prose } = page;
   const dropped = new Uint8Array(count);
@@ -71,7 +68,6 @@ function dropClutter(page: MeasuredPage, { dropsClutter, cleans }: Rules): Uint8
   return dropped;
 }
 
-/** Gives points for each paragraph to the blocks that contain the paragraph: the article gets the most points. */
 function scoreBlocks(page: MeasuredPage, dropped: Uint8Array): Float64Array {
   const { tree, count, sizes, blocks, isOuter, own } = page;
   const parts = new Int32Array(count).fill(1);
@@ -102,7 +98,6 @@ function blockAround(page: MeasuredPage, node: number): number {
   return page.blocks[parentOf(page, node)] ?? 0;
 }
 
-/** Returns the block `best`, or a block around `best` that is more likely the whole article. */
 function widen(page: MeasuredPage, texts: Texts, best: number): number {
   const { sizes, prose } = texts;
   let chosen = best;
@@ -117,7 +112,6 @@ function widen(page: MeasuredPage, texts: Texts, best: number): number {
   return chosen;
 }
 
-/** Returns the article's block, and the blocks beside this block that have a high score or are long paragraphs. */
 function withBlocksBeside(
   page: MeasuredPage, { points, dropped, texts }: Pick<ChosenPart, 'dropped' | 'texts'> & { points: Float64Array },
   root: number,

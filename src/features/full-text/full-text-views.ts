@@ -13,7 +13,6 @@ import { fullTexts } from './full-text-store.ts';
 import type { ShownText } from './show-full-text.ts';
 import { sourceFullTexts, type ResultCount } from './source-full-text-store.ts';
 
-/** Says which text of a post is shown, with the button that shows the other text. `from`: the page's own address. */
 export function textSwitch({ post, which, wanted, fullText }: ShownText<{ id: number }>, from: string): Html {
   const shown = html`<span class="tag">${which === 'full' ? 'Full text' : 'As in the feed'}</span>`;
   const why = wanted === 'full' && which === 'feed' ? fullText.explanation : undefined;
@@ -29,7 +28,6 @@ export function textSwitch({ post, which, wanted, fullText }: ShownText<{ id: nu
   value="${from}">${shown}${status}<button class="link" name="text" value="${other}">${label}</button></form>`;
 }
 
-/** Offers the owner of a source full texts for all new posts; the owner can decline the offer. */
 export function offerPanel(hub: Hub, sourceId: number, offer: FullTextOffer | null): Html | false {
   if (!offer) return false;
   if (offer.why === 'comparing') {
@@ -49,7 +47,6 @@ full text of each new post from its page.</p>${sideBySide(hub, offer.postId)}`}
 </form><form method="post" action="/sources/${sourceId}/full-text" id="no-full-text" hidden></form></section>`;
 }
 
-/** The box of a form that asks for the full texts of posts which a source already has. */
 const LAST_POSTS_BOX = html`<label class="check"><input type="checkbox" name="fullTextOfLast" value="1"> Also fetch the
   full text of the last 20 posts</label>`;
 
@@ -57,7 +54,6 @@ const LAST_POSTS_BOX = html`<label class="check"><input type="checkbox" name="fu
 const PREVIEW_MARKUP = 8_000;
 const PREVIEW = 600;
 
-/** The beginnings of a post's text in the feed and of the post's full text, side by side. */
 function sideBySide(hub: Hub, postId: number): Html | false {
   const post = posts(hub).find(postId);
   const text = fullTexts(hub).contentOf(postId);
@@ -69,7 +65,6 @@ function sideBySide(hub: Hub, postId: number): Html | false {
 <div class="two-texts">${column('As in the feed', post.contentHtml)}${column('Full text', text)}</div>`;
 }
 
-/** The form with which an owner chooses whether a source always has full texts, and how often fetching worked. */
 export function fullTextSettings(hub: Hub, sourceId: number): Html {
   const { isAlways } = sourceFullTexts(hub).find(sourceId);
   return html`

@@ -5,14 +5,13 @@ import type { Attachment } from '../attachments/attachment-store.ts';
 import { contentWithImages } from '../attachments/own-files.ts';
 import { recordReading } from '../hub/disk-reserve.ts';
 import type { Hub } from '../hub/hub.ts';
-import type { Post, WholePost } from '../posts/post-store.ts';
+import type { WholePost } from '../posts/post-store.ts';
 import { describeFullText, type FullTextState } from './explain-full-text.ts';
 import { hasFullTexts } from './fetch-full-text.ts';
 import { fullTexts } from './full-text-store.ts';
 import { sourceFullTexts } from './source-full-text-store.ts';
 
-/** The two texts of a post between which a member switches. */
-export type WhichText = 'full' | 'feed';
+type WhichText = 'full' | 'feed';
 
 /** A post with the text that a member reads. `wanted`: the text that the member chose. */
 export type ShownText<Shown> = { post: Shown; which: WhichText; wanted: WhichText; fullText: FullTextState };
@@ -20,13 +19,7 @@ export type ShownText<Shown> = { post: Shown; which: WhichText; wanted: WhichTex
 /** Pages and apps show at most this many pictures of a full text; the limit is the same for a post's content. */
 const PICTURES = 200;
 
-/** Characters of the hash that names a picture of a full text in the picture's address. */
-const PICTURE_HASH = 40;
-
-/** Whether the hub keeps full texts and the post has an address. */
-export function mayHaveFullText(hub: Hub, { url }: Pick<Post, 'url'>): boolean {
-  return hasFullTexts(hub) && url !== null;
-}
+const PICTURE_HASH = 40; // characters
 
 /**
  * A post with the text that the member chose (`?text=`) or, without a choice, with the full text if the source always
@@ -35,7 +28,7 @@ export function mayHaveFullText(hub: Hub, { url }: Pick<Post, 'url'>): boolean {
 export function chooseText<Shown extends WholePost>(
   hub: Hub, post: Shown, choice: string | null,
 ): ShownText<Shown> | null {
-  if (!mayHaveFullText(hub, post)) return null;
+  if (!hasFullTexts(hub) || post.url === null) return null;
   const fullText = describeFullText(fullTexts(hub).find(post.id));
   const usual = sourceFullTexts(hub).find(post.sourceId).isAlways === 1 ? 'full' : 'feed';
   const wanted = choice === 'full' || choice === 'feed' ? choice : usual;
@@ -44,7 +37,6 @@ export function chooseText<Shown extends WholePost>(
   return { post: withFullText(post, text), which: 'full', wanted, fullText };
 }
 
-/** The state and the content of a post's full text, as the API shows them to members. */
 export function fullTextJson(
   hub: Hub, post: WholePost,
 ): FullTextState & { contentHtml?: string } {
@@ -56,7 +48,6 @@ export function fullTextJson(
   return { ...state, contentHtml: contentWithImages(hub, withFullText(post, text), hub.config.baseUrl) };
 }
 
-/** Returns a post with the full text as its content, and with the pictures of the full text. */
 export function withFullText<Shown extends Pick<WholePost, 'id' | 'contentHtml' | 'attachments'>>(
   post: Shown, text: string,
 ): Shown {
@@ -73,7 +64,6 @@ function picturesOf(postId: number, text: string): Attachment[] {
   }));
 }
 
-/** The publisher's address of a picture in the full text of a post; undefined if the full text has no such picture. */
 export function findPicture(hub: Hub, postId: number, wanted: string): string | undefined {
   const shown = imageAddresses(fullTexts(hub).contentOf(postId) ?? '').slice(0, PICTURES);
   return shown.find((url) => pictureHash(url) === wanted);

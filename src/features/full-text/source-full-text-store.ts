@@ -6,14 +6,13 @@ import { joinSource } from '../sources/source-store.ts';
  * answered the offer of full texts. `uses`: requests of members for full texts. `samples`: the posts that the hub
  * compares with their pages; empty before the comparison begins, null if the hub compares no posts.
  */
-export type SourceFullText = { isAlways: number; isChosen: number; uses: number; samples: number[] | null };
+type SourceFullText = { isAlways: number; isChosen: number; uses: number; samples: number[] | null };
 
 /** The number of fetches with a result: 'ready', or the reason why a post got no full text. */
 export type ResultCount = { reason: string; n: number };
 
 const NOTHING: SourceFullText = { isAlways: 0, isChosen: 0, uses: 0, samples: null };
 
-/** Stores for each source whether full texts are always fetched, and how often fetching worked. */
 export const sourceFullTexts = store(({ db }) => {
   const select = db.prepare<[number], Omit<SourceFullText, 'samples'> & { samples: string | null }>(
     'full texts of source', `

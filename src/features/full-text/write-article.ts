@@ -18,7 +18,6 @@ export const MAX_ARTICLE_LENGTH = 400_000;
 /** Writing an article pauses after so many nodes; an image takes as much time as IMAGE_WORK other nodes. */
 const [NODES, IMAGE_WORK] = [5_000, 100];
 
-/** Writes the chosen subtrees, without dropped nodes, as markup for the sanitiser, in parts. */
 export function* writeArticle(
   page: MeasuredPage, { roots, dropped }: ChosenPart, pageUrl: string,
 ): Generator<void, string> {
@@ -98,13 +97,11 @@ export function* writeArticle(
   }
 }
 
-/** The address against which the page's addresses are resolved. */
 function baseOf({ tree }: MeasuredPage, pageUrl: string): string {
   const href = tree.attributes[tree.names.indexOf('base')]?.get('href');
   return href === undefined ? pageUrl : URL.parse(href, pageUrl)?.href ?? pageUrl;
 }
 
-/** The direction and language that the article gets from elements around the article. */
 function inherited(page: MeasuredPage, root: number): string {
   return ['dir', 'lang'].map((name) => {
     let node = parentOf(page, root);

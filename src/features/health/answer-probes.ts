@@ -28,7 +28,6 @@ export function createProbes(now: () => number) {
   let ahead = 0;
 
   return {
-    /** Counts a request for health or metrics; returns false if the client's network sent too many in this second. */
     admit(networks: readonly string[]): boolean {
       if (hasPassed(since, SECOND, now())) {
         sent.clear();
@@ -39,10 +38,8 @@ export function createProbes(now: () => number) {
       return !sent.isOver(networks, A_SECOND);
     },
 
-    /** Whether an admitted request for health or metrics may skip the queues, which few requests per second may do. */
     goesAhead: (): boolean => ahead++ < AHEAD_A_SECOND,
 
-    /** The answer to a probe of this kind: a new answer, or an answer that was made within the last second. */
     answer(kind: string, make: () => Reply): Reply {
       const last = answers.get(kind);
       const isOver = !last || hasPassed(last.since, SECOND, now());

@@ -13,7 +13,6 @@ type AlertingCondition = Condition & Required<Pick<Condition, 'alert'>>;
 
 const ALERTING = CONDITIONS.filter((one): one is AlertingCondition => one.alert !== undefined);
 
-/** The texts of each alert that the hub sends, by the name of the condition that raises it. */
 export const ALERT_WORDS: ReadonlyMap<string, AlertWords> = new Map(ALERTING.map(
   ({ name, title, whatToDo, alert: { over, severity = 'error' } }) => [name, { title, over, severity, whatToDo }]));
 
@@ -44,7 +43,6 @@ function problemLines(condition: Condition, reading: HubReading): Map<string, st
     .map(({ subject, problem, since }) => [subject, singleLine(`${problem} ${sinceInWords(since)}`)]));
 }
 
-/** Sends the messages about alerts that are due by now. */
 export function tellOperator(hub: Hub): void {
   tellAlerts(hub, ALERT_WORDS);
 }
@@ -55,7 +53,6 @@ const LONGEST_GAP = MINUTE;
 /** When the web process stops delivering alerts, it waits at most this long for an alert that is on its way. */
 const GRACE = 2 * SECOND;
 
-/** Data that web remembers between two checks of the worker, and the loop by which web itself delivers alerts. */
 const watches = once((hub: Hub) => {
   const { db, clock, log } = hub;
   const [queue, handlers] = [workerQueue(hub), jobHandlers(hub, [deliverAlert])];
@@ -78,7 +75,6 @@ export async function watchWorker(hub: Hub): Promise<void> {
   await deliverWhile(hub, isSilent && hub.config.alertWebhookUrl !== null);
 }
 
-/** Stops delivering alerts in the web process. */
 export async function stopDeliveringAlerts(hub: Hub): Promise<void> {
   await deliverWhile(hub, false);
 }

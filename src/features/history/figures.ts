@@ -1,7 +1,6 @@
 import { ANSWER_BOUNDS } from '../../platform/metrics/http-metrics.ts';
 
-/** How a figure of two neighbouring time spans is merged: the sum, the later value, or the greater value. */
-type Kind = 'sum' | 'last' | 'max';
+type Merging = 'sum' | 'last' | 'max';
 
 const KINDS = {
   answer_errors: 'sum', // answers with 5xx
@@ -14,7 +13,7 @@ const KINDS = {
   web_busy: 'max', worker_busy: 'max', // CPU use in per cent of one processor
   web_delay_p99: 'max', web_delay_max: 'max', worker_delay_p99: 'max', worker_delay_max: 'max', // event-loop delay, ms
   database_bytes: 'last', uploads_bytes: 'last', cache_bytes: 'last', free_bytes: 'last',
-} as const satisfies Record<string, Kind>;
+} as const satisfies Record<string, Merging>;
 
 /** `answers_0.005` counts HTTP replies that took at most 0.005 seconds, but more than the next smaller bound. */
 export type Figure = keyof typeof KINDS | `answers_${number}`;
@@ -24,19 +23,17 @@ export type Figures = Partial<Record<Figure, number>>;
 
 export const ANSWERS = [...ANSWER_BOUNDS, Infinity].map((bound) => `answers_${bound}` as const);
 
-/** Every figure of the hub's history, such as its use of memory, and how two values of the figure are merged. */
-export const FIGURES = new Map<Figure, Kind>([
-  ...ANSWERS.map((name): [Figure, Kind] => [name, 'sum']),
-  ...(Object.entries(KINDS) as [Figure, Kind][]),
+export const FIGURES = new Map<Figure, Merging>([
+  ...ANSWERS.map((name): [Figure, Merging] => [name, 'sum']),
+  ...(Object.entries(KINDS) as [Figure, Merging][]),
 ]);
 
-/** Merges the figures that describe the hub in two successive time spans. */
 export function merge(earlier: Figures, later: Figures): Figures {
   const merged = { ...earlier };
   for (const [name, value] of Object.entries(later) as [Figure, number][]) {
     const before = earlier[name];
-    const kind = before === undefined ? 'last' : FIGURES.get(name);
-    merged[name] = kind === 'sum' ? (before ?? 0) + value : kind === 'max' ? Math.max(before ?? 0, value) : value;
+    const merging = before === undefined ? 'last' : FIGURES.get(name);
+    merged[name] = merging === 'sum' ? (before ?? 0) + value : merging === 'max' ? Math.max(before ?? 0, value) : value;
   }
   return merged;
 }

@@ -39,7 +39,7 @@ export const history = store(({ db, clock }) => {
     return new Map(selectNames.all().map(({ name, position }) => [name, position]));
   }
 
-  /** The position of each figure of the hub in the arrays of the table `history`; a figure's position never changes. */
+  /** A figure's position in the arrays of the table `history` never changes. */
   function positionsFor(figures: Figures): Map<Figure, number> {
     const known = positions();
     for (const name of Object.keys(figures) as Figure[]) {
@@ -60,9 +60,8 @@ export const history = store(({ db, clock }) => {
 
   return {
     /**
-     * Adds figures to the time buckets that contain `at`, and removes up to FORGOTTEN_AT_ONCE time buckets that are too
-     * old or in the future, in the caller's transaction. FORGOTTEN_AT_ONCE is small, so that an hour with a wrong clock
-     * does not remove the whole history.
+     * In the caller's transaction. Few time buckets that are too old or in the future are removed at once, so that an
+     * hour with a wrong clock does not remove the whole history.
      */
     add(at: number, figures: Figures): void {
       const places = positionsFor(figures);
@@ -72,13 +71,11 @@ export const history = store(({ db, clock }) => {
       }
     },
 
-    /** Lists the time buckets of length `step` that begin at `from` or later and before `until`, the earliest first. */
     list(step: number, from: number, until: number): Slot[] {
       const places = positions();
       return selectFrom.all(step, from, until).map((row) => ({ at: row.at, figures: toFigures(row, places) }));
     },
 
-    /** The known values of one figure in the time buckets that begin at `from` or later. */
     one(step: number, from: number, name: Figure): { at: number; value: number }[] {
       const place = positions().get(name);
       return place === undefined ? [] : selectOne.all(`$[${place}]`, step, from);
@@ -116,7 +113,6 @@ export const readings = store(({ db, clock }) => {
 export const RUNS_KEPT = 60 * DAY;
 export const MOST_RUNS = 500; // the most backup runs that are kept of this machine, and of each off-site destination
 
-/** How a run of a backup ended, on this machine or at an off-site destination. */
 export type BackupRun = {
   place: string; // 'here', or the name of the off-site destination
   at: number; // unix ms, when the run ended
@@ -142,12 +138,11 @@ export const backupRuns = store(({ db, clock }) => {
     'SELECT place, at, result, bytes, seconds, problem FROM backup_runs WHERE at >= ? ORDER BY at');
 
   return {
-    /** Stores a backup run that is not stored yet, and removes some old runs. Runs in the caller's transaction. */
+    /** In the caller's transaction; a run that is already stored is skipped. */
     note(run: BackupRun): void {
       if (insert.run(run).changes === 0) return;
       removeOld.run({ place: run.place, before: clock() - RUNS_KEPT, after: clock(), skipped: MOST_RUNS - 1 });
     },
-    /** Lists the backup runs that ended at `at` or later, the earliest run first. */
     since: (at: number): BackupRun[] => select.all(at),
   };
 });
@@ -155,10 +150,7 @@ export const backupRuns = store(({ db, clock }) => {
 /** Why the hub's TLS certificate needs attention: it ends soon, is for another name, or was out of the hub's reach. */
 export type CertificateProblem = 'ending' | 'other name' | 'not seen';
 
-/**
- * What the hub last saw of its TLS certificate; times in unix ms. `expiresAt` and `problem` describe the last
- * certificate that the hub has seen, if any.
- */
+/** `expiresAt` (unix ms) and `problem` describe the last certificate that the hub has seen, if any. */
 type SeenCertificate = { checkedAt: number; expiresAt: number | null; problem: CertificateProblem | null };
 
 /** Stores what the worker last saw of the TLS certificate at BASE_URL: pages must not wait for a TLS handshake. */

@@ -18,7 +18,6 @@ export function plotViews(hub: Hub, range: Range, times: Times): Html[] {
   return [...plots.map((plot) => plotView(plot, axis)), postsPerDay(hub, times)];
 }
 
-/** Links to the overview's plots of each time range. */
 export function rangeLinks(range: Range): Html {
   const link = ([name, { words }]: [string, { words: string }]): Html => html`
 <a class="button plain" href="/admin?range=${name}#plots" ${name === range && html`aria-current="true"`}>${words}</a>`;
@@ -135,7 +134,6 @@ function inMs(seconds: Known): Known {
   return seconds === undefined ? undefined : seconds * SECOND;
 }
 
-/** A total and a part of the total in words: "1,234, 5 refused". */
 function counted(all: Known, some: Known, which: string): string {
   return all === undefined ? '' : `${COUNT.say(all)}, ${COUNT.say(some ?? 0)} ${which}`;
 }

@@ -4,7 +4,6 @@ import type { Hub } from '../hub/hub.ts';
 import { ANSWERS, merge, type Figure, type Figures } from './figures.ts';
 import { COARSE, FINE, history, type Slot } from './history-store.ts';
 
-/** The time ranges that plots show, and the time slots of each range. */
 export const RANGES = {
   '24h': { words: '24 hours', step: FINE, slot: 30 * MINUTE, slots: 48 },
   '7d': { words: '7 days', step: COARSE, slot: 3 * HOUR, slots: 56 },
@@ -26,7 +25,6 @@ export function readSlots(hub: Hub, range: Range): Slot[] {
   });
 }
 
-/** The sum of the values that are known, or undefined if no value is known. */
 export function sum(values: (number | undefined)[]): number | undefined {
   const known = values.filter((value) => value !== undefined);
   return known.length === 0 ? undefined : known.reduce((all, value) => all + value, 0);

@@ -9,21 +9,15 @@ export type DiskSpace = {
   used: number;
   /** How much the hub can write once a checkpoint has emptied the write-ahead log. */
   free: number;
-  /**
-   * The bytes of empty pages within hub.db. SQLite fills empty pages before the database file grows, and never gives
-   * empty pages back to the disk.
-   */
+  /** Bytes that SQLite fills before hub.db grows, and never gives back to the disk. */
   emptyPages: number;
-  /** The size of the search index within the database. */
   searchIndex: number;
 };
 
-/** Measures the disk; tests replace `space` by a function of their own. */
 export type Disk = { space(): DiskSpace };
 
 const MiB = 1024 * 1024;
 
-/** The default disk reserve: 64 MiB, or 5 % of a small disk. */
 const RESERVE = 64 * MiB;
 const RESERVE_SHARE = 0.05;
 
@@ -37,7 +31,6 @@ const LEAST_SHARE = 0.25;
  */
 const INDEX_SHARE = 2;
 
-/** Upper bounds of the part of the disk reserve for the search index: 768 MiB, and half of the disk. */
 const MOST_FOR_INDEX = 768 * MiB;
 const MOST_SHARE = 0.5;
 
@@ -48,11 +41,8 @@ const TIGHT = 2;
 const PLENTY = 1024 * MiB;
 const KEPT_MS = SECOND;
 
-type DiskConfig = Pick<Config, 'dataDir' | 'databasePath' | 'diskReserveBytes'>;
-
 type Measured = Pick<DiskSpace, 'total' | 'searchIndex'>;
 
-/** The disk reserve in bytes: DISK_RESERVE_BYTES, or a default for the sizes of the disk and the search index. */
 export function reserveOf({ diskReserveBytes }: Pick<Config, 'diskReserveBytes'>, measured: Measured): number {
   return diskReserveBytes ?? usualReserve(measured);
 }
@@ -75,7 +65,9 @@ export function isTight({ space }: Disk): boolean {
 }
 
 /** Measures the free space on the hub's disk: at most once a second, but on each call while little space is free. */
-export function createDisk(db: Db, config: DiskConfig, searchIndex: () => number): Disk {
+export function createDisk(
+  db: Db, config: Pick<Config, 'dataDir' | 'databasePath' | 'diskReserveBytes'>, searchIndex: () => number,
+): Disk {
   let kept: DiskSpace | undefined;
   let keptUntil = 0;
   const canEmptyLog = createLogLook(db);
@@ -112,7 +104,6 @@ function createLogLook(db: Db): () => boolean {
   };
 }
 
-/** The bytes of empty database pages, and the bytes that emptying the write-ahead log gives back to the disk. */
 function measureDatabase(db: Db, databasePath: string): { emptyPages: number; inLog: number } {
   const pageBytes = Number(db.pragma('page_size'));
   const databaseBytes = Number(db.pragma('page_count')) * pageBytes;
@@ -127,7 +118,6 @@ export function diskUsage(folder: string): { total: number; used: number; free: 
   return { total: blocks * bsize, used: (blocks - bfree) * bsize, free: bavail * bsize };
 }
 
-/** The size of a file in bytes, or 0 if the file does not exist. */
 export function fileBytes(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

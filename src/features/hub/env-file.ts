@@ -24,26 +24,15 @@ function settingHash({ name, secret, default: standard }: Setting<unknown>, entr
   return createHash('sha256').update(JSON.stringify(said)).digest('base64url');
 }
 
-/** The error for mistakes in an .env file, which names the lines and the mistakes but never quotes a line's content. */
-export class EnvFileError extends Error {
-  readonly problems: string[];
-
-  constructor(problems: string[]) {
-    super(problems.join('\n'));
-    this.name = 'EnvFileError';
-    this.problems = problems;
-  }
-}
-
 const ASSIGNMENT = /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)$/;
 const AFTER_QUOTES = /^\s*(?:#.*)?$/;
 
 /**
  * Parses lines of the form `KEY=value`; values are never run or expanded. A value may be quoted (\" and \\ are escapes
- * inside double quotes), ` #` begins a comment, and a later line overrides an earlier line. Throws EnvFileError with
- * every malformed line.
+ * inside double quotes), ` #` begins a comment, and a later line overrides an earlier line. The problems name malformed
+ * lines by their numbers and never quote their content.
  */
-export function parseEnvFile(text: string): Record<string, string> {
+export function parseEnvFile(text: string): { entries: Record<string, string>; problems: string[] } {
   const entries = new Map<string, string>();
   const problems: string[] = [];
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
@@ -57,8 +46,7 @@ export function parseEnvFile(text: string): Record<string, string> {
     }
   }
 
-  if (problems.length > 0) throw new EnvFileError(problems);
-  return Object.fromEntries(entries);
+  return { entries: Object.fromEntries(entries), problems };
 }
 
 function parseLine(line: string): [string, string] | undefined {
@@ -83,14 +71,10 @@ function quoted(text: string, form: RegExp): string {
   return match[1] ?? '';
 }
 
-/**
- * A variable whose name is shorter than this is not compared with the names of settings, because short names are likely
- * to belong to other programs.
- */
+/** Shorter names are likely to belong to other programs. */
 const LONG = 10;
 const SLIPS = 2;
 
-/** The names of the environment variables of the given settings, including the names that end in `_FILE`. */
 export function variableNames(list: SettingList): string[] {
   return Object.values(list).flatMap(({ name, secret }) =>
     secret === 'bytes' ? [`${name}_FILE`] : secret === 'text' ? [name, `${name}_FILE`] : [name]);
@@ -115,7 +99,6 @@ export function doubtfulNames(names: readonly string[], known: readonly string[]
   });
 }
 
-/** The setting whose name is closest to a misspelt name; undefined if `name` is a setting or resembles none. */
 function nearestName(name: string, known: readonly string[], slips: number): string | undefined {
   if (known.includes(name)) return undefined;
   const asFile = known.find((one) => one === `${name}_FILE` || `${one}_FILE` === name);

@@ -64,7 +64,6 @@ export function openStores(hub: Hub): void {
 /** The time when this process began (unix ms). Call `startedAt` once at start: the first call sets the time. */
 export const startedAt = once(({ clock }: Pick<Hub, 'clock'>) => clock());
 
-/** The counters that metrics report, stored in the table `counts`. */
 export const counts = store(({ db }) => createCounters(db));
 
 /** Counters of frequent events, kept in memory and written to the database at a scrape and at the process's end. */
@@ -73,16 +72,9 @@ export const bufferedCounts = once((hub: StoreHub) => createBufferedCounters(cou
 /** The job queue in the database. To add a job, call `enqueue`, which applies the settings of the job's kind. */
 export const jobs = once(({ db, clock }: Pick<Hub, 'db' | 'clock'>) => createJobQueue(db, clock));
 
-/** The times when the web and worker processes were last seen. */
 export const heartbeats = store(({ db, clock }) => createHeartbeats(db, clock));
-
-/** The counts and durations of the answers that this process has given, for metrics. */
 export const httpMetrics = once((_hub: Hub) => createHttpMetrics());
-
-/** The times that requests have waited before the web process began to handle them, for metrics. */
 export const turnWaits = once((_hub: Hub) => createTurnWaits());
-
-/** The memory, CPU time and event loop lag of this process, for metrics. */
 export const processMetrics = once(({ clock }: Hub) => createProcessMetrics({ startedAtSeconds: clock() / SECOND }));
 
 /** For how many seconds the longest-waiting due job of any kind has been due; 0 if no job is due. */
@@ -136,18 +128,14 @@ export function metLimit(hub: StoreHub, limit: LimitName, seconds: number, reaso
  */
 export const throttled = once(({ db, disk }: Hub) => createThrottledWrites(db, () => isTight(disk)));
 
-/** A figure of a job kind, such as its number of attempts, or a function that computes the figure from the settings. */
 type Configurable = number | ((config: Config) => number);
 
 /** One kind of job, as the queue, the worker and a restore need it. `app/job-kinds.ts` lists all kinds of jobs. */
 export type JobKind<Payload> = {
   name: string;
-  /** The dedupe key of a job: for each kind and key, at most one job waits or runs. */
-  key(payload: Payload): string;
-  /** How often a job of this kind is tried before it is dead-lettered. */
-  attempts: Configurable;
-  /** How many jobs of this kind one worker runs at the same time. */
-  concurrency: Configurable;
+  key(payload: Payload): string; // for each kind and key, at most one job waits or runs
+  attempts: Configurable; // before the job is dead-lettered
+  concurrency: Configurable; // in one worker
   /** Whether a restored backup's waiting jobs of this kind run, though they may have run before the restore already. */
   afterRestore: 'run' | 'discard';
   /** Whether jobs of this kind store posts or content of other servers; such jobs wait while `mayRecord` is false. */
@@ -177,7 +165,6 @@ export function enqueue<Payload>(
   return jobs(hub).enqueue({ kind: kind.name, payload, dedupeKey: kind.key(payload), maxAttempts, ...options });
 }
 
-/** Returns a figure of a job kind, such as its number of attempts, which may be a function of the hub's settings. */
 export function configured({ config }: Hub, number: Configurable): number {
   return typeof number === 'number' ? number : number(config);
 }

@@ -1,5 +1,5 @@
 import { plural } from '../../platform/in-words.ts';
-/** A message about a number of changed things, such as "3 posts marked as read." */
+
 type Counted = (count: number) => string;
 
 /**
@@ -42,6 +42,8 @@ const SAID = {
   'rule-added': 'The rule was added. The rule acts on posts that arrive from now on.',
   'rule-changed': 'The rule was changed. The rule acts on posts that arrive from now on.',
   'rule-removed': 'The rule was removed.',
+  'rules-left-out': (count) => `The import left out ${plural(count, 'rule or search', 'rules and searches')}: an ` +
+    'entry was faulty, named a source or folder that is not yours, or was one too many. All other entries are there.',
   'rules-imported': (count) => `${plural(count, 'rule or search', 'rules and searches')} added.`,
   'search-removed': 'The search is no longer in your sidebar.',
   'search-saved': 'The search is in your sidebar now.',

@@ -47,7 +47,6 @@ export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By
   if (!done) throw new HttpError(403, 'The password is wrong.');
 }
 
-/** Ends an account and enqueues the job that removes its data, in the caller's transaction. */
 function depart(hub: Hub, id: number, role: Role): void {
   const name = `left:${randomBytes(4).toString('hex')}`; // no member's sign-in name has a colon
   revokeCredentials(hub, id);
@@ -60,7 +59,6 @@ function depart(hub: Hub, id: number, role: Role): void {
   audit(hub, 'account.deleted', { id: null, name, address: null }, { kind: 'account', id: null, name });
 }
 
-/** Returns the reason why an account cannot be deleted, or undefined if it can. */
 export function obstacleToLeaving(hub: Hub, { id, role }: Pick<Viewer, 'id' | 'role'>): HttpError | undefined {
   const owned = ownedSources(hub, id);
   if (owned.length > 0) {
@@ -87,13 +85,13 @@ function readLeave(values: Record<string, unknown>, by: By): string {
 
 const WAIT_FOR_SOURCES = 10 * SECOND;
 
-/** Pause before the next try to empty the write-ahead log of removed data; database readers block emptying. */
+/** Readers of the database keep the write-ahead log from being emptied. */
 const WAIT_FOR_READERS = 5 * SECOND;
 
 /** Deleted accounts whose words this process has removed from the search index: a retried job skips the removal. */
 const forgotten = once((_hub: Hub) => new Set<number>());
 
-/** Maximum rows of each table that the request to delete an account removes; enough for most accounts. */
+/** Rows of each table that the request itself removes; enough for most accounts. */
 const FIRST_BATCH = 200;
 
 /** Job: removes the data of a deleted account in small steps, then the account's row. */
@@ -133,7 +131,6 @@ async function forgetWords(hub: Hub, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Calls `some`, which removes up to `limit` rows, in short transactions until `some` removes fewer rows. */
 async function repeatThrottled(
   hub: Hub, name: string, signal: AbortSignal, some: (limit: number) => number,
 ): Promise<void> {
@@ -141,14 +138,14 @@ async function repeatThrottled(
   signal.throwIfAborted();
 }
 
-/** Removes up to `limit` rows of an account per table. Returns less than `limit` if no rows of the account are left. */
+/** Returns less than `limit` if no rows of the account are left. */
 function removeSome(hub: Hub, id: number, limit: number): number {
   const name = accounts(hub).pseudonymOf(id);
   if (name === undefined) return 0;
   return Math.max(...Object.values(STEPS).map((remove) => remove(hub, { id, name }, limit)));
 }
 
-/** Per table: removes up to `limit` rows of an account, or its id from other rows; returns how many rows changed. */
+/** For each table, removes up to `limit` rows or hides as many names; returns the number of changed rows. */
 const STEPS: Record<SteppedTable, (hub: Hub, leaver: Leaver, limit: number) => number> = {
   drafts: (hub, { id }, limit) => drafts(hub).removeOf(id, limit),
   follows: (hub, { id }, limit) => follows(hub).removeOf(id, limit),
@@ -165,7 +162,7 @@ const STEPS: Record<SteppedTable, (hub: Hub, leaver: Leaver, limit: number) => n
   audit_records: hideNames,
 };
 
-/** Replaces an account's names in audit records, and hides deleted sources' and posts' titles, which may have names. */
+/** Also hides the titles of deleted sources and posts, which may contain names. */
 function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   for (const thing of leavers(hub).thingsOf(leaver.id, limit)) {
     if (isThere(hub, thing)) continue;
@@ -175,7 +172,6 @@ function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   return leavers(hub).hideNames(leaver, limit);
 }
 
-/** Whether the source or post of an audit record still exists; the leaver's own sources and posts are removed. */
 function isThere(hub: Hub, { kind, id }: Thing): boolean {
   return kind === 'source' ? sources(hub).find(id) !== undefined : posts(hub).exists(id);
 }

@@ -29,11 +29,6 @@ export function showLeave(hub: Hub, { viewer }: MemberRequest, problem?: HttpErr
   return page(form, problem?.status, problem?.headers);
 }
 
-export function showGoodbye(): Reply {
-  return page(goodbyePage());
-}
-
-/** Page for deleting one's account: consequences, obstacles, form. `backupDays`: null if backups stay for ever. */
 function leavePage(
   sources: ListedSource[], obstacle: HttpError | undefined, backupDays: number | null, problem: HttpError | undefined,
 ): Page {
@@ -59,7 +54,7 @@ function backups(days: number | null): string {
   return `Existing backups still contain your data until they expire, after ${days} days.`;
 }
 
-/** Maximum sources on the page for deleting one's account; `/sources` lists all sources. */
+/** The page `/sources` lists all sources. */
 const SHOWN = 100;
 
 type ListedSource = OwnedSource & { isOffered: boolean };
@@ -92,15 +87,14 @@ function form(problem: HttpError | undefined): Html {
   </form>`;
 }
 
-/** Page shown after the account was deleted. */
-function goodbyePage(): Page {
+export function showGoodbye(): Reply {
   const main = html`
 <section class="narrow">
   <h1>Your account has been deleted</h1>
   <p class="lead">You are signed out everywhere. The hub is removing the rest of your personal data.</p>
   <p><a class="button" href="/">Newest posts</a></p>
 </section>`;
-  return { title: 'Account deleted', main, shape: 'door' };
+  return page({ title: 'Account deleted', main, shape: 'door' });
 }
 
 export async function deleteAccount(hub: Hub, req: MemberRequest): Promise<Reply> {

@@ -5,7 +5,6 @@ import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Visibility } from '../sources/source-store.ts';
 import type { FoundFeed } from './add-source.ts';
 
-/** The values that were typed in a form, and the errors in these values; empty for a new form. */
 export type AddForm = { values?: Record<string, string>; problem?: HttpError };
 
 const TITLED = {
@@ -13,7 +12,6 @@ const TITLED = {
   webhook: { summary: 'Receive posts from a program (webhook)', placeholder: 'Deployments' },
 };
 
-/** Page with three forms for a new source: one for a feed, one for own posts, one for a webhook. */
 export function addPage(form: AddForm, folders: string[]): Page {
   const kind = form.values?.['kind'] ?? 'feed';
   const formOf = (name: string): AddForm => kind === name ? form : {};
@@ -45,7 +43,6 @@ function feedForm({ values = {}, problem }: AddForm, folders: string[]): Html {
 </form>`;
 }
 
-/** Input for the name of a folder in the reading list; existing folders are suggested. */
 export function folderField(folder: string | undefined, folders: string[], problem?: HttpError): Html {
   return html`<label>Folder <span class="optional">optional; a new name makes a new folder</span>
     <input name="folder" value="${folder}" maxlength="100" list="folders" autocomplete="off"
@@ -53,7 +50,6 @@ export function folderField(folder: string | undefined, folders: string[], probl
   <datalist id="folders">${folders.map((name) => html`<option value="${name}">`)}</datalist>`;
 }
 
-/** Form for a source without an address: own posts or a webhook. */
 function titledForm(kind: 'native' | 'webhook', { values = {}, problem }: AddForm): Html {
   const { summary, placeholder } = TITLED[kind];
   return html`
@@ -85,7 +81,6 @@ export function visibilityChoice(chosen = 'private', what: 'feed' | 'own', probl
   </fieldset>`;
 }
 
-/** A hint beside the user name of a feed that has no password yet. */
 export const PASSWORD_HINT = 'if the feed requires a password; only you then see its posts';
 
 /** Inputs for a feed's user name and password. A password is never shown again, even after an error. */
@@ -99,7 +94,6 @@ export function passwordFields(username: string | undefined, when: string, probl
         ${faulty(problem, 'password')}>${faultOf(problem, 'password')}</label>`;
 }
 
-/** Page with the preview of a feed that is not saved yet. */
 export function foundPage(found: FoundFeed, values: Record<string, string>, times: Times): Page {
   const { url, title, description, items, known } = found;
   const main = html`
@@ -112,12 +106,10 @@ export function foundPage(found: FoundFeed, values: Record<string, string>, time
       : showTime(times, item.publishedAt)}</span></li>`)}</ul>` : html`<p>This feed has no posts yet.</p>`}
 </article>
 ${otherFeeds(found, values)}
-${known?.isOwn ? ownAlready(known.id) : saveForm(found, values)}`;
+${known?.isOwn ? html`
+<p class="said">You already have this feed. <a href="/sources/${known.id}">Go to the source</a></p>`
+    : saveForm(found, values)}`;
   return { title: 'Is this the right feed?', main, bar: html`<h1>Is this the right feed?</h1>`, section: 'sources' };
-}
-
-function ownAlready(id: number): Html {
-  return html`<p class="said">You already have this feed. <a href="/sources/${id}">Go to the source</a></p>`;
 }
 
 function saveForm({ url, known }: FoundFeed, values: Record<string, string>): Html {

@@ -54,7 +54,6 @@ export const removeSource: JobKind<{ sourceId: number }> = {
   },
 };
 
-/** Returns the sources of an account that are being removed, with the progress of each removal. */
 export function removalsOf(hub: Hub, ownerId: number): Removal[] {
   return manySources(hub).beingRemoved(ownerId).map(({ id, title }) => (
     { title, progress: jobs(hub).progressOf(removeSource.name, removeSource.key({ sourceId: id })) }));
@@ -62,7 +61,6 @@ export function removalsOf(hub: Hub, ownerId: number): Removal[] {
 
 export type Removal = { title: string; progress: JobProgress | undefined };
 
-/** Removes up to `limit` rows per table of a deleted source; removes the source when no rows are left. */
 function removeSome(hub: Hub, sourceId: number, limit: number): { removed: number; isAll: boolean } {
   return hub.db.write('remove a source, one step', () => {
     const { removed, isMore } = sourcePosts(hub).remove(sourceId, limit);

@@ -28,7 +28,6 @@ import { countFollowers } from './tell-followers.ts';
 
 const PER_PAGE = 50;
 
-/** Page: the sources of a member; visitors see the public sources. */
 export async function showSources(hub: Hub, { viewer, query }: HubRequest): Promise<Reply> {
   if (!viewer) {
     return page(publicSourcesPage(sourcesAfter(hub, viewer, query, PER_PAGE), (source) => sourceIcon(hub, source)));
@@ -57,7 +56,6 @@ function webhookOf(hub: Hub, { id, kind, mayManage: may }: Managed) {
   return found ? [[id, found] as const] : [];
 }
 
-/** Reads the filters and the order of the list of sources from the query; throws 400 for an unknown value. */
 function readWanted(query: URLSearchParams): Wanted {
   const choice = <Choice extends string>(name: string, choices: readonly Choice[], usual: Choice): Choice => {
     const value = query.get(name) ?? '';
@@ -77,7 +75,6 @@ type Act = (hub: Hub, id: number, req: MemberRequest, folder: string) => unknown
 /** `usesReserve`: whether members may do the act on a full disk, because the act frees space. */
 type BulkAct = { said: SaidCode; run: Act; usesReserve?: boolean };
 
-/** The acts that the form offers for several sources, each with the message that the page shows afterwards. */
 const ACTS: Record<string, BulkAct> = {
   pause: { said: 'sources-paused', run: pauseSource },
   resume: { said: 'sources-resumed', run: resumeSource },
@@ -120,7 +117,6 @@ export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply
   return seeOther(saying(back, act.said, { count }));
 }
 
-/** Returns the ids in the form fields with this name; throws status 422 for a value that is not an id. */
 function readIds(fields: URLSearchParams, name: string): number[] {
   return fields.getAll(name).map((id) => {
     const known = parseId(id);
@@ -172,7 +168,6 @@ function wantedAt(address: string): Wanted {
   return readWanted(new URLSearchParams(address.split('?', 2)[1]));
 }
 
-/** Form: renames or deletes a folder; the sources of a deleted folder stay in the reading list. */
 export async function submitFolder(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const { folder = '', name = '' } = values;

@@ -22,15 +22,12 @@ type Shown = ManagedPage & {
   icons: Map<number, Html>;
   stripOf: ReturnType<typeof stripsOf>;
   removals: Removal[];
-  /** The number of sources that are offered to the viewer. */
   offered: number;
   room: ContentRoom;
-  /** The results of fetching the full texts of the viewer's own sources. */
   fullTexts: ResultCount[];
   sent?: SentChoice | undefined;
 };
 
-/** A refused form, the text that was typed in the form, and the ids of the selected sources. */
 export type SentChoice = { form: 'folder' | 'several'; typed: string; chosen: number[]; problem: HttpError };
 
 const TABS: [Wanted['show'], string][] = [
@@ -41,7 +38,6 @@ const ORDERS: [Wanted['sort'], string][] = [
 ];
 const KINDS: Record<Source['kind'], string> = { feed: 'a feed', webhook: 'a webhook', native: 'own posts' };
 
-/** Returns the address of the list of sources with these filters; leaves out default values. */
 export function sourcesPath(wanted: Partial<Wanted>): string {
   const { show = 'all', q = '', folder = '', sort = 'failing', after = 0 } = wanted;
   const query = new URLSearchParams({
@@ -51,7 +47,6 @@ export function sourcesPath(wanted: Partial<Wanted>): string {
   return query ? `/sources?${query}` : '/sources';
 }
 
-/** Page: a member's sources, with filters, and with acts on several sources at once. */
 export function manySourcesPage(shown: Shown): Page {
   const { items, counts, wanted, folders } = shown;
   const main = html`
@@ -73,7 +68,6 @@ ${pages(shown)}`;
   return { title: 'Sources', main, bar, section: 'sources' };
 }
 
-/** The HTML about the used content quota, above the viewer's sources or, if the quota is used up, above all sources. */
 function roomLine({ bytes, quota, isFull }: ContentRoom, { show }: Wanted): Html | false {
   const used = `${byteSize(bytes)}${quota === null ? '' : ` of ${byteSize(quota)}`}`;
   if (isFull) {
@@ -202,7 +196,6 @@ function pages({ items, before, total, next, wanted }: Shown): Html | false {
 
 type Chosen = { source: Source; followers: number };
 
-/** Page: confirm that several sources are deleted. */
 export function confirmDeleteSeveral(chosen: Chosen[], back: string): Page {
   const followed = chosen.filter(({ followers }) => followers > 0).length;
   const main = html`
@@ -222,7 +215,6 @@ export function confirmDeleteSeveral(chosen: Chosen[], back: string): Page {
   return { title, main, bar: html`<h1>${title}</h1>`, section: 'sources' };
 }
 
-/** Returns the number of followers of a source without its owner, as a text such as "3 people follow this source". */
 export function followersText(followers: number): string {
   return followers === 1 ? 'one person follows this source' : `${followers} people follow this source`;
 }

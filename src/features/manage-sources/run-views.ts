@@ -9,7 +9,6 @@ import type { Source } from '../sources/source-store.ts';
 type StripDay = { name: string; good: number; failed: number; look: 'new' | 'same' | 'err' | 'none' };
 type Strip = { kind: Source['kind']; days: StripDay[] };
 
-/** Makes 30-day charts, up to today, from the sources' daily totals of synchronisations or events, by source id. */
 export function stripsOf({ now }: Times, found: Map<number, RunDay[]>) {
   const first = Math.floor((now ?? 0) / DAY) - DAYS + 1;
   const dates = Array.from({ length: DAYS }, (_, index) => ({
@@ -40,7 +39,6 @@ export function smallStrip(strip: Strip): Html {
   return svg(said, html`<title>${said}</title>${drawn}`);
 }
 
-/** A source's 30-day chart with a tooltip for each day, a summary in words, and a table. */
 export function wholeStrip(strip: Strip): Html {
   const bars = barsOf(strip);
   const drawn = strip.days.map((day, index) => html`<g><title>${day.name}: ${dayText(strip.kind, day)}</title>
@@ -67,7 +65,6 @@ function svg(said: string, drawn: Html): Html {
 
 type Bar = { look: string; path: string };
 
-/** The bars of a source's chart: a day with only failures has a broken bar, a day with a few failures has a mark. */
 function barsOf({ days }: Strip): Bar[][] {
   const most = Math.max(1, ...days.map(({ good }) => good));
   return days.map(({ look, good, failed }, index) => {
@@ -87,7 +84,6 @@ function dayText(kind: Source['kind'], { look, good, failed }: StripDay): string
   return failed === 0 ? what : look === 'err' ? wrong : `${what}, ${wrong}`;
 }
 
-/** Summarises a chart: "Last 30 days: 84 new posts on 21 days, nothing new on 7 days, failed on 1 day." */
 function sumOf({ kind, days }: Strip): string {
   const on = (look: StripDay['look']): string | false => {
     const count = days.filter((day) => day.look === look).length;
@@ -103,7 +99,6 @@ function sumOf({ kind, days }: Strip): string {
   return `Last ${DAYS} days: ${parts.join(', ') || (isHook ? 'no events' : 'not fetched yet')}.`;
 }
 
-/** The HTML of a source's last runs, for its owner: time, result, duration and received bytes. */
 export function lastRuns(runs: SourceRun[], { kind, state }: Source, times: Times): Html | false {
   const what = kind === 'webhook' ? 'deliveries' : 'synchronisations';
   return runs.length > 0 && html`

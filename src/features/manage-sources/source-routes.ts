@@ -27,7 +27,6 @@ export function listSources(hub: Hub, req: HubRequest): Reply {
   return json(body, 200, nextLink(req.path, req.query, next));
 }
 
-/** Returns up to `limit` sources that the viewer may see, after the source in `?cursor=`. */
 export function sourcesAfter(hub: Hub, viewer: Viewer | null, query: URLSearchParams, limit: number) {
   return readPage<Source, 'id'>(query, ['id'], (after, most) => sources(hub).list(viewer, after?.id ?? 0, most), limit);
 }
@@ -92,12 +91,10 @@ function asJson(hub: Hub, source: Source, viewer: Viewer | null, followed = foll
   return sourceJson(hub, source, { isOwner: mayManage(source, viewer), isFollowed });
 }
 
-/** Returns the ids of the given sources that the viewer follows; null for visitors. */
 function followedAmong(hub: Hub, viewer: Viewer | null, all: Source[]): Set<number> | null {
   return viewer && follows(hub).followedAmong(viewer.id, all.map(({ id }) => id));
 }
 
-/** Whether the viewer may manage a source (`isOwner`) and follows the source (`isFollowed`; null for visitors). */
 type Asking = { isOwner: boolean; isFollowed: boolean | null };
 
 /** A source as the API shows it. The API also shows the source's owner the state of the synchronisation or webhook. */

@@ -12,15 +12,13 @@ import { notifications, type Notification } from './notification-store.ts';
 
 const MAX_IDS = 1000;
 
-/** Number of notifications that a transaction marks as read within a few milliseconds. */
-const BATCH = 500;
+const BATCH = 500; // a transaction marks so many notifications as read within a few milliseconds
 
 export function listNotifications(hub: Hub, req: MemberRequest): Reply {
   const { items, next } = requestedPage(hub, req);
   return json({ items: items.map(notificationJson), next }, 200, nextLink(req.path, req.query, next));
 }
 
-/** Page: a section of notifications about security and failures, and a section of news, with separate paging. */
 export function showNotifications(hub: Hub, req: MemberRequest): Reply {
   const asked = sectionIn(req.query);
   const sections = SECTIONS.filter((only) => asked === undefined || only === asked)
@@ -31,7 +29,6 @@ export function showNotifications(hub: Hub, req: MemberRequest): Reply {
 const SECTIONS = ['urgent', 'news'] as const;
 type Section = (typeof SECTIONS)[number];
 
-/** The section of the notifications page that `?only=` names; undefined without `?only=`. */
 function sectionIn(query: URLSearchParams): Section | undefined {
   const wanted = query.get('only');
   const only = SECTIONS.find((one) => one === wanted);
@@ -39,7 +36,6 @@ function sectionIn(query: URLSearchParams): Section | undefined {
   return only;
 }
 
-/** Returns a page of the viewer's notifications, or of one section; by default the section that `?only=` names. */
 function requestedPage(hub: Hub, { query, viewer }: MemberRequest, only = sectionIn(query)) {
   const wanted = { accountId: viewer.id, unreadOnly: isUnreadOnly(query), only };
   return readPage<Notification, 'id'>(query, ['id'], (after, limit) =>
@@ -66,7 +62,6 @@ function isIds(value: unknown): value is number[] {
   return Array.isArray(value) && value.length <= MAX_IDS && value.every((id) => Number.isSafeInteger(id));
 }
 
-/** A notification as the API shows it. */
 export function notificationJson({ createdAt, readAt, urgent, ...rest }: Notification) {
   return { ...rest, urgent: urgent === 1, createdAt: isoTime(createdAt), readAt: isoTime(readAt) };
 }
@@ -75,7 +70,6 @@ type Shown = { only: Section; items: Notification[]; next: string | null };
 
 const HEADINGS: Record<Section, string> = { urgent: 'Security and problems', news: 'News' };
 
-/** The page of the viewer's notifications. */
 function notificationsPage({ sections, unreadOnly }: { sections: Shown[]; unreadOnly: boolean }, times: Times): Page {
   const filled = sections.filter(({ items }) => items.length > 0);
   const bar = html`<h1>Notifications</h1><span class="space"></span>

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { counts, store } from '../hub/hub.ts';
 import { fromSource, joinSource } from '../sources/source-store.ts';
 
-/** The name of the table of posts whose link another source has too; queries of reading lists join this table. */
 export const DOUBLES = 'doubles';
 
 /**
@@ -19,7 +18,6 @@ const LINKED_UP_TO = 'posts_linked_up_to';
 
 const KEY_BYTES = 16;
 
-/** A path that leads to the front page of a site. */
 const FRONT_PAGE = /^(?:\/(?:index|default|home)\.[a-z]{3,5})?$/i;
 
 /**
@@ -36,11 +34,9 @@ export function linkKey(address: string | null): Buffer | null {
   return createHash('sha256').update(link).digest().subarray(0, KEY_BYTES);
 }
 
-/** `isSeen`: 1 for a post of a public source or of a source with the same owner. */
 type Linked = { postId: number; sourceId: number; rowId: number | null; isSeen: number };
 type Unlinked = { id: number; sourceId: number; url: string | null; isLinked: number };
 
-/** The links of posts, and which posts of several sources have the same link. */
 export const links = store((hub) => {
   const { db } = hub;
   const select = db.prepare<[number], { link: Uint8Array }>('link of post',
@@ -86,10 +82,7 @@ export const links = store((hub) => {
       join.run(id, sourceId, rowId);
     },
 
-    /**
-     * Scheduled task: stores the links of up to `limit` posts that have no link, such as posts that arrived before the
-     * hub stored links. Each call goes on where the call before stopped; returns how many posts it read.
-     */
+    /** Scheduled task: stores missing links of old posts, beginning after the last call; returns how many posts. */
     putOld(limit: number): number {
       const after = counts(hub).value(LINKED_UP_TO);
       const some = selectAfter.all(after, limit);

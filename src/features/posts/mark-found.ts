@@ -14,7 +14,6 @@ type Unit = Span & { term: string };
 /** A searched phrase: consecutive words (UNITS). `mayGoOn`: words that begin with the phrase's last word match too. */
 type Wanted = { terms: string[]; mayGoOn: boolean };
 
-/** The phrases whose matches are marked in a text. */
 export type Found = { wanted: Wanted[] };
 
 /** Maximum number of words of a searched phrase, which limits how often each character of a text is compared. */
@@ -40,7 +39,6 @@ export function readFound(typed: string): Found {
   return { wanted };
 }
 
-/** Returns a text as escaped HTML, with `<mark>` around each match of the phrases. */
 export function markFound(text: string, found: Found): Html {
   const parts: Html[] = [];
   let at = 0;
@@ -55,7 +53,6 @@ export function markFound(text: string, found: Found): Html {
 const PIECE = 2_000;
 const OVERLAP = 200;
 
-/** Returns the index of the first match of the phrases in a text; -1 without a match. */
 export function firstFound(text: string, found: Found): number {
   for (let at = 0; at < text.length; at += PIECE) {
     const piece = text.slice(at, at + PIECE + OVERLAP);
@@ -121,13 +118,9 @@ function comparable(text: string): string {
 const POST_MAX = 12_000;
 const PAGE_MAX = 120_000;
 
-/** Number of characters of a text that a search result shows: two lines in a wide window. */
-const SHOWN = 220;
+const SHOWN = 220; // characters of a text that a search result shows: two lines in a wide window
 
-/**
- * Returns the text shown for each search result, by post id: the first part of the summary, or else of the content,
- * with a match; without any match, the beginning of the summary.
- */
+/** Returns by post id the first part of summary or content with a match, else the beginning of the summary. */
 export function foundTexts(hub: StoreHub, shown: Pick<Post, 'id' | 'summary'>[], found: Found): Map<number, string> {
   let left = PAGE_MAX;
   return new Map(shown.map(({ id, summary }): [number, string] => {

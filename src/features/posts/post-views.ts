@@ -16,19 +16,15 @@ import { manySources } from '../sources/source-store.ts';
 import { FIRST_WORDS } from './ingest-posts.ts';
 import type { Post, WholePost } from './post-store.ts';
 
-/** Attributes of links that lead away from the hub. */
 export const AWAY = html`rel="noopener noreferrer" referrerpolicy="no-referrer"`;
 
-/** The addresses of the hub's own feeds of all public posts. */
 export const ALTERNATES = [
   { type: 'application/atom+xml', href: '/posts.atom', title: 'Posts (Atom)' },
   { type: 'application/feed+json', href: '/posts.json', title: 'Posts (JSON Feed)' },
 ];
 
-/** Maximum length of a title made from a post's first words. */
-const TITLE_LENGTH = 90;
+const TITLE_LENGTH = 90; // maximum characters of a title made from a post's first words
 
-/** Number of characters that a person reads in a minute. */
 const READ_IN_A_MINUTE = 1_200;
 
 type Named = Pick<Post, 'title' | 'summary'>;
@@ -40,7 +36,6 @@ export function titleOf({ title, summary }: Named, length = 300): { title: strin
   return { title: excerpt(words, TITLE_LENGTH) || 'Untitled', rest: '' };
 }
 
-/** Minimum length of a title for which a summary that begins with the title counts as repeating the title. */
 const LONG_TITLE = 20;
 
 /** Returns the summary without the title at its beginning: titles made from a post's first words repeat the summary. */
@@ -59,7 +54,6 @@ export function languageOf({ language }: Pick<Post, 'language'>): Html {
   return html`lang="${language ?? ''}"`;
 }
 
-/** HTML of the posts on a source's page for visitors; `older` is the address of the page with older posts. */
 export function postList(posts: Post[], older: string | null, empty: string): Html {
   if (posts.length === 0) return html`<p class="empty">${empty}</p>`;
   return html`<ol class="posts">${posts.map(postItem)}</ol>
@@ -83,10 +77,8 @@ function privateLabel(hub: Hub, { isPublic, sourceKind, ownerId }: WholePost): H
     && html`<span class="tag">private</span>`;
 }
 
-/** A label shown beside a quarantined file. */
 export const INFECTED = html`<span class="tag failing">infected, quarantined</span>`;
 
-/** The HTML of a whole post. `note`: the HTML below the head of the post; `after`: the HTML below the post. */
 export async function postArticle(
   hub: Hub, post: WholePost, times: Times, may: { change: boolean },
   { note, after }: { note?: Html | false; after?: Html | false } = {},
@@ -119,18 +111,14 @@ ${after}
 </article>`;
 }
 
-/** Number of a content's first characters that are compared with the title and the summary of the post. */
-const BEGINNING = 20_000;
+const BEGINNING = 20_000; // characters of a content that are compared with the title and the summary
 
-/** Whether a post's title only repeats the first words of the post's content. */
 function isFirstWords({ title, contentHtml }: WholePost): boolean {
   return title !== '' && title === excerpt(plainText(contentHtml.slice(0, BEGINNING)), FIRST_WORDS);
 }
 
-/** A summary is not shown as subtitle if the post's content begins with this many characters of the summary. */
-const ALIKE = 50;
+const ALIKE = 50; // a content that begins with so many characters of the summary repeats the summary
 
-/** Returns the deck (subtitle) of a post: the summary, unless the content begins with the summary's words. */
 function deckOf({ title, summary, contentHtml }: WholePost): string | false {
   const bare = (text: string): string => text.replace(/[\s…]+/g, '');
   const said = bare(summary).slice(0, ALIKE);

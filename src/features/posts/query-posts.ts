@@ -28,10 +28,7 @@ export function fittingContents(hub: StoreHub, posts: Pick<Post, 'id' | 'content
 
 type PostPage = { items: Post[]; next: string | null };
 
-/**
- * `withContents`: the answer includes contents, and has fewer posts if not all contents fit into one API answer.
- * `find`: the search for typed words, by default in the posts themselves.
- */
+/** `withContents`: a page has fewer posts if their contents do not fit into one answer. `find`: the search to use. */
 type PostFilter = { sourceId?: number | undefined; withContents?: boolean; find?: typeof findPosts };
 
 /** Returns a page of all posts or of a source's posts, by `?q=&cursor=&limit=`. Throws 404 for a hidden source. */
@@ -62,12 +59,10 @@ export function refuseFault(typed: string, { hasStates = false } = {}): void {
   if (fault) throw invalid([{ pointer: '/q', ...fault }], 400);
 }
 
-/** Returns the paging cursor after a post, for lists in the order of publishing. */
 export function positionCursor({ publishedAt, id }: Position): string {
   return cursorOf(publishedAt, id);
 }
 
-/** A post as the API shows it. */
 export function postJson(hub: LinkHub, post: WholePost) {
   return {
     id: post.id,

@@ -28,7 +28,6 @@ const INDEXED_SOURCES = 60;
 /** An FTS5 expression that matches every post: the index has the id of a post's source as a word. */
 const EVERY_POST = `source : (${[...'123456789'].map((digit) => `"${digit}"*`).join(' OR ')})`;
 
-/** Returns the query for an expression; undefined if the expression asks for nothing. */
 export function searchQuery(
   hub: StoreHub, expression: Expression, searcher: Searcher,
 ): SearchQuery | undefined {
@@ -93,7 +92,6 @@ function nameCheck(hub: StoreHub, { isExcluded, phrases }: Clause, searcher: Sea
   };
 }
 
-/** The ids of the sources that `source:` or `in:` names, among the sources that the viewer may see. */
 function sourcesNamed(hub: StoreHub, phrase: Phrase, viewer: Searcher['viewer']): number[] {
   const followed = viewer ? follows(hub).listed(viewer) : [];
   if (phrase.field === 'in') {
@@ -108,7 +106,6 @@ function sourcesNamed(hub: StoreHub, phrase: Phrase, viewer: Searcher['viewer'])
     .filter(({ title }) => isNamedSo(tokensOf(searchTerms(title)))).map(({ id }) => id);
 }
 
-/** Makes names comparable that differ only in capitals or in forms of a letter. */
 export function sameName(name: string): string {
   return folded(name).trim().toLowerCase();
 }

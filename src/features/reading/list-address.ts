@@ -3,10 +3,8 @@ import { parseId, pathId } from '../../platform/http/input.ts';
 import type { Choice } from './list-choice-store.ts';
 import type { View } from './reading-list.ts';
 
-/** The list of posts that a page's address names. Addresses of later pages of a list have `cursor` and `newest`. */
 type ListAddress = { view: View; cursor: string | null; newest: number | undefined };
 
-/** Reads from the path and query of a request which list of posts it names. */
 export function readListAddress({ path, params, query }: Pick<HubRequest, 'path' | 'params' | 'query'>): ListAddress {
   const since = parseId(query.get('since') ?? '');
   const q = query.get('q')?.trim().slice(0, 200);
@@ -41,7 +39,6 @@ export function isPart({ folder, sourceId }: View): boolean {
   return (folder ?? sourceId) !== undefined;
 }
 
-/** Query parameters with which an address says how its list is shown. */
 const EXPLICIT = ['show', 'order', 'cursor', 'since', 'q'];
 
 /** Whether an address names a list only, so that the list is shown as the member last chose. */
@@ -49,21 +46,18 @@ export function isPlain(query: URLSearchParams): boolean {
   return !EXPLICIT.some((name) => query.has(name));
 }
 
-/** Returns which posts a member can choose to see in a list. */
 export function showsOf({ kind, folder, sourceId }: View): Choice['show'][] {
   if (folder !== undefined) return ['unread', 'all', 'each'];
   if (sourceId !== undefined) return ['unread', 'all'];
   return kind === 'unread' ? ['unread', 'each'] : ['all'];
 }
 
-/** Returns the view of a list with the member's choice for the list. */
 export function withChoice(list: View, { order, show }: Choice): View {
   const isKept = list.kind === 'starred' || list.kind === 'muted';
   const kind = isKept ? list.kind : show === 'all' ? 'all' : 'unread';
   return { ...list, kind, ...(order === 'oldest' && { order }), ...(show === 'each' && { each: true }) };
 }
 
-/** Returns the choice that makes a list look like the view. */
 export function choiceOf({ kind, order, each }: View): Choice {
   return { order: order ?? 'newest', show: each ? 'each' : kind === 'unread' ? 'unread' : 'all' };
 }
@@ -77,24 +71,18 @@ export function listOfSection(section: string): View | undefined {
   return kind === undefined || name !== '' ? undefined : { kind: kind as View['kind'] };
 }
 
-/**
- * Query parameters that keep a list as it was when the reader opened it. `show`: makes the list show all posts although
- * the reader chose unread posts.
- */
+/** Query parameters that keep a list as its reader opened it. `show`: all posts although unread posts were chosen. */
 export type Opened = { show?: 'all'; since?: number; cursor?: string | null; newest?: number };
 
-/** Returns the address of a list of posts. */
 export function listPath(view: View, page: Opened = {}): string {
   return withQuery(pathOf(view) || '/', { ...queryOf(view), ...page });
 }
 
-/** Returns a function that makes the address of a post within a list. */
 export function postPaths(view: View, { since, cursor }: Opened): (postId: number) => string {
   const [path, query] = [pathOf(view) || '/unread', withQuery('', { ...queryOf(view), since, cursor })];
   return (postId) => `${path}/posts/${postId}${query}`;
 }
 
-/** Takes the typed search out of a view; returns the reading list in which the search looks for posts. */
 export function withoutSearch({ q, by, ...view }: View): View {
   return view;
 }
@@ -111,7 +99,6 @@ export function folderPath(name: string): string {
   return `/folders/${encodeURIComponent(name.replace(/^~*\.\.?$/, '~$&'))}`;
 }
 
-/** The name of the folder that `folderPath` has written as this segment of a path. */
 function folderInPath(segment: string): string {
   return segment.replace(/^~(?=~*\.\.?$)/, '');
 }
@@ -122,7 +109,6 @@ function pathOf({ kind, folder, sourceId }: View): string {
   return kind === 'unread' ? '' : `/${kind}`;
 }
 
-/** Query parameters of a list. `show` is left out for its default: unread posts of a folder, all posts of a source. */
 function queryOf({ kind, folder, sourceId, order, each, q, by }: View): Record<string, string | undefined> {
   const usual = sourceId === undefined ? 'unread' : 'all';
   const show = (folder !== undefined || sourceId !== undefined) && kind !== usual ? kind : undefined;

@@ -7,17 +7,13 @@ import type { View } from './reading-list.ts';
 const SHOW_LABELS = { unread: 'Unread posts', all: 'All posts', each: 'Newest of each source' };
 const ORDER_LABELS = { newest: 'Newest first', oldest: 'Oldest first' };
 
-/** Buttons for the unread posts and all posts of a folder or source, in windows with room for them. */
 export function unreadOrAll(view: View): Html | false {
   return isPart(view) && html`
 <form class="switch" method="post" action="/reading/choice" aria-label="Which posts">${listField(view)}${
   choiceButton(view, { show: 'unread' }, 'Unread')}${choiceButton(view, { show: 'all' }, 'All')}</form>`;
 }
 
-/**
- * A list’s menu “View”: which posts the list shows, and in which order. If a member changed the list, the menu’s button
- * names the posts and the order, in wide windows as visible words.
- */
+/** A list’s menu “View”. If a member changed the list, the menu’s button names the posts and the order. */
 export function orderMenu(view: View): Html {
   const shows = showsOf(view);
   const unusual = unusualChoice(view);
@@ -31,7 +27,6 @@ ${LIST_ORDERS.map((order) => choiceButton(view, { order }, ORDER_LABELS[order]))
 </form></details>`;
 }
 
-/** Names the posts and the order of a list, unless the list looks as it does without a choice: then empty. */
 function unusualChoice(view: View): string {
   const [now, usual] = [choiceOf(view), choiceOf(listOfSection(sectionOf(view)) ?? view)];
   const changed = [
@@ -45,7 +40,6 @@ function listField(view: View): Html {
   return html`<input type="hidden" name="list" value="${sectionOf(view)}">`;
 }
 
-/** A button that chooses `change` for a list, and keeps the rest of what the list shows now. */
 function choiceButton(view: View, change: Partial<Choice>, label: string): Html {
   const now = choiceOf(view);
   const { order, show } = { ...now, ...change };

@@ -11,15 +11,11 @@ import { isPart, listPath, postPaths, sectionOf, withoutSearch } from './list-ad
 import type { ListedPost, View } from './reading-list.ts';
 import { emptySearch, searchForm, searchHead, type SearchFacts } from './search-views.ts';
 
-/** The data that a page of a list of posts shows. */
 export type ShownList = {
   view: View;
-  /** The name of the list: "Unread", the name of a folder or the title of a source. */
   name: string;
   items: ListedPost[];
-  /** Icons of the posts' sources, by source id. */
   icons: Map<number, Html>;
-  /** Addresses of the posts' thumbnails, by post id. */
   pictures: Map<number, string>;
   cursor: string | null;
   next: string | null;
@@ -30,24 +26,18 @@ export type ShownList = {
   since: number;
   /** Id of the newest post when the first page of the list was made, or of a later post that this page shows. */
   newest: number;
-  /** Whether the viewer can mark the whole list as read; false for a source that the viewer does not follow. */
   isMarkable: boolean;
   /** The words of a search, and for each post the part of its text that has a match. */
   found: { found: Found; texts: Map<number, string> };
-  /** How many posts the search finds; undefined without a search. */
   search: SearchFacts | undefined;
-  /** A mistake in the search, which therefore finds nothing. */
   fault: FaultPlace | undefined;
-  /** Whether the viewer follows any source. */
   isFollowing: boolean;
-  /** Text that a list without posts shows in place of the usual text. */
   empty?: string | undefined;
 };
 
 /** Maximum characters of a post's summary in a list: one line shows at most about 100 characters. */
 const SUMMARY_LENGTH = 140;
 
-/** The bar above a list: its name, its count, a search form and a menu to mark posts as read. */
 export function listBar(list: ShownList): Html {
   const { view, name } = list;
   const isSearch = view.q !== undefined;
@@ -62,12 +52,10 @@ ${!isSearch && html`${searchForm(view, 'find only-wide')}
 ${canMark(list) && markMenu(list)}`;
 }
 
-/** The window's title: the search words, or else the list's name and count. */
 export function listTitle({ view: { q }, name, count }: ShownList): string {
   return q === undefined ? `${name}${count && ` (${count})`}` : `${q || 'Search'} – ${name}`;
 }
 
-/** The HTML of the number of unread or starred posts in a list; the page's script keeps the number up to date. */
 function countMark({ view, count }: ShownList, unit: Html | false = false): Html {
   return html`<span class="count" data-count="${sectionOf(view)}" ${!count && html`hidden`}>${count || 0}${
     unit}</span>`;
@@ -103,14 +91,12 @@ function marksWhole({ view, isMarkable }: ShownList): boolean {
   return isMarkable && view.q === undefined && hasUnread(view);
 }
 
-/** The hidden field of a form that names the list to mark as read. */
 export function scopeField({ folder, sourceId }: View): Html {
   if (folder !== undefined) return html`<input type="hidden" name="folder" value="${folder}">`;
   if (sourceId !== undefined) return html`<input type="hidden" name="source" value="${sourceId}">`;
   return html`<input type="hidden" name="all" value="1">`;
 }
 
-/** The HTML of the list's posts, grouped by the day of publishing, with a link to older posts. */
 export function listMain(list: ShownList): Html {
   const { view, items, cursor, next, since, newest } = list;
   const { q } = view;
@@ -166,7 +152,6 @@ export function stateForm(from: string): Html {
   return html`<form hidden id="state" method="post"><input type="hidden" name="from" value="${from}"></form>`;
 }
 
-/** Returns a function that makes read or star buttons of posts. */
 export function stateButton(
   kind: 'read' | 'star', look: string, drawn: Html, more: (id: number) => Html | false = () => false,
 ): (post: Pick<ListedPost, 'id' | 'read' | 'starred'>) => Html {
@@ -202,21 +187,18 @@ ${showTime(times, post.publishedAt, view.by === undefined ? 'row' : 'ago')}${
 /** If several sources have posts with the same link, their row in a list names at most this many further sources. */
 const NAMED = 3;
 
-/** The name of a post's source in a list, and the names of sources that have a post with the same link. */
 function sourceNames({ sourceTitle, also }: ListedPost): Html {
   const more = also.length - NAMED;
   return html`<b dir="auto">${sourceTitle}${also.slice(0, NAMED).map((double) =>
     html`, <bdi>${double.sourceTitle}</bdi>`)}${more > 0 && `, +${more}`}</b>`;
 }
 
-/** The HTML of a post's title and summary; in a search, with the matches marked and the text around the first match. */
 function textsOf({ view: { q }, found: { found, texts } }: ShownList, post: ListedPost) {
   const { title, rest } = titleOf(post, SUMMARY_LENGTH);
   if (q === undefined) return { title, rest };
   return { title: markFound(title, found), rest: markFound(texts.get(post.id) ?? rest, found) };
 }
 
-/** The link to a form for a rule against posts like a post. */
 export function lessLikeThis(id: number): Html {
   return html`<a class="button" data-less href="/settings/rules/new?post=${id}">Less like this</a>`;
 }

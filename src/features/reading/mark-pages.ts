@@ -21,12 +21,10 @@ export async function submitStar(hub: Hub, req: MemberRequest): Promise<Reply> {
   return done(req, atPost(values['from'], req), isStarred ? 'post-starred' : 'post-unstarred');
 }
 
-/** Returns the page to show after a read or star button; adds the post's id to an address that ends with `#post-`. */
 function atPost(from: string | undefined, { params }: MemberRequest): string | undefined {
   return from?.endsWith('#post-') ? from + pathId(params) : from;
 }
 
-/** POST /reading/mark-read: marks the posts that the button names or, if it names no posts, the form's list. */
 export async function submitMarkRead(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { from, posts: ids, all, folder, source, ...limits } = await readForm(req);
   // A post id of the form that is not a number stays a text, which `readMarking` refuses.

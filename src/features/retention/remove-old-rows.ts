@@ -9,7 +9,6 @@ import { oldPosts } from '../reading/old-posts-store.ts';
 import { readingHistory } from '../reading/reading-history-store.ts';
 import { retentionRuns } from './retention-store.ts';
 
-/** A kind of old rows that the hub removes; `before` is a time in unix ms. */
 type OldRows = {
   /** Removes up to `limit` rows older than `before`; returns how many were removed and, in `looked`, examined. */
   removeBefore(before: number, limit: number): number | { removed: number; looked: number };
@@ -22,7 +21,6 @@ type RetentionRule = { kind: string; days(config: Config): number; rowsOf(hub: H
 /** How many rows of one kind are older than `before` (unix ms); `before` is null for rows that are kept for ever. */
 export type ExpiredRows = { kind: string; keptMs: number; before: number | null; rows: number };
 
-/** Number of days after which an error event is removed if the error has not occurred again. */
 const ERROR_DAYS = 90;
 
 /** Kinds of old rows that are removed daily; other tasks of the schedule remove expired rows, such as sessions. */
@@ -43,12 +41,10 @@ export async function removeOldRows(hub: Hub): Promise<void> {
   if (isDue || isUnderWay(hub)) await work(hub, THE_HUB, SLICE_MS);
 }
 
-/** Removes all old rows now, or finishes a begun removal of old rows. */
 export function removeOldRowsNow(hub: Hub, actor: Actor): Promise<void> {
   return work(hub, actor, Infinity);
 }
 
-/** Counts the rows that a removal would remove now. */
 export function previewRetention(hub: Hub): ExpiredRows[] {
   return RULES.map(({ kind, days, rowsOf }) => {
     const keptMs = days(hub.config) * DAY;
@@ -70,7 +66,6 @@ async function work(hub: Hub, actor: Actor, sliceMs: number): Promise<void> {
   hub.db.write('finish retention', () => finish(hub, actor));
 }
 
-/** Applies a rule. Returns false if the time of the call was over before all old rows were removed. */
 function apply(hub: Hub, { kind, days, rowsOf }: RetentionRule, until: number): Promise<boolean> {
   return throttled(hub)('remove old rows', (limit) => {
     const step = rowsOf(hub).removeBefore(hub.clock() - days(hub.config) * DAY, limit);

@@ -17,13 +17,12 @@ import { sources, type Source } from '../sources/source-store.ts';
 import {
   compileRules, readExpression, type MatchedExpression, type Matcher, type SourceNames,
 } from './match-rules.ts';
-import { rules, type Act, type Rule } from './rule-store.ts';
+import { ACTS, rules, type Act, type Rule } from './rule-store.ts';
 
 /** The matcher of all rules, as of an edition of the rules; made anew when the rules have changed. */
 const compiled = once((_hub: Hub): Compiled => ({ edition: NaN, matcher: null, expressions: new Map() }));
 type Compiled = { edition: number; matcher: Matcher<Rule> | null; expressions: Map<string, MatchedExpression> };
 
-/** Returns the matcher of all members' rules; null without any rule. */
 function currentMatcher(hub: Hub): Matcher<Rule> | null {
   const [kept, edition] = [compiled(hub), counts(hub).value('rules_edition')]; // SQL triggers count changes of rules
   if (kept.edition !== edition) {
@@ -38,10 +37,7 @@ function currentMatcher(hub: Hub): Matcher<Rule> | null {
 /** The source of posts that rules are matched against; `id` is null while the source is only being added. */
 type MatchedSource = { id: number | null; title?: string };
 
-/**
- * Finds out which members' rules each post fits, outside any transaction. Returns functions for the transaction that
- * stores the posts: `arrived` applies the rules to new posts, and `mutedFor` counts the new posts that are muted.
- */
+/** Matches posts with all rules before the transaction that stores the posts, and calls `arrived` and `mutedFor`. */
 export async function matchRules(
   hub: Hub, source: MatchedSource, items: { prepared: PreparedPost }[],
 ): Promise<Omit<Storing, 'kind'>> {
@@ -68,7 +64,6 @@ export async function matchRules(
   };
 }
 
-/** Returns a function that tells how a rule's owner sees the source; undefined for members who do not follow it. */
 function sourceSeenBy(hub: Hub, { id, title: newTitle = '' }: MatchedSource): (rule: Rule) => SourceNames | undefined {
   const tokens = (title: string): string[] => tokensOf(searchTerms(title));
   let seen: Map<number, SourceNames> | undefined;
@@ -99,21 +94,23 @@ function applyRules(hub: Hub, sourceId: number, arrivals: Arrival[], fitting: Ma
     && (only === null || only === sourceId) && (folder === null || folders.get(accountId) === folder);
   const likely = [...hits.values()].filter(({ rule }) => isFor(rule));
   const applied = rules(hub).noteApplied(likely.map(({ rule: { id, version }, ids }) => [id, version, ids.length]));
-  const applying = likely.filter(({ rule }) => applied.has(rule.id));
-  for (const [act, some] of Map.groupBy(applying, ({ rule }) => rule.act)) {
+  const applying = Map.groupBy(likely.filter(({ rule }) => applied.has(rule.id)), ({ rule }) => rule.act);
+  for (const act of ACTS) { // muting comes first, because notifications do not count muted posts
+    const some = applying.get(act);
+    if (!some) continue;
     counts(hub).add('rules_applied_total', act, some.reduce((sum, { ids }) => sum + ids.length, 0));
     ACTIONS[act](hub, some, source);
   }
 }
 
-/** A rule and the ids of new posts of one source to which the rule is applied. */
 type Hit = { rule: Rule; ids: number[] };
 
 const ACTIONS: Record<Act, (hub: Hub, hits: Hit[], source: Source) => void> = {
   mute: (hub, hits) => mutedPosts(hub).add(rowsOf(hub, hits)),
   read: (hub, hits) => readMarks(hub).addRead(rowsOf(hub, hits)),
-  star: (hub, hits) => stars(hub).addSeveral(rowsOf(hub, hits)),
-  notify: (hub, hits, source) => hits.forEach(({ rule, ids }) => notifyOwner(hub, rule, source, ids.length)),
+  star: (hub, hits) => stars(hub).add(rowsOf(hub, hits)),
+  notify: (hub, hits, source) => hits.forEach(({ rule, ids }) =>
+    notifyOwner(hub, rule, source, ids.length - mutedPosts(hub).countAmong(rule.accountId, ids))),
 };
 
 /** The posts that rules change: the fitting posts, and posts with the same link that the owner of the rule may see. */
@@ -126,12 +123,9 @@ function rowsOf(hub: Hub, hits: Hit[]): [accountId: number, postId: number, rule
   });
 }
 
-/**
- * Notifies a rule's owner about new posts, but not about posts that the owner has written. An unread notification of
- * the same rule is updated rather than followed by another notification.
- */
+/** Skips posts that the rule's owner has written. An unread notification of the same rule is updated. */
 function notifyOwner(hub: Hub, { accountId, match, sourceId, folder }: Rule, source: Source, posts: number): void {
-  if (source.kind === 'native' && source.ownerId === accountId) return;
+  if (posts === 0 || (source.kind === 'native' && source.ownerId === accountId)) return;
   const list = { kind: 'all' as const, ...sourceId !== null && { sourceId }, ...folder !== null && { folder } };
   const about = { accountId, senderId: source.ownerId, kind: 'rule.posts', path: listPath({ ...list, q: match }) };
   notifications(hub).addPosts(about, posts, (n) => `${plural(n, 'new post')} for your rule “${match}”`);

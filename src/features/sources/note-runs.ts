@@ -3,8 +3,7 @@ import { excerpt } from '../../platform/markup/tidy-text.ts';
 import type { StoreHub } from '../hub/hub.ts';
 import { RUNS, sourceRuns, type SourceRun, type RunDay } from './run-store.ts';
 
-/** Maximum characters of the note about a source's synchronisation or event. */
-const NOTE_MAX = 300;
+const NOTE_MAX = 300; // characters
 
 const NOTHING = { times: 1, failed: 0, added: 0, changed: 0, tookMs: null, bytes: null, event: null, note: null };
 
@@ -15,7 +14,6 @@ export function nothingNoted(): Noted {
   return { runs: 0, failed: 0, added: 0, last: [] };
 }
 
-/** Adds a run (a synchronisation or an event), or merges it into the previous run if both have the same result. */
 export function addRun(hub: StoreHub, noted: Noted, ended: Partial<SourceRun>): void {
   const run = { ...NOTHING, endedAt: hub.clock(), ...ended };
   noted.runs += run.times;
@@ -26,7 +24,6 @@ export function addRun(hub: StoreHub, noted: Noted, ended: Partial<SourceRun>): 
   else if (noted.last.push(run) > RUNS) noted.last.shift();
 }
 
-/** Stores collected runs (synchronisations or events) of a source, in the caller's transaction. */
 export function writeRuns(hub: StoreHub, sourceId: number, { last, ...sums }: Noted): void {
   const day = { day: Math.floor(hub.clock() / DAY), ...sums };
   if (!sourceRuns(hub).noteDay(sourceId, day)) return;
@@ -35,7 +32,6 @@ export function writeRuns(hub: StoreHub, sourceId: number, { last, ...sums }: No
   }
 }
 
-/** Stores the results of a source's synchronisations or events, in the caller's transaction. */
 export function noteRuns(hub: StoreHub, sourceId: number, runs: Partial<SourceRun>[]): void {
   const noted = nothingNoted();
   for (const run of runs) addRun(hub, noted, run);

@@ -10,13 +10,10 @@ const FIELDS = {
   version: { max: 50, label: 'version' },
 };
 
-/** The fields that every draft has. */
 const EMPTY: DraftFields = { title: '', content: '', contentType: '', url: '' };
 
 /** A field of `length` characters that was cut to `kept` characters, because the field may have at most `max`. */
 export type CutField = { label: string; length: number; max: number; kept: number };
-
-/** The fields of a sent form or a draft, the fields that were cut, and the browser tab of the form. */
 export type Typed = { fields: DraftFields; cut: CutField[]; tab: Tab };
 
 /** Cuts the fields of a form to the lengths that a post may have. A draft from version 1.0.0 may have two megabytes. */
@@ -43,7 +40,6 @@ export function withLineFeeds(fields: DraftFields): DraftFields {
   return content === undefined ? fields : { ...fields, content: content.replaceAll('\r\n', '\n') };
 }
 
-/** The sentences that say for each cut field how much too long the field was, and how much of its text is left. */
 export function cutSentences(cut: CutField[], left: 'kept' | 'shown'): string[] {
   const count = (characters: number): string => characters.toLocaleString('en');
   return cut.map(({ label, length, max, kept }) =>

@@ -14,16 +14,19 @@ import { drafts, MAX_DRAFTS, type Draft, type DraftFields, type Tab } from './dr
 
 /** Time for which an open form of a post can still be sent after its session has ended; longer than most sessions. */
 const PROOF_LIFETIME = 60 * DAY;
-
-/** The random part of the path of a new draft's form. */
 const KEY = /^[\w-]{16}$/;
 
-/** Returns a random name for a browser tab, or for the form of a new draft. */
 export function newKey(): string {
   return newSecret().slice(0, 16);
 }
 
-/** Returns the path of the page on which the request's post is written or edited. */
+/** Gives a draft of version 1.0.0, whose form had no path of its own, a path, so that a double click makes one post. */
+export function giveKey(hub: Hub, draft: Draft): Draft {
+  const form = `/write/${newKey()}`;
+  drafts(hub).moveTo(draft.id, form);
+  return { ...draft, form };
+}
+
 export function formPath({ path, params }: HubRequest): string {
   if (path.startsWith('/posts/')) return `/posts/${pathId(params)}/edit`;
   const key = params['draft'];
@@ -37,7 +40,6 @@ export function postIdOf(form: string): number | undefined {
   return parseId(/^\/posts\/(\d+)\/edit$/.exec(form)?.[1] ?? '');
 }
 
-/** Reads the tab's name and the revision that the tab knows from the fields of a form. */
 export function tabOf({ tab = '', revision = '' }: Record<string, unknown>): Tab {
   const number = Number(revision);
   return {
@@ -63,10 +65,7 @@ export function keepDraft(
   });
 }
 
-/**
- * Gives new files names that no other file of the draft or its post has: a text names its files. Leaves out files that
- * the draft has already if the form was sent again.
- */
+/** Gives new files names of their own: a text names its files. Leaves out the files of a form that was sent again. */
 function newFiles(hub: Hub, { id: draftId, form }: Draft, isSentAgain: boolean, files: NewUpload[]): NewUpload[] {
   const postId = postIdOf(form);
   const ofPost = postId === undefined ? [] : attachments(hub).ofPosts([postId]);
@@ -94,7 +93,6 @@ export function takeDraftFiles(hub: Hub, accountId: number, form: string | undef
   return draft ? draftFiles(hub).take(draft.id) : [];
 }
 
-/** Removes a file from the draft of a form. */
 export function removeDraftFile(hub: Hub, accountId: number, form: string, fileId: number): void {
   hub.db.write('remove a file of a draft', () => {
     const draft = drafts(hub).find(accountId, form);

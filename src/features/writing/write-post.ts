@@ -21,7 +21,7 @@ import { FORMATS, postTexts, type PostText } from '../posts/post-text-store.ts';
 import { matchRules } from '../rules/apply-rules.ts';
 import { requireContentRoom, withinContentQuota } from '../sources/content-quota.ts';
 import { setSeen } from '../reading/mark-read.ts';
-import { isSamePost, lateness, staleness } from './check-versions.ts';
+import { guidOfForm, isSamePost, lateness, postOfForm, staleness } from './check-versions.ts';
 import { drafts, type Tab, type WithdrawnPost } from './draft-store.ts';
 import { tabOf, takeDraftFiles } from './keep-draft.ts';
 import { endDraft } from './withdraw-post.ts';
@@ -32,13 +32,11 @@ export const POST_MAX = { title: 500, content: 400_000, url: 2_000 }; // charact
 /** Maximum bytes of a JSON post: 400,000 characters of content, each escaped as \u…, and the other fields. */
 export const JSON_LIMIT = 2.5 * 1024 * 1024;
 
-/** API: changes the fields of a post that the request names. */
 export async function changePost(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readJson(req, JSON_LIMIT);
   return json(postJson(hub, await rewritePost(hub, pathId(req.params), values, NO_FILES, req)));
 }
 
-/** API: adds files to a post. */
 export async function createAttachments(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
   changeablePost(hub, id, req.viewer); // the rights are checked before the hub reads megabytes
@@ -46,7 +44,6 @@ export async function createAttachments(hub: Hub, req: MemberRequest): Promise<R
   return json({ items: added.map((attachment) => attachmentJson(hub, attachment)) }, 201);
 }
 
-/** API: removes an uploaded file from its post. */
 export function deleteAttachment(hub: Hub, req: MemberRequest): Reply {
   removeFile(hub, pathId(req.params), req);
   return noContent();
@@ -54,8 +51,6 @@ export function deleteAttachment(hub: Hub, req: MemberRequest): Reply {
 
 /** A checked post. `text`: the new text of the post; null if a stored post keeps its text. */
 type Written = { title: string; text: PostText | null; url: string | null; publishedAt: number };
-
-/** The fields of a post as the client sent the post. */
 type PostValues = Record<string, unknown>;
 
 /** The new files of a post. `form`: the path of the form whose draft ends with the post; its files join the post. */
@@ -64,10 +59,9 @@ type Files = { files: ReceivedFile[]; form?: string };
 export const NO_FILES: Files = { files: [] };
 
 /**
- * Stores a post written on this hub in a native source, and marks the post read for its writer. Throws status 404, 403
- * or 409 if the viewer may not write for the source, 422 for an invalid post, 507 if the content quota is used up.
- * Keeps the uploaded files only if the post passes all checks. A form that is sent twice makes one post; throws 409 if
- * the form is sent again with another text.
+ * Stores a post in a native source, read for its writer, and keeps its files if the post passes all checks. A form that
+ * is sent twice makes one post. Throws 404, 403 or 409 if the viewer may not write for the source, 409 if the form was
+ * sent with another text, 422 for an invalid post, 507 if the content quota is used up.
  */
 export async function writePost(hub: Hub, values: PostValues, { files, form }: Files, by: By): Promise<WholePost> {
   const post = await prepareNewPost(hub, values, by, form);
@@ -75,13 +69,9 @@ export async function writePost(hub: Hub, values: PostValues, { files, form }: F
   return hub.db.write('create post', () => storeNewPost(hub, post, files, by, by));
 }
 
-/** The account that a new post names as its author. */
 type Author = Pick<By, 'viewer'>;
 
-/**
- * A new post that is checked and ready to be stored. `form`: the path of the form whose draft becomes the post. `was`:
- * the post from which the draft was made, if its author has taken a post back.
- */
+/** `form`: the path of the form whose draft becomes the post. `was`: the post that was taken back into the draft. */
 type NewPost = {
   sourceId: number; written: Written; prepared: PreparedPost; form: string | undefined; tab: Tab;
   draftId: number | undefined; was: WithdrawnPost | null;
@@ -93,7 +83,11 @@ export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, f
   await nextTurn(); // lets other requests run, because parsing a long body took time
   const draft = form === undefined ? undefined : drafts(hub).find(by.viewer.id, form);
   const was = draft?.withdrawn ?? null;
-  const { sourceId, written } = readNewPost(values, hub.clock(), was?.publishedAt);
+  const now = hub.clock();
+  const input = createInput(values);
+  const sourceId = input.integer('sourceId', 1, Number.MAX_SAFE_INTEGER);
+  const written = readWritten(input, { title: '', text: null, url: null, publishedAt: was?.publishedAt ?? now }, now);
+  input.done();
   requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
   const guid = was?.guid ?? `urn:uuid:${randomUUID()}`;
   const prepared = await prepare(hub, { guid, contentHtml: '' }, written, by);
@@ -101,10 +95,7 @@ export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, f
   return { sourceId, written, prepared, form, tab: tabOf(values), draftId: draft?.id, was, applying };
 }
 
-/**
- * Stores a new post with its files and the files of its draft, in the caller's transaction, and ends the draft. Throws
- * the errors of `writePost`.
- */
+/** Stores a new post and ends its draft, in the caller's transaction. Throws the errors of `writePost`. */
 export function storeNewPost(
   hub: Hub, post: NewPost, files: NewUpload[], { viewer }: Author, by: Actor | By,
 ): WholePost {
@@ -118,7 +109,9 @@ export function storeNewPost(
     throw new HttpError(409, 'The draft of this post was published or discarded meanwhile.');
   }
   const source = writableSource(hub, sourceId, viewer);
-  const stored = posts(hub).put(source.id, prepared, hub.clock(), was ?? undefined);
+  const isFirst = !was && form !== undefined && form !== '/write' && !postOfForm(hub, viewer.id, form);
+  const guid = isFirst ? guidOfForm(viewer.id, form) : prepared.guid;
+  const stored = posts(hub).put(source.id, { ...prepared, guid }, hub.clock(), was ?? undefined);
   if (!stored) throw notFound('source');
   const text = written.text ?? { content: '', contentType: 'text/plain' };
   postTexts(hub).put(stored.id, viewer.id, text, form?.startsWith('/write/') ? form : null);
@@ -132,10 +125,7 @@ export function storeNewPost(
   return wholePost(hub, stored.id);
 }
 
-/**
- * Changes the fields of a post that `values` contains and keeps its other fields. Throws the errors of `writePost`, and
- * 409 if the post was changed after its form was shown, unless the text is the same.
- */
+/** Changes the given fields of a post. Throws the errors of `writePost`, and 409 if the form is outdated. */
 export async function rewritePost(
   hub: Hub, id: number, values: PostValues, { files, form }: Files, by: By,
 ): Promise<WholePost> {
@@ -188,7 +178,6 @@ export async function previewContent(hub: Hub, values: PostValues, { viewer }: B
   return inTurn(hub, { length: text.content.length, accountOf: () => viewer.id }, () => sanitizedText(text));
 }
 
-/** Adds files to a native source's post; returns the attachments. Throws status 422 if there are no files. */
 async function addFilesToPost(hub: Hub, id: number, files: ReceivedFile[], by: By): Promise<Attachment[]> {
   if (files.length === 0) {
     throw invalid([{ pointer: '/attachments', detail: 'The field “attachments” has no file.' }]);
@@ -237,16 +226,6 @@ function prepare(
   });
 }
 
-/** Reads a new post; throws 422 with every mistake in the post. */
-function readNewPost(values: PostValues, now: number, publishedAt = now): { sourceId: number; written: Written } {
-  const input = createInput(values);
-  const sourceId = input.integer('sourceId', 1, Number.MAX_SAFE_INTEGER);
-  const written = readWritten(input, { title: '', text: null, url: null, publishedAt }, now);
-  input.done();
-  return { sourceId, written };
-}
-
-/** Makes a changed post from the stored post `before` and the sent `values`; throws 422 with all mistakes. */
 function readChangedPost(values: PostValues, before: Written, now: number): Written {
   const input = createInput({ ...values, title: values['title'] ?? before.title });
   const written = readWritten(input, before, now);
@@ -267,7 +246,6 @@ function readText(input: Input): PostText | undefined {
   return { contentType, content: input.required('content', input.prose('content', POST_MAX.content)) ?? '' };
 }
 
-/** Reads the link of a post; null if the field is empty. */
 function readUrl(input: Input): string | null {
   const typed = input.optionalText('url', { max: POST_MAX.url });
   if (typed === undefined) return null;

@@ -16,7 +16,6 @@ export type Statement<Params extends unknown[], Row> = {
   /** Returns the first `limit` rows that pass the test; the test may read from the database, but not write. */
   first(limit: number, passes: (row: Row) => boolean, ...params: Params): Row[];
   run(...params: Params): RunResult;
-  /** Runs the statement, and returns the number of changed rows. */
   change(...params: Params): number;
 };
 
@@ -29,7 +28,6 @@ export type Db = {
   prepare<Params extends unknown[], Row = never>(name: string, sql: string): Statement<Params, Row>;
   /** Runs `work` in a transaction and returns the result. Inside another transaction, `work` runs in a savepoint. */
   write<Result>(name: string, work: () => Result): Result;
-  /** Returns a function that runs `work` in a transaction, as `write` does, at each call. */
   transaction<Args extends unknown[], Result>(name: string, work: (...args: Args) => Result): (...args: Args) => Result;
   exec(sql: string): void;
   pragma(source: string): unknown;
@@ -59,7 +57,6 @@ export function openToLook(path: string): Db {
   return db;
 }
 
-/** An empty database in memory, for looking at a schema. */
 export function openInMemory(): Db {
   return wrap(new Database(':memory:'), () => {});
 }
@@ -161,7 +158,6 @@ function measure<T>(name: string, onSlow: SlowQuery, work: () => T): T {
   }
 }
 
-/** SQLite's own version, such as 3.50.4. */
 export function sqliteVersion(db: Db): string {
   return db.prepare<[], { v: string }>('version of SQLite', 'SELECT sqlite_version() AS v').get()?.v ?? '';
 }
@@ -171,7 +167,6 @@ export function isStorageTrouble(error: unknown): boolean {
   return STORAGE_TROUBLE.test(codeOf(error) ?? '');
 }
 
-/** Whether SQLite failed because a table, column or index does not exist. */
 export function isMissingObject(error: unknown): boolean {
   const isStatement = codeOf(error) === 'SQLITE_ERROR' && error instanceof Error;
   return isStatement && /^no such (?:table|column|index)|has no column named/.test(error.message);

@@ -17,13 +17,9 @@ export type Page = {
    * navigation beside the text, `landing` is the public front page, `door` is for signing in and out.
    */
   shape?: 'work' | 'list' | 'article' | 'landing' | 'door';
-  /** The section of the navigation to mark as current. */
   section?: string;
-  /** The hub's own feeds that have the same posts as the page. */
   alternates?: { type: string; href: string; title: string }[];
-  /** The name of a script that the page has besides the script of all members' pages. */
   script?: string;
-  /** The page reloads after this many seconds, while work shown on the page is in progress. */
   refreshSeconds?: number;
 };
 
@@ -40,23 +36,19 @@ export type Reply = {
 /** A reply whose page has been rendered, and whose text has been encoded. */
 export type RenderedReply = Omit<Reply, 'body'> & { body: Buffer | Readable | FileSlice | null; isText: boolean };
 
-/** A reply with the content of a page, to which the server adds the head and the navigation. */
 export function page(content: Page, status = 200, headers: ReplyHeaders = {}): Reply {
   return { status, headers, body: content };
 }
 
-/** A reply with a value as JSON. */
 export function json(value: unknown, status = 200, headers: ReplyHeaders = {}): Reply {
   const contentType = 'application/json; charset=utf-8';
   return { status, headers: { 'content-type': contentType, ...headers }, body: JSON.stringify(value) };
 }
 
-/** A 200 reply with text of the given media type. */
 export function text(body: string, contentType: string, headers: ReplyHeaders = {}): Reply {
   return { status: 200, headers: { 'content-type': contentType, ...headers }, body };
 }
 
-/** A 204 reply, without a body. */
 export function noContent(headers: ReplyHeaders = {}): Reply {
   return { status: 204, headers, body: null };
 }
@@ -120,8 +112,7 @@ export function problemReply(error: HttpError): Reply {
   };
 }
 
-/** The default number of characters in each chunk of a text. */
-const CHUNK = 16_384;
+const CHUNK = 16_384; // characters
 
 /** A reply's body that is made while it is sent, in chunks of at least `characters`; other requests run in between. */
 export function inChunks(pieces: Iterable<string>, characters = CHUNK): Readable {
@@ -143,12 +134,10 @@ async function* chunksOf(
   if (chunk) yield chunk;
 }
 
-/** The reason phrase of an HTTP status, such as "Not Found". */
 export function statusTitle(status: number): string {
   return http.STATUS_CODES[status] ?? 'Error';
 }
 
-/** The faults of a submitted form, to be shown above the form. */
 export function formProblem(problem: HttpError): Html {
   const details = problem.errors.length > 0 ? problem.errors.map((error) => error.detail) : [problem.message];
   return html`<div class="problem" role="alert">${details.map((detail) => html`<p>${detail}</p>`)}</div>`;

@@ -18,7 +18,6 @@ const XML_REFERENCE = /&[a-z0-9#]{1,38};/gi;
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-/** Escapes text for element content and for quoted attributes. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => ESCAPES[sign] ?? '');
 }
@@ -79,7 +78,6 @@ function decode(text: string, inAttribute: boolean): string {
   });
 }
 
-/** Decodes the longest character reference at the start of `name` that needs no semicolon, such as `amp`. */
 function decodeLegacy(name: string, written: string, inAttribute: boolean, next: string): string {
   for (let length = Math.min(name.length, LONGEST_LEGACY_NAME); length > 1; length -= 1) {
     const value = LEGACY.has(name.slice(0, length)) ? NAMED.get(name.slice(0, length)) : undefined;

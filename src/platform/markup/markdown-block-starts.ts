@@ -10,8 +10,7 @@ import {
 /** What begins in a line: a block that may hold blocks, a block that takes the rest of the line, or a whole block. */
 export type BlockStart = 'container' | 'text' | 'complete' | undefined;
 
-/** Columns of spaces that make a line code. */
-export const CODE_INDENT = 4;
+export const CODE_INDENT = 4; // columns
 
 const HEADING = /(#{1,6})(?:[ \t]|$)/y;
 const FENCE = /(`{3,})([^`]*)$|(~{3,})(.*)$/y;
@@ -25,7 +24,6 @@ const STARTS: ((reader: BlockReader) => BlockStart)[] = [
   (reader) => (startTable(reader) ? 'complete' : undefined),
 ];
 
-/** Begins the block, if any, that the current place of the line begins. */
 export function startBlock(reader: BlockReader): BlockStart {
   if (isBlankLine(reader.cursor)) return undefined;
   if (indentAt(reader.cursor) >= CODE_INDENT) return startIndentedCode(reader);
@@ -42,7 +40,6 @@ function startQuote(reader: BlockReader): BlockStart {
   return 'container';
 }
 
-/** Skips the `>` of a quote and a space after it. */
 export function skipQuoteMark(cursor: LineCursor): boolean {
   if (indentAt(cursor) >= CODE_INDENT || cursor.line[cursor.textAt] !== '>') return false;
   skipText(cursor, 1);
@@ -84,7 +81,6 @@ function startHtml(reader: BlockReader): BlockStart {
   return 'text';
 }
 
-/** Makes a heading of the paragraph above an underline of `=` or `-`. */
 function underlineHeading(reader: BlockReader): BlockStart {
   const paragraph = container(reader);
   const [underline] = matchHere(UNDERLINE, reader.cursor) ?? [];
@@ -123,7 +119,6 @@ function mayBegin(reader: BlockReader, written: string, number: string | undefin
   return hasText && (number === undefined || Number(number) === 1);
 }
 
-/** Skips a list marker and the spaces that belong to it; returns their columns. */
 function skipMarker(cursor: LineCursor, length: number): number {
   skipText(cursor, length);
   const spaces = indentAt(cursor);

@@ -12,7 +12,6 @@ import {
 const LINE = /([^\r\n]*)(?:\r\n|[\r\n]|$)/y;
 const CLOSING_FENCE = /(`{3,}|~{3,})[ \t]*$/y;
 
-/** Reads the blocks of a document and its link references. */
 export function* readBlocks(text: string): Generator<void, { document: MarkdownBlock; references: LinkReferences }> {
   const document: MarkdownBlock = { kind: 'document', firstLine: 0, lastLine: 0, children: [], text: [] };
   const reader: BlockReader = {
@@ -34,7 +33,10 @@ function readLine(reader: BlockReader, line: string): void {
   reader.cursor = startLine(line);
   reader.matched = 1;
   for (let next = reader.open[1]; next !== undefined; next = reader.open[reader.matched]) {
-    if (isClosingFence(next, reader.cursor)) return endFencedCode(reader, next);
+    if (isClosingFence(next, reader.cursor)) {
+      next.lastLine = reader.lineNumber;
+      return closeInnermost(reader);
+    }
     if (!goesOn(next, reader)) break;
     if (next.kind === 'quote') next.lastLine = reader.lineNumber;
     reader.matched += 1;
@@ -46,7 +48,6 @@ function readLine(reader: BlockReader, line: string): void {
   else addLine(reader);
 }
 
-/** Whether an open block goes on in the current line; skips the block's marks or indentation. */
 function goesOn(block: MarkdownBlock, reader: BlockReader): boolean {
   const { cursor } = reader;
   switch (block.kind) {
@@ -78,18 +79,11 @@ function isClosingFence(block: MarkdownBlock, cursor: LineCursor): boolean {
   return run.startsWith(block.fence.sign) && run.length >= block.fence.length;
 }
 
-function endFencedCode(reader: BlockReader, code: MarkdownBlock): void {
-  code.lastLine = reader.lineNumber;
-  closeInnermost(reader);
-}
-
-/** Ends the innermost block if it is a heading or a rule, which never has a second line. */
 function closeComplete(reader: BlockReader): void {
   const { kind } = innermost(reader);
   if (kind === 'heading' || kind === 'rule') closeInnermost(reader);
 }
 
-/** Adds the rest of the line to the block that it belongs to, or begins a paragraph. */
 function addLine(reader: BlockReader): void {
   const { cursor, lineNumber } = reader;
   const isLazy = reader.matched < reader.open.length && innermost(reader).kind === 'paragraph' && !isBlankLine(cursor);

@@ -26,7 +26,6 @@ const LINE_END = /[ \t]*(?:\n|$)/y;
 const ESCAPE_OR_REFERENCE = /\\([!-/:-@[-`{-~])|&(?:#x[0-9a-f]{1,6}|#[0-9]{1,7}|[a-z][a-z0-9]{1,31});/gi;
 const TO_BE_ENCODED = /%(?![0-9a-f]{2})|[^\w;/?:@&=+$,.!~*'()#%-]+/gi;
 
-/** Replaces backslash escapes and character references. */
 export function unescapeMarkdown(text: string): string {
   return text.replace(ESCAPE_OR_REFERENCE, (written: string, sign: string | undefined) =>
     sign ?? referredText(written) ?? written);
@@ -37,7 +36,6 @@ export function encodeAddress(address: string): string {
   return address.replace(TO_BE_ENCODED, encodeURIComponent);
 }
 
-/** The label that begins with the bracket at `at`, without its brackets; undefined if no label begins there. */
 export function readLabel(text: string, at: number): Part | undefined {
   if (text[at] !== '[') return undefined;
   const close = findUnescaped(text, at + 1, LABEL_SIGNS);
@@ -52,7 +50,6 @@ export function normaliseLabel(label: string): string {
   return label.replace(/[ \t\n]+/g, ' ').replace(/^ | $/g, '').toLowerCase().toUpperCase();
 }
 
-/** The target in the parentheses that begin at `at`; undefined if they hold no target. */
 export function readTarget(text: string, at: number): LinkTarget & { end: number } | undefined {
   if (text[at] !== '(') return undefined;
   const destination = readDestination(text, skipSpace(text, at + 1));
@@ -106,7 +103,6 @@ function endOfBareDestination(text: string, at: number): number | undefined {
   }
 }
 
-/** Reads a link's title, such as `"An owl"`, after the spaces at `at`; undefined without a title. */
 function readTitle(text: string, at: number): Part | undefined {
   const start = skipSpace(text, at);
   const quote = text.charAt(start);
@@ -126,12 +122,10 @@ function findUnescaped(text: string, from: number, pattern: RegExp): number {
   return text.length;
 }
 
-/** The index after spaces, tabs and at most one line ending. */
 function skipSpace(text: string, at: number): number {
   return at + (matchAt(SPACE, text, at)?.[0].length ?? 0);
 }
 
-/** The index after the line's end; undefined if more than spaces and tabs stands before the line's end. */
 function endOfLine(text: string, at: number): number | undefined {
   const end = matchAt(LINE_END, text, at);
   return end === null ? undefined : at + end[0].length;

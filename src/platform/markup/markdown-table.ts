@@ -24,18 +24,15 @@ export function startTable(reader: BlockReader): boolean {
   return true;
 }
 
-/** Whether this line is a further row of the table. */
 export function isTableRow({ cursor }: BlockReader): boolean {
   return !isBlankLine(cursor) && cellsOf(textOfLine(cursor)).length > 0;
 }
 
-/** Adds the rest of the line to the table. */
 export function addTableRow({ cursor, lineNumber }: BlockReader, table: BlockOf<'table'>): void {
   table.text.push(textOfLine(cursor));
   table.lastLine = lineNumber;
 }
 
-/** The alignments of the columns; undefined if the line is no delimiter row. */
 function readAlignments(line: string): string[] | undefined {
   if (/[^ \t:|-]/.test(line)) return undefined;
   const cells = cellsOf(line);

@@ -48,7 +48,6 @@ const LABELLED_LINK = new RegExp('<a href="[^"<>]*"[^<>]*>[^<>]*</a>'
 /** The most digits of a stated width or height in pixels; more digits are a mistake. */
 const MAX_DIGITS = 4;
 
-/** The files that an image or source element names, also in lazy-load attributes. */
 export function imageCandidates(attributes: Attributes): ImageCandidate[] {
   const candidates: ImageCandidate[] = [];
   const source = attributes.get('src');
@@ -87,7 +86,6 @@ export function largestImage(candidates: ImageCandidate[], baseUrl: string): URL
   return best;
 }
 
-/** Whether the image tracks readers: a pixel, an invisible image, a known counter. */
 export function isTracker(attributes: Attributes, url: URL): boolean {
   if (isPixel(attributes.get('width')) || isPixel(attributes.get('height'))) return true;
   if (INVISIBLE_STYLE.test(attributes.get('style') ?? '')) return true;
@@ -121,7 +119,6 @@ export function imageTitle(attributes: Attributes, label: string, url: URL): str
   return title === label || bare(decodePath(url.pathname)).includes(bare(title)) ? '' : title;
 }
 
-/** A link to an image, in place of an image that browsers would load. */
 export function imageLink(
   url: URL, label: string, { size, title }: { size?: string | undefined; title?: string | undefined },
 ): string {
@@ -129,7 +126,6 @@ export function imageLink(
   return `<a${attribute('href', url.href)} class="remote-image"${about}${LINK_TAIL}>${escapeHtml(label)}</a>`;
 }
 
-/** A link to an embedded film, sound or page. */
 export function mediaLink(url: URL, label: string): string {
   return `<a${attribute('href', url.href)}${LINK_TAIL}>${escapeHtml(label)}</a>`;
 }
@@ -186,7 +182,9 @@ export function showImages(sanitized: string, imageOf: (url: string) => ShownIma
     const stated = width === undefined ? null : { width: Number(width), height: Number(height) };
     const isOnPage = image.size !== undefined;
     const size = isOnPage ? shownSize(image.size ?? null, stated) : null;
-    const about = (title ? ` title="${title}"` : '') + boxOf(size);
+    // An image of unknown size takes its space when the image loads.
+    const box = size === null ? '' : ` width="${size.width}" height="${size.height}"`;
+    const about = (title ? ` title="${title}"` : '') + box;
     const look = size !== null && size.height <= LINE_HEIGHT ? ' class="small"' : '';
     const shown = `<img src="${escapeHtml(image.address)}" alt="${label}"${about} loading="lazy"${look}>`;
     // Touch screens have no tooltips, so the style sheet shows the picture's title there as a text below the picture.
@@ -200,9 +198,4 @@ type Size = { width: number; height: number };
 function shownSize(real: Size | null, stated: Size | null): Size | null {
   if (real === null || stated === null || real.width <= stated.width) return real ?? stated;
   return { width: stated.width, height: Math.max(1, Math.round(real.height * stated.width / real.width)) };
-}
-
-/** Attributes that reserve space for an image of a known size; other images take their space when they load. */
-function boxOf(size: Size | null): string {
-  return size === null ? '' : ` width="${size.width}" height="${size.height}"`;
 }

@@ -51,7 +51,6 @@ export function parseXmlTree(source: string, options: XmlTreeOptions): XmlElemen
   return atOnce(readXmlTree(source, options));
 }
 
-/** Parses XML in steps, like `parseXmlTree`. */
 export function readXmlTree(source: string, options: XmlTreeOptions): Reading<XmlElement | null> {
   const open: OpenElement[] = [];
   const outermost: Scope = new Map();
@@ -93,14 +92,13 @@ export function readXmlTree(source: string, options: XmlTreeOptions): Reading<Xm
   function endTag(written: string, at: number, end: number): boolean {
     const lower = written.toLowerCase();
     const index = open.findLastIndex((candidate) => candidate.written === lower);
-    if (index === -1) passOver();
-    else closeDownTo(index, at, end);
+    if (index !== -1) {
+      closeDownTo(index, at, end);
+    } else {
+      countUp();
+      markSection();
+    }
     return open.length > 0;
-  }
-
-  function passOver(): void {
-    countUp();
-    markSection();
   }
 
   function countUp(): void {
@@ -125,12 +123,10 @@ export function readXmlTree(source: string, options: XmlTreeOptions): Reading<Xm
   function text(): void {}
 }
 
-/** The first child with the given name. */
 export function childOf(element: XmlElement, name: string): XmlElement | undefined {
   return element.children.find((child) => child.name === name);
 }
 
-/** All children with the given name, in order. */
 export function childrenOf(element: XmlElement, name: string): XmlElement[] {
   return element.children.filter((child) => child.name === name);
 }
@@ -140,7 +136,6 @@ export function attributeOf(element: XmlElement, name: string): string | undefin
   return attributesOf(element).get(name)?.trim();
 }
 
-/** All attributes of an element, names in lower case, values decoded. */
 function attributesOf(element: XmlElement): ReadonlyMap<string, string> {
   element.attributes ??= readAttributes(element.source, element.attributesStart, element.attributesEnd);
   return element.attributes;
@@ -165,14 +160,12 @@ export function textOf(element: XmlElement): string {
   return parts.join('');
 }
 
-/** Whether an element has neither text nor child elements. */
 export function isBlank(element: XmlElement): boolean {
   if (element.children.length > 0) return false;
   const text = element.hasSections ? textOf(element) : element.source.slice(element.innerStart, element.innerEnd);
   return text.trim() === '';
 }
 
-/** The content of the CDATA section that fills a range except for white space; otherwise null. */
 function onlySection(source: string, start: number, end: number): string | null {
   const open = source.indexOf('<', start);
   if (!source.startsWith('<![CDATA[', open)) return null;

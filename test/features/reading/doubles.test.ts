@@ -215,10 +215,10 @@ test('a search lists one post of each row among those that fit, also over pages 
   await sendJson(bob, 'PUT', `/api/posts/${second}/star`, {});
   await bob.post('/api/searches', { q: 'ferry' });
   const savedCount = async () => (await itemsAt<{ count: number }>(bob, '/api/searches'))[0]?.count;
-  const inPages = async (): Promise<number[]> => {
+  const inPages = async (q = 'ferry'): Promise<number[]> => {
     const pages: number[] = [];
     for (let next: string | null = ''; next !== null;) {
-      const page: { items: Shown[]; next: string | null } = (await bob.get(`/api/posts?view=list&q=ferry&limit=1${next && `&cursor=${next}`}`)).json();
+      const page: { items: Shown[]; next: string | null } = (await bob.get(`/api/posts?view=list&q=${q}&limit=1${next && `&cursor=${next}`}`)).json();
       pages.push(...page.items.map(({ id }) => id));
       next = page.next;
     }
@@ -239,9 +239,23 @@ test('a search lists one post of each row among those that fit, also over pages 
     assert.equal(best.match(/<article|<li [^>]*id="post-/g)?.length, 2);
     assert.equal(await savedCount(), 2);
   };
+  /** Of two doubles, the second was published earlier, so that other posts stand between the two. */
+  const earlierDouble = async (title: string): Promise<void> => {
+    const url = `${LINK}/${title}`;
+    const shown = await post(hub, ada, alpha, url, title);
+    const add = async (values: object): Promise<number> =>
+      (await ada.post('/api/posts', { sourceId: beta, title, content: 'x', ...values })).json<{ id: number }>().id;
+    const between = await add({ publishedAt: '2029-07-01T00:00:00Z' });
+    const double = await add({ url, publishedAt: '2029-01-01T00:00:00Z' });
+    assert.deepEqual(await inPages(title), [shown, between], 'the double would be on a later page');
+    assert.deepEqual(await ids(bob, `view=list&q=${title} before:2029-06-01`), [double]);
+    assert.deepEqual(await ids(bob, `view=list&q=${title} -source:alpha`), [between, double]);
+  };
   await searches();
+  await earlierDouble('bridge');
   addPosts(hub, alpha, 1_000);
   await searches();
+  await earlierDouble('lock');
   await bob.form('/settings/preferences', { density: 'comfortable', textSize: 'normal' });
   assert.deepEqual(await ids(bob, 'view=list&q=ferry'), [alone, second, first]);
   assert.equal(await savedCount(), 3);

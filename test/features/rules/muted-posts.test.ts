@@ -83,6 +83,7 @@ test('muting, starring or reading one post of a row does so for the row, and not
   const { id } = (await ben.post('/api/rules', { match: 'sponsored', act: 'mute', sourceId: other })).json<{ id: number }>();
   await ben.post('/api/rules', { match: 'starry', act: 'star' });
   await ben.post('/api/rules', { match: 'stale', act: 'read' });
+  await ben.post('/api/rules', { match: 'toad', act: 'notify', sourceId: other });
 
   await post(sourceId, 'Toad', 'toad');
   assert.deepEqual(await countsOf(ben), [1, 0, 1]);

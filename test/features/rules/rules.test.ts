@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { preparePosts } from '../../../src/features/posts/ingest-posts.ts';
 import { matchRules } from '../../../src/features/rules/apply-rules.ts';
+import { MINUTE } from '../../../src/platform/clock.ts';
 import { addFeed, addNotes, addPost, foundTitles, itemsAt, pointersOf, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
@@ -122,9 +123,12 @@ test('rules and searches of an export are imported once, in another account or a
 
   assert.deepEqual((await ada.post('/api/rules/import', { rules, searches })).json(), { rules: 0, searches: 0, leftOut: 0 });
   const document = { rules: [...rules, { match: 'x is:y', act: 'mute' }, 7], searches };
-  assert.deepEqual((await ben.post('/api/rules/import', document)).json(), { rules: 1, searches: 1, leftOut: 2 }, 'ben does not follow the source');
+  assert.deepEqual((await ben.post('/api/rules/import', document)).json(), { rules: 1, searches: 1, leftOut: 3 }, 'ben does not follow the source');
   const again = await ben.form('/settings/rules/import', { document: JSON.stringify({ ...document, searches: [{ q: 'toad' }] }) });
-  assert.match(again.headers.get('location') ?? '', /said=rules-imported&count=1/);
+  assert.match((await ben.page(again.headers.get('location') ?? '')).text, /The import left out 3 rules and searches: an entry was faulty/);
+  const same = { rules: [{ match: ' newt ', act: 'mute', sourceId: null }, { match: 'newt', act: 'mute', folder: null }], searches: [{ q: ' toad ' }] };
+  const once = await ben.form('/settings/rules/import', { document: JSON.stringify(same) });
+  assert.match(once.headers.get('location') ?? '', /said=rules-imported&count=0/);
   assert.deepEqual((await itemsAt<Rule>(ben, '/api/rules')).map(({ match, applied }) => [match, applied]), [['newt', 0]]);
   assert.deepEqual((await itemsAt<{ name: string }>(ben, '/api/searches')).map(({ name }) => name), ['Owls', 'toad']);
   assert.equal((await ben.form('/settings/rules/import', { document: '[' })).status, 422);
@@ -134,6 +138,9 @@ test('rules and searches of an export are imported once, in another account or a
   const refused = await ben.form('/settings/rules/import', { document: JSON.stringify(odd) });
   assert.match(refused.text, /id="fault-document"[^>]*>“searches” must be a list/);
   assert.equal((await itemsAt(ben, '/api/rules')).length, 1, 'a refused document adds nothing');
+  const many = { rules: Array.from({ length: 300 }, (_, n) => ({ match: `eft${n}`, act: 'mute' })) };
+  assert.deepEqual((await ben.post('/api/rules/import', many)).json(), { rules: 99, searches: 0, leftOut: 201 });
+  assert.deepEqual((await ben.post('/api/rules/import', many)).json(), { rules: 0, searches: 0, leftOut: 201 }, 'again, with 100 rules');
 });
 
 test('the preview tells what a rule would have caught of the newest 500 posts, and words are proposed from a post', async (t) => {
@@ -198,4 +205,32 @@ test('a saved search stands in the sidebar with its unread posts, and its page s
   assert.equal((await ben.form('/searches/1/remove', {})).status, 303);
   assert.deepEqual(await itemsAt(ben, '/api/searches'), []);
   assert.deepEqual(await foundTitles(ben, 'owl', '&view=list'), ['Newts', 'Owl', 'Toads']);
+});
+
+test('the count of a saved search follows changes of sources, folders and rules, and later the texts of posts', async (t) => {
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
+  const [alpha, beta] = [await addNotes(ada, 'Alpha'), await addNotes(ada, 'Beta')];
+  for (const id of [alpha, beta]) await sendJson(bob, 'PUT', `/api/sources/${id}/follow`, {});
+  for (const sourceId of [alpha, beta]) await ada.post('/api/posts', { sourceId, title: 'Owl', content: 'owl', url: 'https://a.test/owl' });
+  for (const q of ['source:alpha', 'in:ponds', 'is:muted', 'newt']) assert.equal((await bob.post('/api/searches', { q })).status, 201);
+  /** The counts; each request has time for a few searches only. */
+  const found = async (): Promise<(number | null)[]> => {
+    const now = (await itemsAt<{ count: number | null }>(bob, '/api/searches')).map(({ count }) => count);
+    return now.includes(null) ? found() : now;
+  };
+  assert.deepEqual(await found(), [1, 0, 0, 0]);
+  await ada.patch(`/api/sources/${alpha}`, { visibility: 'private' });
+  assert.deepEqual(await found(), [0, 0, 0, 0], 'the double in Beta keeps the number of unread posts at one');
+  await sendJson(bob, 'PUT', `/api/sources/${beta}/follow`, { folder: 'Ponds' });
+  assert.deepEqual(await found(), [0, 1, 0, 0]);
+  const id = await addRule(bob, { match: 'toad', act: 'mute' });
+  await addPost(ada, beta, 'Toad');
+  assert.deepEqual(await found(), [0, 1, 1, 0]);
+  await sendJson(bob, 'PUT', '/api/posts/3/read', {});
+  assert.deepEqual(await found(), [0, 1, 1, 0]);
+  await bob.delete(`/api/rules/${id}`);
+  assert.deepEqual(await found(), [0, 1, 0, 0], 'the post that came back is read');
+  await ada.patch('/api/posts/2', { title: 'Newt' });
+  hub.passTime(10 * MINUTE);
+  assert.deepEqual(await found(), [0, 1, 0, 1]);
 });

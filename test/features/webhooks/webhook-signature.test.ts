@@ -281,7 +281,6 @@ function changeByChance({ rawHeaders, body, secret }: Parts, below: (limit: numb
   }
 }
 
-/** A signature that is well-formed and wrong in one bit. */
 function changeDigest(signature: string, below: (limit: number) => number): string {
   const [, start = '', digest = ''] = /^(v1,|sha256=)(.*)$/.exec(signature) ?? [];
   const encoding = start === 'v1,' ? 'base64' : 'hex';

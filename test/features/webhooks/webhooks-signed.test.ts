@@ -21,7 +21,6 @@ import {
 
 const MUTATIONS = 1_000;
 
-/** Says whether anybody has committed anything meanwhile. */
 function watchWrites(t: TestContext, hub: Hub): () => boolean {
   const reader = openDatabase(hub.config.databasePath, { readonly: true });
   t.after(() => reader.close());
@@ -62,7 +61,6 @@ test('the published vectors of Standard Webhooks and GitHub hold from the reques
   }
 });
 
-/** The same event with one thing about it changed. */
 function mutate({ rawHeaders, body }: SignedEvent, below: (limit: number) => number): SignedEvent {
   const headers = [...rawHeaders];
   const header = 2 * below(headers.length / 2);
@@ -252,7 +250,6 @@ test('only those who may change a source get a new secret, and an audit record t
   }
 });
 
-/** Everything that SQLite has on the disk. */
 function databaseBytes(hub: Hub): string {
   const files = [hub.config.databasePath, `${hub.config.databasePath}-wal`].filter((path) => existsSync(path));
   return files.map((path) => readFileSync(path, 'latin1')).join('');

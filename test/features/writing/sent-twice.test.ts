@@ -62,6 +62,17 @@ test('a form that is sent twice, at once or one after the other, publishes one p
   assertUsageIsRight(hub);
 });
 
+test('a draft of version 1.0.0, whose form had no path of its own, becomes one post if its form is sent twice', async (t) => {
+  const { hub, ada, open, titles } = await hubWithForms(t);
+  drafts(hub.handle).save(1, '/write', TYPED);
+  const send = await open('/write');
+  assert.equal(drafts(hub.handle).list(1).length, 1);
+  const both = await Promise.all([send({}, [OWLS]), send({}, [OWLS])]);
+  assert.deepEqual(both.map(({ headers }) => headers.get('location')), Array(2).fill('/posts/1?said=post-published'));
+  assert.deepEqual([await titles(), drafts(hub.handle).list(1)], [['Owls at dusk'], []]);
+  assert.doesNotMatch((await ada.page('/write')).text, /Owls at dusk/);
+});
+
 test('a post that is taken back twice at once has one draft; a post taken back and a post for later are published once', async (t) => {
   const { hub, ada, open, titles } = await hubWithForms(t);
   await addPost(ada, 1);
@@ -94,6 +105,34 @@ test('a form whose post was taken back publishes the post again only if its auth
   assert.equal((await again(late)).headers.get('location'), '/posts/2?said=post-published');
 });
 
+test('a form whose post was deleted, or taken back and discarded, publishes the post again only if its author wants', async (t) => {
+  const { ada, open, again, titles } = await hubWithForms(t);
+  const send = await open('/write');
+  await send();
+  assert.equal((await ada.delete('/api/posts/1')).status, 204);
+  for (const _ of [1, 2]) {
+    const late = await send();
+    assert.equal(late.status, 409);
+    assert.match(late.text, /The post of this form was deleted\.[^]*value="Owls at dusk"/);
+  }
+  assert.equal((await send({ title: 'Other owls' })).status, 409);
+  const path = formOn((await send()).text).action.replace(/\?.*/, '');
+  assert.equal((await ada.post(`${path}/draft`, { ...TYPED, tab: 'tab-of-the-draft', revision: '0' })).status, 409, 'the script is told too');
+  assert.deepEqual(await titles(), []);
+  const late = await send();
+  const both = [await again(late), await again(late)];
+  assert.deepEqual(both.map(({ headers }) => headers.get('location')), Array(2).fill('/posts/2?said=post-published'));
+
+  await ada.form('/posts/2/withdraw');
+  const { form } = (await ada.page(path)).headers.get('location')?.match(/(?<form>.*)/)?.groups ?? {};
+  const draft = /\/drafts\/(\d+)\/discard/.exec((await ada.page(form ?? '')).text)?.[1];
+  assert.equal((await ada.form(`/drafts/${draft}/discard`)).status, 303);
+  const discarded = await again(late);
+  assert.equal(discarded.status, 409);
+  assert.match(discarded.text, /The post of this form was taken back into a draft/);
+  assert.equal((await ada.page(path)).status, 200, 'no draft to lead to');
+});
+
 test('the address of a member’s form is of no use to another member', async (t) => {
   const { hub, ada, open, titles } = await hubWithForms(t);
   const send = await open('/write');
@@ -117,7 +156,7 @@ test('a form that is sent again with another text keeps the text, and makes a se
   await send();
   const other = await send({ title: 'More owls' });
   assert.equal(other.status, 409);
-  assert.match(other.text, /The post of this form is published\.[^]*value="More owls"/);
+  assert.match(other.text, /This form has already published a post\.[^]*value="More owls"/);
   assert.match(other.text, /<a href="\/write\/[\w-]{16}" target="_blank" rel="noopener">Open the other text/);
   assert.equal((await send({}, [OWLS])).status, 409, 'another file');
   const path = formOn(other.text).action.replace(/\?.*/, '');
