@@ -40,10 +40,7 @@ export function forgetSourceAlerts(hub: Hub, sourceId: number): void {
 /** For each condition: the subjects that had the problem when this process last checked the condition. */
 const lookedAt = once(() => new Map<string, ReadonlySet<string>>());
 
-/**
- * `problems` has a line for each subject that has the problem; without problems, the alert ends. The alert is raised
- * when the problem begins, then once a day, and whenever another subject has the problem.
- */
+/** Alerts when the problem begins, once a day, and for another subject; without `problems`, the alert ends. */
 export function watchAlert(hub: Hub, event: string, problems: ReadonlyMap<string, string>): void {
   const before = lookedAt(hub).get(event);
   const added = [...problems].filter(([thing]) => !before?.has(thing)).map(([, problem]) => problem);
