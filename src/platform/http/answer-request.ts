@@ -16,7 +16,6 @@ import { closeBody } from './send-file.ts';
 import { sendCached, sendReply, toCached, withCompressed } from './send-reply.ts';
 import { STREAM_BYTES } from './untaken-answers.ts';
 
-/** `target` is the requested path with its query. */
 export type RefusedPage = { method: string; target: string; headers: IncomingHttpHeaders };
 
 export type AnswerOptions = CallHandlerOptions & {

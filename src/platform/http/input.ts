@@ -32,7 +32,6 @@ export type Input = {
   amount(name: string): number | undefined;
   /** Unix ms from an RFC 3339 time. */
   time(name: string): number | undefined;
-  /** An http or https address without credentials and tracking parameters. */
   address(name: string): string | undefined;
   object(name: string): Input | undefined;
   list(name: string, max: number): Input[];
