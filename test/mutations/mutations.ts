@@ -718,7 +718,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a form whose post was deleted does not publish the post again by itself',
     file: 'src/features/writing/write-post.ts',
-    from: 'isFirst ? guidOfForm(viewer.id, form) : prepared.guid',
+    from: 'unusedGuid(hub, source.id, form, viewer) ?? prepared.guid',
     to: 'prepared.guid',
     test: 'test/features/writing/sent-twice.test.ts',
     name: 'a form whose post was deleted, or taken back and discarded, publishes the post again only if its author wants',
@@ -4705,6 +4705,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'a search lists one post of each row among those that fit, also over pages and by relevance, and its counts agree',
   },
   {
+    promise: 'the id of a hidden post tells nothing of the posts with the same link',
+    file: 'src/features/reading/double-store.ts',
+    from: " AND EXISTS (SELECT 1 ${fromSource('d.source_id')} AND ${MAY_SEE})",
+    to: '',
+    test: 'test/features/reading/doubles.test.ts',
+    name: 'the id of a post that a member may not see tells nothing of its doubles, whatever is marked or starred by the id',
+  },
+  {
     promise: 'a search lists one post of a row, also if the posts of the row are on two pages',
     file: 'src/features/reading/find-in-lists.ts',
     from: 'return { found: found.filter(({ id }) => !later.has(id)),',
@@ -4735,6 +4743,14 @@ export const MUTATIONS: Mutation[] = [
     to: 'joined ?? first.postId',
     test: 'test/features/reading/doubles.test.ts',
     name: 'a post that gets another link leaves its row, and its new row has no post of the old row',
+  },
+  {
+    promise: 'a post from before the hub stored links gives its states to its row',
+    file: 'src/features/posts/link-store.ts',
+    from: 'of isOld ? alike : []',
+    to: 'of [] as typeof alike',
+    test: 'test/features/reading/doubles.test.ts',
+    name: 'a post from before the hub stored links gives its states to its row, and gets those of a post that arrived since',
   },
   {
     promise: 'posts from before the hub stored links join their rows',

@@ -61,9 +61,13 @@ export const links = store((hub) => {
   const linked = {
     /**
      * Stores the link of a new or changed post, in the caller's transaction, and joins the post to the posts with the
-     * same link in other sources. If an earlier post of the source has the link, the link is not stored.
+     * same link in other sources. If an earlier post of the source has the link, the link is not stored. `isOld`:
+     * readers may have read or starred the post, so that all posts of the row get its states.
      */
-    put({ id, sourceId, isNew }: { id: number; sourceId: number; isNew: boolean }, link: Uint8Array | null): void {
+    put(
+      { id, sourceId, isNew, isOld = false }: { id: number; sourceId: number; isNew: boolean; isOld?: boolean },
+      link: Uint8Array | null,
+    ): void {
       const known = isNew ? undefined : select.get(id)?.link;
       if (known !== undefined && link !== null && Buffer.compare(known, link) === 0) return;
       if (known !== undefined) {
@@ -80,6 +84,11 @@ export const links = store((hub) => {
       const rowId = joined ?? selectFree.get()?.rowId ?? 1;
       if (joined === undefined) join.run(first.postId, first.sourceId, rowId);
       join.run(id, sourceId, rowId);
+      for (const other of isOld ? alike : []) {
+        if (other !== first && other.rowId === null) continue;
+        removeDouble.run(other.postId);
+        join.run(other.postId, other.sourceId, rowId); // a trigger gives the post the states of its row
+      }
     },
 
     /** Scheduled task: stores missing links of old posts, beginning after the last call; returns how many posts. */
@@ -87,7 +96,7 @@ export const links = store((hub) => {
       const after = counts(hub).value(LINKED_UP_TO);
       const some = selectAfter.all(after, limit);
       for (const { id, sourceId, url, isLinked } of some) {
-        if (isLinked === 0) linked.put({ id, sourceId, isNew: true }, linkKey(url));
+        if (isLinked === 0) linked.put({ id, sourceId, isNew: true, isOld: true }, linkKey(url));
       }
       const last = some.at(-1);
       if (last) counts(hub).add(LINKED_UP_TO, '', last.id - after);

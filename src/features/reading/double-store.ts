@@ -5,7 +5,7 @@ import {
 import { store } from '../hub/hub.ts';
 import { DOUBLES } from '../posts/link-store.ts';
 import { POSTS } from '../posts/post-store.ts';
-import { joinSource } from '../sources/source-store.ts';
+import { fromSource, joinSource } from '../sources/source-store.ts';
 import { notMuted } from './muted-store.ts';
 
 // Doubles are posts of several sources with the same link. A list of several sources shows only the double that arrived
@@ -69,7 +69,8 @@ export const doubles = store(({ db, clock }) => {
     SELECT d.post_id AS "of", e.post_id AS id, e.source_id AS sourceId, ${SEEN_TITLE} AS sourceTitle,
            s.kind AS sourceKind
       FROM json_each(@ids) j CROSS JOIN ${DOUBLES} d ON d.post_id = j.value ${FOLLOWED_DOUBLES}
-     WHERE ${JOINS_DOUBLES} ORDER BY e.post_id`);
+     WHERE ${JOINS_DOUBLES} AND EXISTS (SELECT 1 ${fromSource('d.source_id')} AND ${MAY_SEE})
+     ORDER BY e.post_id`);
   const selectUnread = db.prepare<[Asking & { ranges: string; limit: number }], { id: number; sourceId: number }>(
     'unread doubles of marked posts', `
     SELECT DISTINCT e.post_id AS id, e.source_id AS sourceId FROM json_each(@ranges) j
@@ -125,6 +126,7 @@ export const doubles = store(({ db, clock }) => {
     /** Returns which of the posts have a double, even if no reader may see the double. */
     among: (postIds: number[]): Set<number> =>
       new Set(selectAmong.all(JSON.stringify(postIds)).map(({ id }) => id)),
+    /** Posts that the viewer may not see have no doubles: apps send any ids, and must not learn hidden posts’ links. */
     of: (viewer: Asking, postIds: number[]): Double[] => selectOf.all({ ...viewer, ids: JSON.stringify(postIds) }),
     unread: (viewer: Asking, ranges: MarkedRange[], limit: number): { id: number; sourceId: number }[] =>
       selectUnread.all({ ...viewer, ranges: JSON.stringify(ranges), limit }),

@@ -59,16 +59,14 @@ export async function changeRule(hub: Hub, viewer: Viewer, id: number, values: V
   const isMoved = values['sourceId'] != null || values['folder'] != null;
   const terms = readTerms(hub, viewer, { match, act, ...!isMoved && { sourceId, folder }, ...values });
   if (hasTerms(before, terms)) return before;
-  rules(hub).change({ id, accountId: viewer.id }, terms);
-  await showMuted(hub, id);
+  await showMuted(hub, id, () => rules(hub).change({ id, accountId: viewer.id }, terms));
   return ownRule(hub, viewer, id);
 }
 
 /** Removes a rule. Posts that the rule has muted come back. Throws status 404 if the viewer has no such rule. */
 export async function removeRule(hub: Hub, viewer: Viewer, id: number): Promise<void> {
   ownRule(hub, viewer, id);
-  await showMuted(hub, id);
-  rules(hub).remove({ id, accountId: viewer.id });
+  await showMuted(hub, id, () => rules(hub).remove({ id, accountId: viewer.id }));
 }
 
 /** Renames a folder of an account, also in its rules; null instead of a new name deletes the folder. */
@@ -79,8 +77,14 @@ export function renameFolder(hub: Hub, accountId: number, from: string, to: stri
   });
 }
 
-async function showMuted(hub: Hub, ruleId: number): Promise<void> {
-  while (mutedPosts(hub).removeOfRule(ruleId, SHOWN_AT_ONCE) === SHOWN_AT_ONCE) await nextTurn();
+/** Shows a rule's muted posts in short transactions. The last one also does `act`, so that a kill changes no rule. */
+async function showMuted(hub: Hub, ruleId: number, act: () => void): Promise<void> {
+  const showSome = (): boolean => hub.db.write('show muted posts', () => {
+    const isMore = mutedPosts(hub).removeOfRule(ruleId, SHOWN_AT_ONCE) === SHOWN_AT_ONCE;
+    if (!isMore) act();
+    return isMore;
+  });
+  while (showSome()) await nextTurn();
 }
 
 function readTerms(hub: Hub, viewer: Viewer, values: Values): RuleTerms {

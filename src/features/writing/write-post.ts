@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readJson } from '../../platform/http/body.ts';
 import { createInput, pathId, type Input } from '../../platform/http/input.ts';
 import { HttpError, invalid, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
-import type { MemberRequest } from '../../platform/http/router.ts';
+import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { STEP } from '../../platform/markup/in-steps.ts';
 import { nextRound, nextTurn } from '../../platform/turns.ts';
 import { attachFiles } from '../attachments/attach-files.ts';
@@ -18,6 +18,7 @@ import { changeablePost, mayManagePost, visibleFile, writableSource } from '../p
 import { postJson } from '../posts/query-posts.ts';
 import { posts, type WholePost, type PreparedPost } from '../posts/post-store.ts';
 import { FORMATS, postTexts, type PostText } from '../posts/post-text-store.ts';
+import { sourcePosts } from '../posts/source-posts-store.ts';
 import { matchRules } from '../rules/apply-rules.ts';
 import { requireContentRoom, withinContentQuota } from '../sources/content-quota.ts';
 import { setSeen } from '../reading/mark-read.ts';
@@ -109,8 +110,7 @@ export function storeNewPost(
     throw new HttpError(409, 'The draft of this post was published or discarded meanwhile.');
   }
   const source = writableSource(hub, sourceId, viewer);
-  const isFirst = !was && form !== undefined && form !== '/write' && !postOfForm(hub, viewer.id, form);
-  const guid = isFirst ? guidOfForm(viewer.id, form) : prepared.guid;
+  const guid = was || form === undefined ? prepared.guid : unusedGuid(hub, source.id, form, viewer) ?? prepared.guid;
   const stored = posts(hub).put(source.id, { ...prepared, guid }, hub.clock(), was ?? undefined);
   if (!stored) throw notFound('source');
   const text = written.text ?? { content: '', contentType: 'text/plain' };
@@ -123,6 +123,14 @@ export function storeNewPost(
   setSeen(hub, viewer, stored.id);
   audit(hub, 'post.created', by, { kind: 'post', id: stored.id, name: written.title });
   return wholePost(hub, stored.id);
+}
+
+/** By this guid, the hub recognises the form after its post was deleted; undefined if the form made another post. */
+function unusedGuid(hub: Hub, sourceId: number, form: string, { id }: Viewer): string | undefined {
+  const guid = guidOfForm(id, form);
+  const isUsed = form === '/write' || postOfForm(hub, id, form) !== undefined
+    || sourcePosts(hub).deletedAt([sourceId], guid) !== undefined; // in a source of another owner
+  return isUsed ? undefined : guid;
 }
 
 /** Changes the given fields of a post. Throws the errors of `writePost`, and 409 if the form is outdated. */

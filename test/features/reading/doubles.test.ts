@@ -285,6 +285,19 @@ test('an app gets one post of a row and its counts, and marks all posts of the r
   assert.deepEqual(await ids(bob, `view=unread&source=${beta}`), []);
 });
 
+test('the id of a post that a member may not see tells nothing of its doubles, whatever is marked or starred by the id', async (t) => {
+  const { hub, ada, bob, alpha } = await hubWithTwo(t);
+  const shown = await post(hub, ada, alpha);
+  const hidden = await post(hub, ada, await addNotes(ada, 'Diary', 'private'));
+  const app = appOf(hub, 'bob');
+  await edit(app, [hidden], `a=${STATE}starred`);
+  await edit(app, [hidden], `a=${STATE}read`);
+  assert.equal((await bob.post('/api/reading/mark-read', { posts: [hidden] })).json<{ marked: number }>().marked, 0);
+  for (const state of ['star', 'read']) assert.equal((await sendJson(bob, 'PUT', `/api/posts/${hidden}/${state}`, {})).status, 404);
+  assert.deepEqual(await counts(bob), { unread: 1, starred: 0, folders: [0, 1], sources: [0, 1] });
+  assert.deepEqual((await listed(bob, 'view=list')).map(({ id, read, starred, also }) => [id, read, starred, also]), [[shown, false, false, []]]);
+});
+
 test('a post stays in lists and counts while its earlier double alone is muted', async (t) => {
   const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
   const [first, second] = [await post(hub, ada, alpha), await post(hub, ada, beta)];
@@ -318,6 +331,26 @@ test('posts that the hub stored without their links join their rows, in steps th
   assert.deepEqual([step(3), step(3), step(3)], [3, 2, 0]);
   assert.deepEqual(new Set(await ids(bob, 'view=list')), new Set([first, ...others]));
   assert.deepEqual(doubles(hub.handle).of({ viewerId: 2, isAdmin: 0 }, [first]).map(({ id }) => id), [second]);
+});
+
+test('a post from before the hub stored links gives its states to its row, and gets those of a post that arrived since', async (t) => {
+  const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
+  const gamma = await addNotes(ada, 'Gamma');
+  await follow(bob, gamma);
+  const old = [alpha, beta].flatMap((id) => addPosts(hub, id, 2, (n) => ({ url: `${LINK}/${n}` })));
+  const [, read = 0, starred = 0] = old;
+  assert.equal((await bob.send('PUT', `/api/posts/${read}/read`)).status, 204);
+  assert.equal((await bob.send('PUT', `/api/posts/${starred}/star`)).status, 204);
+  const since = [await post(hub, ada, gamma, `${LINK}/1`), await post(hub, ada, gamma, `${LINK}/2`)];
+  await bob.send('PUT', `/api/posts/${since[0]}/read`);
+  hub.handle.db.write('store links', () => links(hub.handle).putOld(10));
+  for (const id of [...old, ...since]) {
+    const source = [alpha, alpha, beta, beta, gamma, gamma][id - 1];
+    const shown = (await listed(bob, `view=list&source=${source}`)).find((one) => one.id === id);
+    const isStarred = (id - 1) % 2 === 0;
+    assert.deepEqual([shown?.read, shown?.starred, shown?.also.length], [true, isStarred, 2], String(id));
+  }
+  assert.deepEqual(await counts(bob), { unread: 0, starred: 1, folders: [0, 0], sources: [0, 0, 0] });
 });
 
 test('one row has at most 32 posts, so that no link makes lists slow; private posts of other owners change no row', async (t) => {

@@ -133,6 +133,18 @@ test('a form whose post was deleted, or taken back and discarded, publishes the 
   assert.equal((await ada.page(path)).status, 200, 'no draft to lead to');
 });
 
+test('an administrator who deletes a post in another member’s source can publish again from the form of the post', async (t) => {
+  const { hub, ada, open } = await hubWithForms(t);
+  const place = String(await addNotes(await hub.person('bob'), 'Of Bob'));
+  const send = await open(`/write?source=${place}`);
+  const paths: (string | null)[] = [];
+  for (const id of [1, 2]) {
+    paths.push((await send({ sourceId: place })).headers.get('location'));
+    await ada.delete(`/api/posts/${id}`);
+  }
+  assert.deepEqual(paths, ['/posts/1?said=post-published', '/posts/2?said=post-published']);
+});
+
 test('the address of a member’s form is of no use to another member', async (t) => {
   const { hub, ada, open, titles } = await hubWithForms(t);
   const send = await open('/write');

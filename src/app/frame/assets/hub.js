@@ -299,3 +299,5 @@ addEventListener('keydown', (event) => {
 if ($('[data-zone=unknown]')) {
   send('/settings/time-zone', { timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone });
 }
+
+addEventListener('error', ({ target: img }) => img.alt && img.replaceWith(img.alt), true);
