@@ -1,6 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
+import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
 import { hashSecret, newSecret } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
@@ -93,10 +93,6 @@ const INVITATION = 'id, role, purpose, created_at AS createdAt, expires_at AS ex
 
 export const INVITATIONS_MAX = TABLES.invitations.most;
 
-const INVITATION_TIMES: StoredTime[] = [
-  { table: 'invitations', column: 'created_at', furthest: 0, along: 'expires_at' },
-];
-
 /** Invitation links, and the set-up links for the first account. Using a link removes the link's row. */
 export const invitations = store(({ db, clock }) => {
   const insert = db.prepare<[string, Role, string, number | null, number, number], Invitation>('create invitation', `
@@ -130,6 +126,8 @@ export const invitations = store(({ db, clock }) => {
       'DELETE FROM invitations WHERE created_by = ?').run,
     removeSetUpLinks: db.prepare<[]>('remove set-up links', `DELETE FROM invitations WHERE purpose = 'set-up'`).run,
     removeExpired: (batch: number): number => deleteExpired.run(clock(), batch).changes,
-    bringBackTimes: createTimeRepair(db, clock, INVITATION_TIMES),
+    bringBackTimes: createTimeRepair(db, clock, [
+      { table: 'invitations', column: 'created_at', furthest: 0, along: 'expires_at' },
+    ]),
   };
 });

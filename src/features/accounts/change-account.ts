@@ -59,10 +59,7 @@ function readChange(values: Record<string, unknown>, by: By): Change {
   return { displayName, newPassword, currentPassword };
 }
 
-/**
- * Without `sessionId`, ends all the viewer's sessions except the current session. Throws 403 for a wrong password, 404
- * for a session of another account, 422 for an invalid form.
- */
+/** Without `sessionId`, ends all the viewer's other sessions. Throws 403, 404 (another account's session) and 422. */
 export async function endSessions(
   hub: Hub, values: Record<string, unknown>, by: By, sessionId?: number,
 ): Promise<void> {
@@ -81,10 +78,7 @@ export async function endSessions(
 
 export const TOKEN_DAYS_MAX = 3_650;
 
-/**
- * Without `expiresAt` or `days`, the token never expires. Throws 403 for a wrong password or a request with an API
- * token, and 422 if the account already has TOKENS_MAX tokens.
- */
+/** A token without `expiresAt` and `days` never expires. Throws 403 and 422 (the account has TOKENS_MAX tokens). */
 export async function makeToken(
   hub: Hub, values: Record<string, unknown>, by: By,
 ): Promise<NewToken> {

@@ -3,7 +3,7 @@ import { isStorageTrouble } from '../../platform/db/open-database.ts';
 import { networksOf } from '../../platform/http/call-handler.ts';
 import { DEFAULT_PREFERENCES } from '../hub/preferences.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
+import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
 import { hashSecret, newSecret, newTypedSecret } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 import { TOKEN_PREFIX } from '../hub/setting-values.ts';
@@ -83,12 +83,6 @@ function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => v
   return viewer;
 }
 
-/** SESSION_MAX counts from a session's `created_at`, SESSION_LIFETIME from its `seen_at`. */
-const SESSION_TIMES: StoredTime[] = [
-  { table: 'sessions', column: 'created_at', furthest: 0 },
-  { table: 'sessions', column: 'seen_at', furthest: 0, along: 'expires_at' },
-];
-
 type NewSession = { accountId: number; hash: string; now: number; address: string | null; expiresAt: number };
 
 export const sessions = store((hub) => {
@@ -141,7 +135,11 @@ export const sessions = store((hub) => {
     endOthers: db.prepare<[accountId: number, id: number]>('end other sessions',
       'DELETE FROM sessions WHERE account_id = ? AND id <> ?').change,
     removeExpired: (batch: number): number => removeExpired.run(clock(), batch).changes,
-    bringBackTimes: createTimeRepair(db, clock, SESSION_TIMES),
+    /** SESSION_MAX counts from a session's `created_at`, SESSION_LIFETIME from its `seen_at`. */
+    bringBackTimes: createTimeRepair(db, clock, [
+      { table: 'sessions', column: 'created_at', furthest: 0 },
+      { table: 'sessions', column: 'seen_at', furthest: 0, along: 'expires_at' },
+    ]),
   };
 });
 
@@ -206,11 +204,6 @@ export const apiTokens = store(({ db, clock }) => {
   };
 });
 
-/** A password link that expires later than `furthest` ms from now was stored while the clock was wrong, and ends. */
-const LINK_TIMES: StoredTime[] = [
-  { table: 'password_links', column: 'expires_at', furthest: PASSWORD_LINK_LIFETIME + 5 * MINUTE },
-];
-
 /** Links for choosing a new password; an account has at most one such link. */
 export const passwordLinks = store(({ db, clock }) => {
   const upsert = db.prepare<[number, string, number]>('create password link', `
@@ -234,7 +227,10 @@ export const passwordLinks = store(({ db, clock }) => {
       'remove password link', 'DELETE FROM password_links WHERE account_id = ?').run,
     removeAll: db.prepare<[]>('remove all password links', 'DELETE FROM password_links').run,
     removeExpired: (batch: number): number => removeExpired.run(clock(), batch).changes,
-    bringBackTimes: createTimeRepair(db, clock, LINK_TIMES),
+    /** A password link that expires more than `furthest` ms from now was stored while the clock was wrong, and ends. */
+    bringBackTimes: createTimeRepair(db, clock, [
+      { table: 'password_links', column: 'expires_at', furthest: PASSWORD_LINK_LIFETIME + 5 * MINUTE },
+    ]),
   };
 });
 

@@ -51,10 +51,7 @@ export function withdrawInvitation(hub: Hub, id: number, by: By): void {
   });
 }
 
-/**
- * Returns null if an account exists. Earlier set-up links stay valid until a set-up link is used, because the operator
- * may still have an earlier link open.
- */
+/** Returns null if an account exists. Set-up links stay valid until one is used: the operator may have one open. */
 export function makeSetUpLink(hub: StoreHub): string | null {
   return hub.db.write('make set-up link', () => {
     if (accounts(hub).exists()) return null;

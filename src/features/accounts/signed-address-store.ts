@@ -23,10 +23,7 @@ const signers = store(({ db }) => {
   return { find: (id: number, now: number): AppPassword | undefined => select.get(id, now) };
 });
 
-/**
- * Returns a function that signs paths of files for an app, so that the app can load the files without an Authorization
- * header. The signing key is the stored hash of the app password, so signed addresses expire with the app password.
- */
+/** Apps load signed paths without an Authorization header. Addresses expire with the app password that signs them. */
 export function createAddressSigner(hub: StoreHub, { credentialId }: Viewer): (path: string) => string {
   const signer = signers(hub).find(credentialId, hub.clock());
   const expiryDay = Math.floor(hub.clock() / DAY) + SIGNED_DAYS + 1; // signed addresses change daily: apps cache them

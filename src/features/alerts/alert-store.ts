@@ -1,6 +1,6 @@
 import { HOUR } from '../../platform/clock.ts';
 import { dueTimes } from '../../platform/jobs/job-records.ts';
-import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
+import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
 import { store } from '../hub/hub.ts';
 
 /** The state of the alerts of one condition; times in unix ms. */
@@ -39,13 +39,6 @@ type DeliveryQuery = { state?: DeliveryState | undefined; before?: number | unde
 const EVENT_COLUMNS = `event, is_open AS isOpen, is_told AS isTold, untold, subjects, raised_at AS raisedAt,
   told_at AS toldAt, over_told_at AS overToldAt`;
 
-/** Times of alerts that, if they lay in the future, would silence a condition's alerts for long. */
-const EVENT_TIMES: StoredTime[] = [
-  { table: 'alert_events', column: 'raised_at', furthest: 0 },
-  { table: 'alert_events', column: 'told_at', furthest: 0 },
-  { table: 'alert_events', column: 'over_told_at', furthest: 0 },
-];
-
 export const alertEvents = store(({ db, clock }) => {
   const select = db.prepare<[string], EventRow>('alert event',
     `SELECT ${EVENT_COLUMNS} FROM alert_events WHERE event = ?`);
@@ -65,7 +58,12 @@ export const alertEvents = store(({ db, clock }) => {
 
     all: (): AlertEvent[] => selectAll.all().map(toEvent),
 
-    bringBackTimes: createTimeRepair(db, clock, EVENT_TIMES),
+    /** A time of an alert in the future would silence the alerts of its condition for long. */
+    bringBackTimes: createTimeRepair(db, clock, [
+      { table: 'alert_events', column: 'raised_at', furthest: 0 },
+      { table: 'alert_events', column: 'told_at', furthest: 0 },
+      { table: 'alert_events', column: 'over_told_at', furthest: 0 },
+    ]),
     replaceLines(words: string, instead: string): void {
       for (const { subjects, ...row } of selectAll.all().map(toEvent)) {
         if (!subjects.some((subject) => subject.includes(words))) continue;

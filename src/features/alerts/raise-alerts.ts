@@ -40,10 +40,7 @@ export function forgetSourceAlerts(hub: Hub, sourceId: number): void {
 /** For each condition: the subjects that had the problem when this process last checked the condition. */
 const lookedAt = once(() => new Map<string, ReadonlySet<string>>());
 
-/**
- * `problems` has a line for each subject that has the problem; without problems, the alert ends. The alert is raised
- * when the problem begins, then once a day, and whenever another subject has the problem.
- */
+/** Alerts when the problem begins, once a day, and for another subject; without `problems`, the alert ends. */
 export function watchAlert(hub: Hub, event: string, problems: ReadonlyMap<string, string>): void {
   const before = lookedAt(hub).get(event);
   const added = [...problems].filter(([thing]) => !before?.has(thing)).map(([, problem]) => problem);
@@ -129,18 +126,16 @@ function tellOne(hub: Hub, event: string, words: AlertWords): void {
 }
 
 function messageOfProblems(state: AlertEvent, { title, severity, whatToDo }: AlertWords): AlertMessage {
-  return messageWith(title, severity, state, (lines) =>
-    [...lines, state.isOpen === 1 ? whatToDo : 'The problem has already been resolved.']);
+  const end = state.isOpen === 1 ? whatToDo : 'The problem has already been resolved.';
+  return messageWith(title, severity, state, [...state.subjects, end]);
 }
 
 function messageOfEnd(state: AlertEvent, { title, over }: AlertWords): AlertMessage {
-  return messageWith(over, 'resolved', state, (lines) => [`Resolved: ${title}`, ...lines]);
+  return messageWith(over, 'resolved', state, [`Resolved: ${title}`, ...state.subjects]);
 }
 
-function messageWith(
-  title: string, severity: Severity, { subjects, untold }: AlertEvent, body: (lines: string[]) => string[],
-): AlertMessage {
-  return { title, severity, body: body(subjects).join('\n'), suppressed: Math.max(0, untold - subjects.length) };
+function messageWith(title: string, severity: Severity, state: AlertEvent, lines: string[]): AlertMessage {
+  return { title, severity, body: lines.join('\n'), suppressed: Math.max(0, state.untold - state.subjects.length) };
 }
 
 function send(hub: Hub, event: string, message: AlertMessage): void {

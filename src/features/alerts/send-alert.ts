@@ -25,10 +25,7 @@ const LONGEST_RETRY_AFTER = HOUR;
 /** Jitter: up to this share of a Retry-After is added, so that refused alerts are not all sent again at once. */
 const SPREAD = 0.1;
 
-/**
- * Delivers an alert at least once: if the worker dies between the receiver's answer and the commit, the alert is sent
- * again. A restore discards the jobs that deliver alerts, because the alerts in a backup are old.
- */
+/** At least once: if the worker dies between the receiver's answer and the commit, the alert is sent again. */
 export const deliverAlert: JobKind<{ deliveryId: number }> = {
   name: DELIVER_ALERT,
   key: ({ deliveryId }) => String(deliveryId),

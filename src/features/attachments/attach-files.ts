@@ -9,10 +9,7 @@ import { uploadFiles } from './upload-files.ts';
 /** The maximum number of files of a post; posts of feeds have the same maximum. A post's page lists every file. */
 const FILES_OF_POST = 100;
 
-/**
- * Runs in the caller's transaction; returns the ids of the attachments. Throws 422 if the files exceed the owner's
- * quota, are too many or infected, and 503 if the daily sweep has just removed a stored file with the same content.
- */
+/** Runs in the caller's transaction. Throws 422, and 503 if the daily sweep has just removed the same content. */
 export function attachFiles(hub: Hub, postId: number, ownerId: number, files: NewUpload[]): number[] {
   if (files.length === 0) return [];
   requireStorable(hub, ownerId, files);

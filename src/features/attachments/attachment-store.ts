@@ -1,5 +1,5 @@
 import type { Db } from '../../platform/db/open-database.ts';
-import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
+import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 
 type ScanState = 'clean' | 'unscanned' | 'infected';
@@ -54,8 +54,6 @@ export const FILES_OF_OWNER = 'SELECT post_id AS postId, bytes FROM attachments 
 /** The hub looks for a post's thumbnail only among this many first files of the post. */
 const FIRST_FILES = 6;
 
-const UPLOAD_TIMES: StoredTime[] = [{ table: 'uploads', column: 'unnamed_since', furthest: 0 }];
-
 /** One row per content, even if several attachments name the content. */
 export const uploads = store(({ db, clock }) => {
   const sql = prepareUploads(db);
@@ -80,7 +78,7 @@ export const uploads = store(({ db, clock }) => {
       sql.unscanned.all(after, limit).map(({ sha256 }) => sha256),
     named: db.prepare<[after: string, limit: number], { sha256: string; bytes: number }>('named uploads',
       'SELECT sha256, bytes FROM uploads WHERE sha256 > ? ORDER BY sha256 LIMIT ?').all,
-    bringBackTimes: createTimeRepair(db, clock, UPLOAD_TIMES),
+    bringBackTimes: createTimeRepair(db, clock, [{ table: 'uploads', column: 'unnamed_since', furthest: 0 }]),
   };
 });
 

@@ -1,6 +1,6 @@
 import { DAY, hasPassed, HOUR } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
-import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
+import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
 import { counts, store } from '../hub/hub.ts';
 
 type CachedFile = { urlHash: string; bytes: number; mediaType: string; sha256: string; usedAt: number };
@@ -15,12 +15,6 @@ export const FAILURE_KEPT = HOUR;
 
 /** The hub fetches a picture that was too large for lists again after this time, or when a reader opens the picture. */
 export const GIVEN_UP_KEPT = 7 * DAY;
-
-const TIMES: StoredTime[] = [
-  { table: 'cached_files', column: 'failed_until', furthest: FAILURE_KEPT, where: 'error IS NOT NULL' },
-  { table: 'cached_files', column: 'failed_until', furthest: GIVEN_UP_KEPT, where: 'error IS NULL' },
-  { table: 'cached_files', column: 'used_at', furthest: 0, where: 'failed_until IS NULL' },
-];
 
 export const cachedFiles = store((hub) => {
   const { db, clock } = hub;
@@ -54,7 +48,11 @@ export const cachedFiles = store((hub) => {
     }),
     forget: (urlHash: string): void => void sql.remove.run(urlHash),
     forgetFailures: (): void => void sql.forgetFailures.run(clock()),
-    bringBackTimes: createTimeRepair(db, clock, TIMES),
+    bringBackTimes: createTimeRepair(db, clock, [
+      { table: 'cached_files', column: 'failed_until', furthest: FAILURE_KEPT, where: 'error IS NOT NULL' },
+      { table: 'cached_files', column: 'failed_until', furthest: GIVEN_UP_KEPT, where: 'error IS NULL' },
+      { table: 'cached_files', column: 'used_at', furthest: 0, where: 'failed_until IS NULL' },
+    ]),
 
     /** The least recently used file except the file `spared`; undefined if the cache takes at most `maxBytes`. */
     nextToEvict(maxBytes: number, spared = ''): string | undefined {

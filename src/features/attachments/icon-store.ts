@@ -1,6 +1,6 @@
 import { DAY, HOUR } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
-import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
+import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
 import { store } from '../hub/hub.ts';
 import { joinSource } from '../sources/source-store.ts';
 
@@ -15,15 +15,15 @@ const ASKED_EVERY = 7 * DAY;
 /** A feed may name another icon address each time: after such a change, the hub waits this long before a fetch. */
 const ASKED_AFTER_CHANGE = DAY;
 
-const TIMES: StoredTime[] = [{ table: 'source_icons', column: 'due_at', furthest: ASKED_EVERY + HOUR }];
-
 export const sourceIcons = store(({ db, clock }) => {
   const sql = prepareIcons(db);
   const hashesOf = (sourceIds: number[]): Map<number, string> =>
     new Map(sql.hashesOf.all(JSON.stringify(sourceIds)).map(({ sourceId, sha256 }) => [sourceId, sha256]));
 
   return {
-    bringBackTimes: createTimeRepair(db, clock, TIMES),
+    bringBackTimes: createTimeRepair(db, clock, [
+      { table: 'source_icons', column: 'due_at', furthest: ASKED_EVERY + HOUR },
+    ]),
     hashOf: (sourceId: number): string | undefined => hashesOf([sourceId]).get(sourceId),
     hashesOf,
     find: db.prepare<[sourceId: number], Icon>('icon', `

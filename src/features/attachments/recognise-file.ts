@@ -43,10 +43,7 @@ export const FILE_EXTENSIONS = FILE_TYPES.flatMap(({ extensions }) => extensions
 
 const SIGNATURE_BYTES = 16;
 
-/**
- * Holds less than 4 KiB of the file in memory. Throws RefusedFile at once if the file name has no accepted extension;
- * in `push` if the content turns out to be of another type; in `finish` if the file is incomplete.
- */
+/** Holds less than 4 KiB. Throws RefusedFile for an extension at once, for a type in `push`, else in `finish`. */
 export function startRecognition(filename: string): PushParser<RecognisedFile> {
   const expected = typeOfName(filename);
   return startParser((file) => recognise(file, expected));

@@ -238,10 +238,7 @@ function* isAvifSequence(file: ArrivingFile): Parsing<boolean> {
   return major === 'avis' || major === 'msf1';
 }
 
-/**
- * Size 1 in a box's head means that the real size follows the type, in eight bytes. Refuses a box of size 0 ("to the
- * end of the file"), because a truncated file with such a box would look complete.
- */
+/** Size 1 means that eight bytes of size follow. Size 0 is refused, because a truncated file would look complete. */
 function* readBox(file: ArrivingFile): Parsing<{ type: string; length: number }> {
   const head = yield* file.take(8);
   const short = head.readUInt32BE(0);

@@ -80,17 +80,6 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
         }
       }
     },
-
-    async removeAbandoned(before: number): Promise<number> {
-      const names = (await readdir(tmp)).filter((name) => /^(upload|cache)-[0-9a-f-]{36}$/.test(name));
-      const old = [];
-      for (const name of names) {
-        const { mtimeMs = Infinity } = statSync(join(tmp, name), { throwIfNoEntry: false }) ?? {};
-        if (mtimeMs < before) old.push(name);
-      }
-      await Promise.all(old.map((name) => rm(join(tmp, name), { force: true })));
-      return old.length;
-    },
   };
 });
 
@@ -135,9 +124,13 @@ export async function findStraysAndMissing(hub: Hub): Promise<UploadReport> {
   return { strays: await listStrays(hub), missing: await listMissing(hub) };
 }
 
-export async function removeAbandonedUploads(hub: Hub): Promise<void> {
-  const removed = await uploadFiles(hub).removeAbandoned(hub.clock() - ABANDONED_AFTER);
-  if (removed > 0) hub.log.info('abandoned uploads removed', { removed });
+export async function removeAbandonedUploads({ config, clock, log }: Hub): Promise<void> {
+  const tmp = join(config.dataDir, 'tmp');
+  const names = (await readdir(tmp)).filter((name) => /^(upload|cache)-[0-9a-f-]{36}$/.test(name));
+  const old = names.map((name) => join(tmp, name)).filter((path) =>
+    (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) < clock() - ABANDONED_AFTER);
+  await Promise.all(old.map((path) => rm(path, { force: true })));
+  if (old.length > 0) log.info('abandoned uploads removed', { removed: old.length });
 }
 
 /** Returns undefined during a backup. Callers lock for each batch, so that a new backup waits for one batch only. */

@@ -4,10 +4,7 @@ import type { Config } from '../hub/read-config.ts';
 import { readJsonFile, readKept, statusPath } from './backup-status.ts';
 import { type Destination, readOffsite } from './offsite-status.ts';
 
-/**
- * `proven`: a temporary hub ran on the restored copy. `compared`: an encrypted copy still has the hash that was noted
- * when it was sent; only its secret key, which is not on this machine, could prove more.
- */
+/** `proven`: a temporary hub ran on the copy. `compared`: a copy whose key is elsewhere has the noted hash. */
 export type DrillOutcome = (typeof DRILL_OUTCOMES)[number];
 
 export const DRILL_OUTCOMES = ['proven', 'compared', 'failed'] as const;

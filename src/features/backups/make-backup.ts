@@ -177,10 +177,7 @@ function archiveStore({ dataDir, signal, onStep, onProgress }: BackupOptions, cr
   };
 }
 
-/**
- * Makes a backup's archive and SHA256SUMS in a new folder, from the database, the uploads and the SHA256SUMS that were
- * fetched from a restic repository. Throws BackupError if a file differs from its hash in SHA256SUMS.
- */
+/** Makes a backup of what restic fetched. Throws BackupError if a file differs from its hash in SHA256SUMS. */
 export async function packFetched(from: string, into: string): Promise<void> {
   const { facts, hashes } = await readManifest(from);
   const database = await hashFile(join(from, DATABASE));

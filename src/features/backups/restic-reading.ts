@@ -2,10 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DAY, hasPassed, HOUR } from '../../platform/clock.ts';
 
-/**
- * A backup in a restic repository counts as verified when all packs that the backup needs have been read after the
- * backup was sent. Times are in unix ms; 0 means never.
- */
+/** A backup is verified when all its packs have been read since it was sent. Times are in unix ms; 0 means never. */
 export type RepositoryReading = {
   isLarge: boolean; // when last measured, the repository had more than WHOLE_BYTES, so it is read in parts
   checkedAt: number; // when a part of the repository was last read and found good
@@ -107,10 +104,7 @@ function packsIn({ packs }: RepositoryReading, part: string): Pack[] {
   return [...packs].filter(([id]) => part === WHOLE || partOf(id, count) === part).map(([, pack]) => pack);
 }
 
-/**
- * The time since which the hub has read back all packs (files of the restic repository) that a backup sent at `time`
- * may need. Returns null if one of these packs has not been read since `time`.
- */
+/** The time since which all packs that a backup sent at `time` may need have been read; null if one was not. */
 function readSince(packs: Pack[], time: number, now: number): number | null {
   const needed = packs.filter(({ since, isMoved }) => since <= time || isMoved);
   const readAt = needed.reduce((earliest, pack) => Math.min(earliest, pack.readAt), now);

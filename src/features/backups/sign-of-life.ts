@@ -25,10 +25,7 @@ export function lastSignOfLife(dataDir: string): SignOfLife | null {
 
 type Caller = { clock: Clock; patience?: Patience };
 
-/**
- * HEARTBEAT_URL may be a private address. Returns null if HEARTBEAT_URL is not set. A call succeeds if the response has
- * a 2xx status, whatever its body contains; a redirect is not followed and counts as a failed call.
- */
+/** HEARTBEAT_URL may be a private address; null if it is not set. Only a 2xx status is a success, never a redirect. */
 export async function giveSignOfLife(
   address: string | null, config: Config, { clock, patience = PATIENCE }: Caller,
 ): Promise<SignOfLife | null> {

@@ -70,10 +70,7 @@ function* members(
 
 const PIECE = 256 * 1_024; // bytes
 
-/**
- * A zero replaces each byte that the disk cannot read. After `content`, `isSound` tells whether the bytes have the
- * file's hash. Synchronous reading blocks this process, but takes a tenth of the time for small files.
- */
+/** A zero replaces each byte that the disk cannot read. Reads block this process, but take a tenth of the time. */
 export function openUpload(dataDir: string, row: UploadRow) {
   const fd = openOrMissing(join(dataDir, uploadPath(row.sha256)));
   if (fd === undefined) return 'missing' as const;

@@ -26,10 +26,7 @@ type Placing = {
   requireRoom: (bytes: number) => Promise<void>; // rejects with BackupError if copies of `bytes` bytes do not fit
 };
 
-/**
- * Uploads never change, so a hard link is enough: to the hub's own file or, if backups are on another disk, to the file
- * in the previous backup. Copies a file where no link can be made.
- */
+/** Uploads never change, so a hard link is enough; where no link can be made, the file is copied. */
 export async function placeUploads(options: Placing): Promise<AbsentUpload[]> {
   const { folder, rows, signal, onProgress, requireRoom } = options;
   await mkdir(join(folder, UPLOADS), { mode: 0o700 });
