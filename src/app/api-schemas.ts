@@ -20,14 +20,17 @@ export const time: Schema = { type: 'string', format: 'date-time' };
 export const role: Schema = choice(['admin', 'member']);
 export const visibility: Schema = choice(VISIBILITIES);
 
+/** The schema of a text that is one of these strings. */
 export function choice(values: readonly string[]): Schema {
   return { type: 'string', enum: values };
 }
 
+/** The schema of a value that may also be null. */
 export function orNull(schema: Schema): Schema {
   return { ...schema, type: [schema['type'], 'null'] };
 }
 
+/** The schema of an object with required and optional fields. */
 export function object(required: Record<string, Schema>, optional: Record<string, Schema> = {}): Schema {
   return { type: 'object', required: Object.keys(required), properties: { ...required, ...optional } };
 }
@@ -36,10 +39,12 @@ export function array(items: Schema): Schema {
   return { type: 'array', items };
 }
 
+/** A reference to a schema in SCHEMAS. */
 export function named(name: string): Schema {
   return { $ref: `#/components/schemas/${name}` };
 }
 
+/** The schema of one page of a list; `next` is the cursor of the next page. */
 export function listOf(name: string): Schema {
   return object({ items: array(named(name)), next: orNull(text) });
 }

@@ -11,6 +11,7 @@ type Contents = { operations: Readonly<Record<string, ApiOperation>>; schemas: o
 
 type Requirement = Record<string, string[]>;
 
+/** An OpenAPI 3.1 document of the routes under /api. */
 export function openApi(routes: Route[], { operations, schemas }: Contents, info: Info) {
   const { version, baseUrl } = info;
   const byPath = Map.groupBy(routes.filter(({ path }) => path.startsWith('/api/')), ({ path }) => template(path));

@@ -393,6 +393,7 @@ export function hubRoutes(hub: Hub): Route[] {
   return withOpenApi([...ROUTES.map((bind) => bind(hub)), ...assets(hub).routes], hub.config);
 }
 
+/** Adds the route that describes all routes under /api as OpenAPI 3.1. */
 export function withOpenApi(routes: Route[], info: Info): Route[] {
   let reply: Reply | undefined;
   const describe = (): Reply => (reply ??= json(openApi(all, { operations: API, schemas: SCHEMAS }, info)));

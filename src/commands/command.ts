@@ -58,6 +58,7 @@ type Progress = { onStep(what: string): void; onProgress(done: number, total: nu
 /** Progress without a terminal: `steps` writes a line per step, `all` also lines during a step, `nothing` no line. */
 type Elsewhere = 'all' | 'steps' | 'nothing';
 
+/** Shows a command's progress on standard error, on a terminal as a bar. */
 export function showProgress(
   { err, isTerminal = false }: Terminal, name: string, elsewhere: Elsewhere, clock: () => number = Date.now,
 ): Progress {

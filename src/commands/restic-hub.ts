@@ -29,6 +29,7 @@ export async function printHub({ config, out }: CommandContext, machineId: strin
   out(`${[id, ...adopted].join(' ')}\n${lookedAt === destinationKey(config, 'restic') ? 'known' : 'look'}\n`);
 }
 
+/** The hub ids whose snapshots this hub removes: its own and those that it adopted. */
 export function idsOf({ dataDir }: Config, id: string): string[] {
   const hub = readOffsiteHub(dataDir);
   return hub?.id === id ? [id, ...hub.adopted] : [id];
@@ -149,14 +150,17 @@ export async function noteGood(context: CommandContext, part: string, bytes: str
   });
 }
 
+/** Records that a part of the repository is damaged. */
 export async function noteDamaged(context: CommandContext, part: string): Promise<void> {
   await change(context, (reading, now) => noteDamage(reading, part, now));
 }
 
+/** Records that `restic prune` has freed space. */
 export async function notePruned(context: CommandContext): Promise<void> {
   await change(context, (reading, now) => void (reading.prunedAt = now));
 }
 
+/** The stored state of the configured restic repository. */
 export function readingOf(config: Config, now = Date.now()): RepositoryReading {
   return loadReading(config.dataDir, destinationKey(config, 'restic') ?? '', now);
 }

@@ -39,6 +39,7 @@ export const verifyCommand: Command = {
   },
 };
 
+/** Records the result of a backup or verification for the hub's health. */
 export async function noteLocalRun(
   config: Config, kind: 'backup' | 'interim' | 'verification', run: RunResult | InterimRun,
 ): Promise<void> {
@@ -52,12 +53,14 @@ function noteVerification(config: Config, run: RunResult): Promise<void> {
   return isInterim ? noteVerdict(config, run) : noteLocalRun(config, 'verification', run);
 }
 
+/** A verification in the form in which it is stored. */
 export function runOf(verification: Verification): RunResult {
   const { name, verdict, verifiedAt: at, seconds } = verification;
   const problem = verification.problem ?? whatIsWrong(verification);
   return { name, at, ok: verdict === 'verified', verdict, bytes: backupBytes(verification), seconds, problem };
 }
 
+/** Bytes of a backup's files; null if unknown. */
 export function backupBytes({ databaseBytes, archiveBytes }: Verification): number | null {
   return databaseBytes === null || archiveBytes === null ? null : databaseBytes + archiveBytes;
 }
@@ -92,6 +95,7 @@ function dataDirOf(folder: string, context: CommandContext): string | null {
 
 const LISTED = 20;
 
+/** Returns one line for each of the first missing files. */
 export function absentLines(absent: AbsentUpload[]): string[] {
   const lines = absent.slice(0, LISTED).map(({ sha256, why }) => `${uploadPath(sha256)} is ${why}`);
   return absent.length > LISTED ? [...lines, `… and ${absent.length - LISTED} more`] : lines;

@@ -24,7 +24,9 @@ const MIN_YEAR = 1900;
 
 /** Unix ms as RFC 3339 in UTC, as the API shows times; null stays null. */
 export function isoTime(at: number): string;
+/** Unix ms as RFC 3339 in UTC, as the API shows times; null stays null. */
 export function isoTime(at: number | null): string | null;
+/** Unix ms as RFC 3339 in UTC, as the API shows times; null stays null. */
 export function isoTime(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString();
 }

@@ -14,6 +14,7 @@ const MOST_WAITING = 16 * 1024;
 const RANK: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 const context = new AsyncLocalStorage<LogContext>();
 
+/** Runs `work`, and adds the id of a request or job to every log line that `work` writes. */
 export function withLogContext<T>(ids: LogContext, work: () => T): T {
   return context.run(ids, work);
 }
@@ -50,6 +51,7 @@ function members(more: LogFields = {}): string {
   return text && `,${text}`;
 }
 
+/** An error as fields of a log line: message, stack and the message of its cause. */
 export function errorFields(error: unknown): LogFields {
   if (!(error instanceof Error)) return { error: String(error) };
   const cause = error.cause instanceof Error ? error.cause.message : undefined;

@@ -76,6 +76,7 @@ type Group = {
 
 const tickets = new AsyncLocalStorage<Ticket>();
 
+/** Creates the queues that share the main thread fairly among all clients. */
 export function createTurns({ full, now = () => performance.now(), defer = setImmediate }: TurnsOptions): Turns {
   const root = createGroup(null);
   let running: Ticket | null = null;

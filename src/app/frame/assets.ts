@@ -68,6 +68,7 @@ function shortHash(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex').slice(0, 12);
 }
 
+/** The web app manifest, for adding the hub to a home screen. */
 export function showManifest(hub: Hub, _request: HubRequest): Reply {
   const { name } = hubLook(hub).read();
   const { path } = assets(hub);

@@ -22,6 +22,7 @@ const MOST_OPEN = 40;
 
 const MOST_FOLDERS = 60;
 
+/** The main navigation of a member: a sidebar, or a menu in narrow windows. `section`: the current page. */
 export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name: string): Html {
   const { unread, starred, folders: byName } = countsForPage(hub, viewer);
   const folders = viewer.preferences.sourcesBy === 'name' ? byName

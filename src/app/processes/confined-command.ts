@@ -14,6 +14,7 @@ type NodeFacts = {
   hasRootLink: boolean; // whether this machine has the link /proc/self/root (see chooseNames)
 };
 
+/** Reads the capabilities of Node and of the machine from the running process. */
 export function nodeFacts({ execPath, allowedNodeEnvironmentFlags }: NodeJS.Process, cwd: string): NodeFacts {
   const hasNetFlag = allowedNodeEnvironmentFlags.has('--allow-net');
   return { execPath, cwd, hasNetFlag, hasRootLink: existsSync(nameBehindLinks('/', 1)) };
@@ -59,6 +60,7 @@ const OF_A_HUB = [
   'retention', 'status',
 ];
 
+/** Whether the program may make a missing DATA_DIR. */
 export function needsDataFolder(name: string, command = ''): boolean {
   return name !== 'hubctl' || !OF_A_HUB.includes(command);
 }

@@ -116,10 +116,12 @@ export function assertNobodyRuns(db: Db, migrations: Migration[], dataDir: strin
     'nothing was changed');
 }
 
+/** The message that refuses a second hub on the same DATA_DIR. */
 export function anotherHub({ dataDir }: Config): string {
   return `another hub runs on ${writtenPath(dataDir)}: stop that hub, or give this hub another DATA_DIR`;
 }
 
+/** The `Hub` of a process, with the real clock, randomness and network. */
 export function hubOf(program: Hub['program'], config: Config, db: Db, log: Log): Hub {
   const disk = createDisk(db, config, () => searchIndex(hub).bytes());
   const outbound = createOutboundFetch({ userAgent: hubUserAgent(config), allow: config.outboundAllow });

@@ -33,6 +33,7 @@ function problemOf(worker: NonNullable<HealthAnswer>['worker']): string | null {
   return typeof seconds === 'number' ? `the worker was last seen ${seconds} seconds ago` : 'the worker was never seen';
 }
 
+/** Resolves once the hub at the address is ready. */
 export async function waitForHealth(address: string): Promise<void> {
   while ((await askReadiness(address, AbortSignal.timeout(5 * SECOND))).problem !== null) await delay(POLL);
 }
@@ -56,6 +57,7 @@ export function isWebMessage(message: unknown): message is WebMessage {
   return 'host' in listening && typeof listening.host === 'string' && 'port' in listening;
 }
 
+/** Why a server could not listen, for the operator; undefined for errors that are not about the address. */
 export function listenProblem(error: unknown, host: string, port: number): string | undefined {
   switch (codeOf(error)) {
     case 'EADDRINUSE':

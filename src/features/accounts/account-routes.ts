@@ -62,10 +62,12 @@ export function tokenJson({ id, name, scope, createdAt, expiresAt, seenAt, addre
   };
 }
 
+/** A session as the API shows it to its owner. */
 export function sessionJson({ id, createdAt, seenAt, expiresAt, address }: Session) {
   return { id, createdAt: isoTime(createdAt), lastUsedAt: isoTime(seenAt), expiresAt: isoTime(expiresAt), address };
 }
 
+/** Lists the viewer's sessions; `current` marks the session in which this request came. */
 export function listSessions(hub: Hub, { viewer }: MemberRequest): Reply {
   return json({ items: ownSessions(hub, viewer), next: null });
 }

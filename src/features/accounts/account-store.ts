@@ -12,6 +12,7 @@ export type Account = {
 export type AccountWithHash = Account & { passwordHash: string };
 type NewAccount = { username: string; displayName: string; role: Role; passwordHash: string };
 
+/** An account as the API shows it to its owner. */
 export function accountJson({ id, username, displayName, role, createdAt }: Account) {
   return { id, username, displayName, role, createdAt: isoTime(createdAt) };
 }

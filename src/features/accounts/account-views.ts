@@ -54,6 +54,7 @@ function newPasswordField(problem: HttpError | undefined, label = 'Password', fo
       </label>`;
 }
 
+/** Page: the form for choosing a new password through a link. */
 export function newPasswordPage({ username, problem }: FormState & { username: string }): Page {
   const main = html`
 <section class="narrow">
@@ -70,10 +71,12 @@ export function newPasswordPage({ username, problem }: FormState & { username: s
   return { title: 'Choose a new password', main, shape: 'door' };
 }
 
+/** Page for a password link that was used, has expired or never existed. */
 export function passwordLinkGonePage(): Page {
   return gonePage('Link', 'Ask an administrator for a new link.', 'account reset-password NAME');
 }
 
+/** Page for an invitation that was used, has expired or never existed. */
 export function invitationGonePage(): Page {
   return gonePage('Invitation', 'Ask the sender of the invitation for a new one.', 'invite');
 }

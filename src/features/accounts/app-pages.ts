@@ -20,6 +20,7 @@ const ABOUT_ADDRESS = 'Apps for feeds use the Google Reader API. ' +
   'In the app, choose “FreshRSS” or “Google Reader API” as the kind of account.';
 const ABOUT_CHECK = 'If a proxy removes the Authorization header, every app fails after signing in.';
 
+/** Page: app passwords, and how to connect apps. */
 export function showApps(hub: Hub, { viewer }: MemberRequest, sent: SentApp = {}): Reply {
   const passwords = apiTokens(hub).listOf(viewer.id, 0, TOKENS_MAX).filter(({ scope }) => scope === 'reader');
   const { username } = viewer;

@@ -37,6 +37,7 @@ export function authenticateApp(hub: Hub, req: IncomingMessage): Caller {
   return { viewer: password === undefined ? null : viewerOfApp(hub, password, req), hasCookie: false };
 }
 
+/** The viewer of an app password that `req` has sent; null if the app password is unknown or has ended. */
 export function viewerOfApp(hub: Hub, password: string, req: IncomingMessage): Viewer | null {
   return apiTokens(hub).viewerOf(password, 'reader', usedFrom(hub, req));
 }
@@ -102,6 +103,7 @@ export async function signIn(hub: Hub, values: Record<string, unknown>, address:
   return signedIn.result;
 }
 
+/** Ends the viewer's session in which this request came. */
 export function signOut(hub: Hub, by: By): void {
   hub.db.write('sign out', () => {
     audit(hub, 'session.ended', by);

@@ -234,6 +234,7 @@ export const passwordLinks = store(({ db, clock }) => {
   };
 });
 
+/** Ends all sessions, API tokens and password links of an account. */
 export function revokeCredentials(hub: StoreHub, accountId: number): void {
   sessions(hub).endOthers(accountId, 0);
   apiTokens(hub).revokeAllOf(accountId);

@@ -62,10 +62,12 @@ export function makeSetUpLink(hub: StoreHub): string | null {
   });
 }
 
+/** The address of an invitation link, which contains the invitation's token. */
 export function joinUrl({ baseUrl }: Pick<Config, 'baseUrl'>, token: string): string {
   return `${baseUrl}/join/${token}`;
 }
 
+/** The invitation of a link; undefined if the invitation was used, has expired or never existed. */
 export function findInvitation(hub: Hub, token: string): Invitation | undefined {
   const invitation = invitations(hub).find(token);
   return invitation?.purpose === 'set-up' && accounts(hub).exists() ? undefined : invitation;

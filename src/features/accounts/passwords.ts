@@ -126,6 +126,7 @@ export async function confirmed<T>(
   return done.result;
 }
 
+/** The attempt of a signed-in viewer to confirm the viewer's own password. */
 export function confirmation(password: string, { viewer, address }: By): Attempt {
   return { username: viewer.username, password, address, sessionId: viewer.credentialId };
 }

@@ -28,6 +28,7 @@ const ABOUT_DATA = 'One JSON file with everything the hub stores about you: sour
   'reading history, rules, saved searches, notifications, preferences, sessions, names of tokens, and your part of ' +
   'the audit log.';
 
+/** Page: the settings of the viewer's account, and the viewer's preferences. */
 export function accountSettingsPage(settings: Settings): Page {
   const { account, tokens, sessions, current, times, sent } = settings;
   const sentAs = (form: SentSettings['form']): FormState => (sent?.form === form && sent.problem ? sent : {});
@@ -62,6 +63,7 @@ function newTokenNote(token: string): Html {
   <p><code class="secret">${token}</code></p></div>`;
 }
 
+/** A section of the settings page; `about` is the hint beside the section's forms. */
 export function settingsSection(id: string, heading: string, about: string, body: Html): Html {
   return html`
 <section id="${id}">

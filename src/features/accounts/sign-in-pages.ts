@@ -23,10 +23,12 @@ export function signInAgain(
   return page(signInPage(form), status, { 'cache-control': 'no-store' });
 }
 
+/** Whether the request has a session cookie. If a request has a session cookie but no viewer, its session has ended. */
 export function hasCookie(hub: Hub, headers: IncomingHttpHeaders): boolean {
   return sessionOf(hub, headers) !== undefined;
 }
 
+/** Page: the sign-in form. */
 export function signInPage({ next, isEnded, values = {}, problem, note }: SignIn): Page {
   const main = html`
 <section class="narrow">

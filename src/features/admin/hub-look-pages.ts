@@ -44,6 +44,7 @@ export function showLook(hub: Hub): Reply {
   return page(lookPage({ name, text, hue: String(hue) }));
 }
 
+/** Form: fetches the feed at an address and shows a preview of the feed. */
 export async function submitLook(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   return orAgain(async () => {

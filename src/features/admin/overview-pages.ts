@@ -21,6 +21,7 @@ import { nextSteps } from './next-steps.ts';
 
 const FAILING_SHOWN = 5;
 
+/** Page: the administrators' overview, with a verdict on the hub, a tile for each subject, and plots of the past. */
 export function showOverview(hub: Hub, { viewer, query }: MemberRequest): Reply {
   const range = rangeOf(query);
   const times = timesOf(hub, viewer);

@@ -15,6 +15,7 @@ const BODY_SHOWN_MAX = 4_000; // characters
 export const TEST_BUTTON = html`<form method="post" action="/admin/alerts/test">
 <button>Send a test alert</button></form>`;
 
+/** Sends a test alert; the list of alerts then shows whether the test alert arrived. */
 export function submitTestAlert(hub: Hub): Reply {
   sendTestAlert(hub);
   return seeOther('/admin/alerts');
@@ -34,6 +35,7 @@ export const alertList = adminList<AlertDelivery, 'id', DeliveryState | undefine
   empty: 'No alerts.',
 });
 
+/** The delivery of an alert as the API and the command line show it. */
 export function deliveryJson({ createdAt, nextAt, finishedAt, ...delivery }: AlertDelivery) {
   return { ...delivery, createdAt: isoTime(createdAt), nextAt: isoTime(nextAt), finishedAt: isoTime(finishedAt) };
 }

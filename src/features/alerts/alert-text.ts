@@ -24,6 +24,7 @@ export type Message = {
 const MAX = { title: 150, text: 20_000, event: 100 }; // characters
 const BIDI_CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g; // characters that change the direction of text
 
+/** Makes the message of an alert. An empty title becomes the alert's event; an empty text becomes the title. */
 export function toMessage(alert: Alert): Message {
   const event = excerpt(lineOf(alert.event), MAX.event);
   const title = excerpt(lineOf(alert.title), MAX.title) || event || 'Alert';

@@ -50,6 +50,7 @@ function authorizationOf(url: URL): { Authorization: string } | undefined {
   return { Authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
 }
 
+/** A percent-decoded part of an address. */
 export function decode(part: string): string {
   try {
     return decodeURIComponent(part);

@@ -63,6 +63,7 @@ export function resolveAlert(hub: Hub, event: string): void {
   });
 }
 
+/** Whether the alert of a condition was raised and has not ended. */
 export function isAlertOpen(hub: Hub, event: string): boolean {
   return alertEvents(hub).find(event)?.isOpen === 1;
 }

@@ -37,6 +37,7 @@ export const deliverAlert: JobKind<{ deliveryId: number }> = {
   failed: (hub, { deliveryId }, error, fate, job) => noteFailure(hub, deliveryId, error, fate, job),
 };
 
+/** Makes one attempt to deliver an alert. */
 export async function deliver(
   hub: Hub, deliveryId: number, receiver: Receiver | undefined, { attempts }: Job, signal: AbortSignal,
 ): Promise<void | Effects> {
@@ -79,6 +80,7 @@ export function tidyDeliveries(hub: Hub): void {
   }
 }
 
+/** Removes up to `limit` old deliveries of alerts. Returns how many. */
 export function removeOldDeliveries(hub: Hub, limit: number): number {
   const { prune } = alertDeliveries(hub);
   const delivered = prune('delivered', hub.clock() - DELIVERED_KEPT, limit);
@@ -103,11 +105,13 @@ const MAX_ANSWER_BYTES = 16 * 1024;
 /** Thrown if the alert receiver gave no answer; the error's message becomes the `detail` of the delivery's result. */
 class NoAnswer extends Error {}
 
+/** The receiver that the operator has configured for alerts, or null. */
 export function receiverOf({ config, clock }: Hub): Receiver | undefined {
   const { alertWebhookUrl: url, alertWebhookFormat: format } = config;
   return url === null ? undefined : { url, format, userAgent: hubUserAgent(config), clock };
 }
 
+/** The format in which the configured receiver gets alerts. */
 export function formatFor({ url, format }: Pick<Receiver, 'url' | 'format'>): AlertFormat {
   return format === 'auto' ? guessFormat(url) : format;
 }

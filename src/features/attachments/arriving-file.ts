@@ -100,6 +100,7 @@ export function* requireEnd(file: ArrivingFile): Parsing<void> {
   if (!(yield* file.isAtEnd())) throw new RefusedFile('damaged', 'The file continues after the end of its content.');
 }
 
+/** The error for a file that ends before its content is complete. */
 export function cutShort(): RefusedFile {
   return new RefusedFile('damaged', 'The file ends too early; it was cut short or is damaged.');
 }

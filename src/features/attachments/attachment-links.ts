@@ -7,12 +7,14 @@ export type LinkHub = { config: Pick<Config, 'baseUrl' | 'attachmentCacheMaxByte
 const KEPT_TYPE = /^(?:image\/(?:\*|png|jpeg|jpg|pjpeg|gif|webp|avif)|application\/pdf)$/i;
 const KEPT_NAME = /\.(?:png|jpe?g|jfif|gif|webp|avif|pdf)$/i;
 
+/** An attachment as the API shows it. */
 export function attachmentJson(hub: LinkHub, attachment: Attachment) {
   const { id, kind, filename, mediaType, bytes, sha256, scan } = attachment;
   const url = attachmentUrl(hub, attachment);
   return { id, kind, filename, mediaType, bytes, sha256, url, scan: scan ?? 'unscanned' };
 }
 
+/** The address at which readers get an attachment: on the hub, or on the publisher's server. */
 export function attachmentUrl(hub: LinkHub, attachment: Attachment): string | null {
   const path = attachmentPath(hub, attachment);
   return path === null ? attachment.remoteUrl : hub.config.baseUrl + path;

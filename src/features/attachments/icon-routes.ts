@@ -35,6 +35,7 @@ export function deleteIcon(hub: Hub, id: number, { viewer }: MemberRequest): voi
   if (manageableSource(hub, id, viewer).kind === 'feed') sourceIcons(hub).clear(id);
 }
 
+/** Idempotent: makes the hub look for the icon of a feed again. */
 export function findIconAgain(hub: Hub, id: number, { viewer }: MemberRequest): void {
   sourceIcons(hub).want(manageableSource(hub, id, viewer).id);
 }

@@ -39,6 +39,7 @@ export function leadPictures(hub: LinkHub & StoreHub, posts: { id: number }[]): 
     remoteUrl === null ? [] : [[postId, remoteUrl]]));
 }
 
+/** Markup of the pictures that are large enough to stand above a post, by post id. */
 export function largePictures(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, Html> {
   const paths = firstFitting(hub, posts, ({ bytes, width, height }) =>
     bytes <= LARGE_BYTES && width >= LARGE_WIDTH && width > height);
@@ -61,6 +62,7 @@ function firstFitting(
 /** Query parameter of an attachment's address: the hub then serves its cached copy or answers 404, without a fetch. */
 export const KEPT_ONLY = 'kept';
 
+/** The known sizes of images among the attachments, by attachment id. */
 export function sizesOf(hub: StoreHub, all: Attachment[]): Map<number, ImageSize> {
   return new Map(knownPictures(hub, all).map(({ attachment, width, height }) => [attachment.id, { width, height }]));
 }
@@ -70,6 +72,7 @@ export function boxAttributes(size: ImageSize | undefined): Html {
   return size ? html`width="${size.width}" height="${size.height}"` : html``;
 }
 
+/** The ids of the attachments whose remote files the hub could not fetch lately. */
 export function missingAmong(hub: StoreHub, all: Attachment[]): Set<number> {
   const hashes = urlHashes(all);
   const missing = new Set(cachedFiles(hub).missing([...hashes.values()]));

@@ -70,10 +70,12 @@ export async function keepFiles(hub: Hub, files: ReceivedFile[]): Promise<void> 
   await ownTurn();
 }
 
+/** Whether the body of the request is a multipart form. */
 export function isMultipart({ headers }: MemberRequest): boolean {
   return /^\s*multipart\/form-data\b/i.test(headers['content-type'] ?? '');
 }
 
+/** The first value of each form field. */
 export function firstValues(fields: Map<string, string[]>): Record<string, string> {
   return Object.fromEntries([...fields].map(([name, [value = '']]) => [name, value]));
 }
@@ -165,6 +167,7 @@ function dropUnnamed(hub: Hub, sha256: string): void {
   });
 }
 
+/** The 422 error for files over the quota, which says how many bytes of the quota are left. */
 export function overQuota(hub: Hub, left: number): HttpError {
   countMetLimit(hub, 'upload-quota');
   const rest = Math.max(0, left);
@@ -173,6 +176,7 @@ export function overQuota(hub: Hub, left: number): HttpError {
   return new HttpError(422, detail, { errors: [{ pointer: '/attachments', detail }], members: { bytesLeft: rest } });
 }
 
+/** The 422 error for a file in which the scanner has found a virus. */
 export function infected(filename: string): HttpError {
   return invalid([{ pointer: '/attachments', detail: `The file ${filename} is infected and was rejected.` }]);
 }
@@ -193,6 +197,7 @@ type UploadShare = {
 
 const shares = once((_: Hub) => new Map<number, Set<{ bytes: number }>>());
 
+/** The bytes of all upload forms that an account is sending now. */
 export function bytesInFlight(hub: Hub, accountId: number): number {
   return [...shares(hub).get(accountId) ?? []].reduce((sum, { bytes }) => sum + bytes, 0);
 }

@@ -97,6 +97,7 @@ export async function openKeptFile(hub: Hub, url: string): Promise<CachedContent
   return kept;
 }
 
+/** Tidies the cache of remote files: removes files over the limit, old failures, and leftovers of crashes. */
 export async function tidyCache(hub: Hub): Promise<void> {
   cachedFiles(hub).forgetFailures();
   await forgetMissing(hub);

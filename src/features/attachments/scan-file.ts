@@ -47,6 +47,7 @@ export async function scanFile(options: ScannerOptions, file: FileToScan): Promi
   }
 }
 
+/** The virus scanner that the operator has configured, or null. */
 export function scannerOf({ config: { virusScanUrl: url, virusScanTimeoutSeconds } }: Hub): ScannerOptions | null {
   return url === null ? null : { url, timeoutMs: virusScanTimeoutSeconds * SECOND };
 }
@@ -178,6 +179,7 @@ export const scanUpload: JobKind<{ sha256: string }> = {
   failed: (hub) => countScan(hub, 'unavailable'),
 };
 
+/** Enqueues a scan of a file without a verdict, if a scanner is configured. */
 export function scanLater(hub: Hub, sha256: string): void {
   if (scannerOf(hub)) enqueue(hub, scanUpload, { sha256 });
 }

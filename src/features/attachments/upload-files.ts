@@ -120,10 +120,12 @@ export async function sweepUploads(hub: Hub): Promise<void> {
   if (missing.length > 0) log.error('uploads missing', { count: missing.length, first: missing[0] });
 }
 
+/** Compares the files in uploads/ with their rows in the database. Changes nothing. */
 export async function findStraysAndMissing(hub: Hub): Promise<UploadReport> {
   return { strays: await listStrays(hub), missing: await listMissing(hub) };
 }
 
+/** Removes files in tmp/ that a crash left there. */
 export async function removeAbandonedUploads({ config, clock, log }: Hub): Promise<void> {
   const tmp = join(config.dataDir, 'tmp');
   const names = (await readdir(tmp)).filter((name) => /^(upload|cache)-[0-9a-f-]{36}$/.test(name));

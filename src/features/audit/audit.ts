@@ -90,6 +90,7 @@ export const THE_HUB: Actor = { id: null, name: 'hub', address: null };
 
 export type By = Pick<MemberRequest, 'viewer' | 'address' | 'recheck'>;
 
+/** The actor of a request from a signed-in viewer. */
 export function actorOf({ viewer: { id, username }, address, recheck }: By): Actor {
   return { id, name: username, address, recheck };
 }

@@ -27,6 +27,7 @@ type Naming = { format(at: number): string; timeOf(name: string): number | undef
 const NIGHTLY: Naming = { format: backupName, timeOf: timeOfBackup };
 const INTERIM: Naming = { format: interimName, timeOf: timeOfInterim };
 
+/** The folder of interim backups in BACKUP_DIR. */
 export function interimFolder(backupDir: string): BackupFolder {
   return backupFolder(join(backupDir, 'interim'), INTERIM);
 }

@@ -16,6 +16,7 @@ export function backupName(at: number): string {
   return `${date.replaceAll('-', '')}-${time.replaceAll(':', '')}`;
 }
 
+/** The time of a nightly backup (unix ms) from its name; undefined if the name is not a nightly backup's name. */
 export function timeOfBackup(name: string): number | undefined {
   const at = Date.parse(name.replace(NAME, '$1-$2-$3T$4:$5:$6Z'));
   return !Number.isNaN(at) && backupName(at) === name ? at : undefined;
@@ -28,6 +29,7 @@ export function interimName(at: number): string {
   return `${isoTime(at).slice(0, 19).replaceAll(':', '')}Z`;
 }
 
+/** Unix ms, or undefined if this is not an interim backup's name. */
 export function timeOfInterim(name: string): number | undefined {
   const at = Date.parse(name.replace(INTERIM_NAME, '$1:$2:$3Z'));
   return !Number.isNaN(at) && interimName(at) === name ? at : undefined;

@@ -109,14 +109,17 @@ function olderVerdicts(good: RunResult[], lastVerification: RunResult | null): R
   return Object.fromEntries(runs.sort((a, b) => a.at - b.at).map((run) => [run.name ?? '', run]));
 }
 
+/** Whether the newest verified backup is too old, or no verified backup exists. */
 export function isStale(newestVerified: { createdAt: number } | null, now: number): boolean {
   return newestVerified === null || Math.abs(now - newestVerified.createdAt) > OLDEST_BACKUP;
 }
 
+/** The path of the file that holds the last result of each backup. */
 export function verdictsPath(dataDir: string): string {
   return join(dataDir, 'run', 'backup-verdicts.json');
 }
 
+/** The last result of each backup, by the name of the backup. */
 export function readVerdicts(dataDir: string): Record<string, Judged> {
   const kept = Object.entries(readJsonFile<Record<string, Judged | null>>(verdictsPath(dataDir)) ?? {});
   return Object.fromEntries(kept.filter((entry): entry is [string, Judged] => {
@@ -125,10 +128,12 @@ export function readVerdicts(dataDir: string): Record<string, Judged> {
   }));
 }
 
+/** The path of the file that holds the last runs of the given kind. */
 export function statusPath(dataDir: string, kind: Kind): string {
   return join(dataDir, 'run', `last-${kind}.json`);
 }
 
+/** The last run and the last good run of a kind (such as `backup`); null if the file of the runs cannot be read. */
 export function readKept<R extends RunResult | OffsiteRun = RunResult>(dataDir: string, kind: Kind): KeptRuns<R> {
   const kept = readJsonFile<{ last?: unknown; lastGood?: unknown }>(statusPath(dataDir, kind));
   return { last: toRun<R>(kept?.last), lastGood: toRun<R>(kept?.lastGood) };
@@ -142,6 +147,7 @@ function toRun<R extends RunResult | OffsiteRun>(value: unknown): R | null {
   return isRun ? (run as R) : null;
 }
 
+/** Nightly backups in the folder, oldest first; empty if the folder cannot be read. */
 export function listBackups(backupDir: string): Dated[] {
   return datedFolders(backupDir, timeOfBackup);
 }
@@ -224,6 +230,7 @@ export function readInterim({ config, clock }: { config: BackupPlaces; clock: Cl
   return { last, everyHours, newestAt, kept: there.length, isLate };
 }
 
+/** Interim backups in BACKUP_DIR, oldest first; empty if the folder cannot be read. */
 export function listInterim(backupDir: string): Dated[] {
   return datedFolders(join(backupDir, 'interim'), timeOfInterim);
 }

@@ -57,10 +57,12 @@ function drillInterval({ dataDir, drillEveryDays }: Config): number {
   return drillEveryDays ?? (bytes !== null && bytes <= LARGEST_FETCHED ? USUAL_INTERVAL : 0);
 }
 
+/** The size in bytes of the last good backup on this machine, or null if the size is unknown. */
 export function lastBackupBytes(dataDir: string): number | null {
   return readKept(dataDir, 'backup').lastGood?.bytes ?? null;
 }
 
+/** The last test of an off-site copy (drill) at a destination, and the last that proved a restore; null if unknown. */
 export function readKeptDrills(dataDir: string, name: Destination): KeptDrills {
   const { last, lastProven } = readJsonFile<KeptDrills>(statusPath(dataDir, `drill-${name}`)) ?? {};
   return { last: isDrillRun(last) ? last : null, lastProven: isDrillRun(lastProven) ? lastProven : null };

@@ -130,6 +130,7 @@ export async function openPlainFile(path: string): Promise<FileHandle> {
 
 const MAX_SUMS = 64 * 1_024 * 1_024; // bytes: enough for a line for each of half a million lost files
 
+/** Reads and parses the file SHA256SUMS in the given folder. */
 export async function readManifest(folder: string): Promise<Manifest> {
   const file = await openPlainFile(join(folder, SUMS));
   try {
@@ -140,6 +141,7 @@ export async function readManifest(folder: string): Promise<Manifest> {
   }
 }
 
+/** The length and the SHA-256 of a file. Refuses symbolic links, pipes and devices. */
 export async function hashFile(
   path: string, signal?: AbortSignal, onBytes?: (bytes: number) => void,
 ): Promise<WrittenFile> {

@@ -65,6 +65,7 @@ function isSamePlace(kept: Place, place: Place): boolean {
   return kept.run === place.run && agree(kept.machine, place.machine) && agree(kept.fileSystem, place.fileSystem);
 }
 
+/** Stores the hub's off-site identity and syncs it to the disk. */
 export async function writeOffsiteHub(dataDir: string, hub: OffsiteHub): Promise<OffsiteHub> {
   await replaceFile(join(dataDir, OFFSITE_HUB), toLine(hub));
   return hub;
@@ -105,6 +106,7 @@ export function answerAbout(hub: OffsiteHub, isAdopted: boolean, about: string |
   return { ...hub, older, adopted, left: [...left, ...ids] };
 }
 
+/** Sets the identity's older hubs to the hubs found in the restic repository, without hubs already decided on. */
 export function withOlder(hub: OffsiteHub, place: string, found: OlderHub[]): OffsiteHub {
   const decided = [hub.id, ...hub.adopted, ...hub.left];
   return { ...hub, lookedAt: place, older: found.filter(({ id }) => !decided.includes(id)) };

@@ -94,6 +94,7 @@ export function notePartRead(reading: RepositoryReading, part: string, bytes: nu
   }
 }
 
+/** Records that a part of the repository is damaged. */
 export function noteDamage(reading: RepositoryReading, part: string, now: number): void {
   reading.damagedAt ||= now;
   for (const pack of packsIn(reading, part)) pack.isBad = true;
@@ -125,6 +126,7 @@ export function readAtOf(reading: RepositoryReading, snapshot: string): number |
   return reading.snapshots.get(snapshot)?.readAt || null;
 }
 
+/** The file that records which packs of a repository were read. `place`: the repository's `destinationKey`. */
 export function readingPath(dataDir: string, place: string): string {
   return join(dataDir, 'run', `restic-reading.${place}.json`);
 }

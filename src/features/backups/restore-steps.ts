@@ -54,6 +54,7 @@ export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promis
   return state;
 }
 
+/** Begins the probation of the restore: from now on the hub may start on the new data. */
 export async function openRestored(dataDir: string): Promise<RestoreState> {
   return writeRestoreState(dataDir, { ...requireState(dataDir, ['swapped', 'probation']), phase: 'probation' });
 }
@@ -167,6 +168,7 @@ async function removeIfEmpty(folder: string): Promise<boolean> {
   return rmdir(folder).then(() => true, () => !existsSync(folder));
 }
 
+/** Stores the phase of the restore, and syncs it to the disk. */
 export async function writeRestoreState(dataDir: string, state: RestoreState): Promise<RestoreState> {
   const isOpen = state.phase === 'probation';
   const [path, other] = isOpen

@@ -32,6 +32,7 @@ export function copyTo(db: Db, path: string): void {
   db.prepare<[string]>('snapshot', 'VACUUM INTO ?').run(path);
 }
 
+/** The size of a database in bytes. */
 export function databaseSize(db: Db): number {
   return Number(db.pragma('page_count')) * Number(db.pragma('page_size'));
 }

@@ -14,10 +14,12 @@ export type Places = {
   kept: string; // the folder to which the hub's data before the restore moves
 };
 
+/** The folders that a restore uses within DATA_DIR. */
 export function restoreFolders(dataDir: string, id: string): Places {
   return { live: dataDir, staged: join(dataDir, `.restore-${id}`), kept: join(dataDir, `pre-restore-${id}`) };
 }
 
+/** Whether a name in DATA_DIR is the name of a folder in which a restore unpacks the data of a backup. */
 export function isStagingName(name: string): boolean {
   return /^\.restore-\d{8}-\d{6}$/.test(name);
 }
@@ -27,6 +29,7 @@ export type Move = (from: string, to: string) => Promise<void>;
 
 const moveByRename: Move = (from, to) => rename(from, to);
 
+/** The items of DATA_ITEMS (database, uploads and off-site identity) that exist in a folder. */
 export function itemsIn(folder: string): string[] {
   return DATA_ITEMS.filter((item) => existsSync(join(folder, item)));
 }

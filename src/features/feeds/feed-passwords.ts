@@ -8,6 +8,7 @@ export type FeedPassword = { username: string; password: string };
 
 const passwords = sealedSecrets('feed');
 
+/** The value of the Authorization header for a feed with a password (HTTP Basic). */
 export function basicAuthorization({ username, password }: FeedPassword): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }

@@ -41,6 +41,7 @@ export function titleText(decoded: string): string {
   return singleLine(decodeOnceMore(untagged));
 }
 
+/** Converts HTML to one line of plain text. */
 export function htmlToText(html: string): string {
   return singleLine(plainText(html));
 }
@@ -50,18 +51,22 @@ export function undeclaredToLine(text: string): string {
   return looksLikeHtml(text) ? htmlToText(text) : titleText(text);
 }
 
+/** Converts plain text to HTML and keeps line breaks. */
 export function textToHtml(text: string): string {
   return escapeHtml(text.trim()).replace(/\r?\n/g, '<br>\n');
 }
 
+/** Whether a text, which may be HTML or plain text, contains an HTML tag. */
 export function looksLikeHtml(text: string): boolean {
   return text.includes('<') && LOOKS_LIKE_HTML.test(text);
 }
 
+/** Converts text that may be HTML or plain text to HTML. */
 export function undeclaredToHtml(text: string): string {
   return looksLikeHtml(text) ? text : textToHtml(decodeOnceMore(text));
 }
 
+/** The text of an element on one line, or null if the text is empty. */
 export function lineOf(element: XmlElement | undefined): string | null {
   const text = element === undefined ? '' : singleLine(textOf(element));
   return text === '' ? null : text;
@@ -76,6 +81,7 @@ export function firstLine(element: XmlElement, names: readonly string[]): string
   return null;
 }
 
+/** The child elements whose names are in `names`, in the order of `names`. */
 export function childrenInOrder(element: XmlElement, names: readonly string[]): XmlElement[] {
   return names.flatMap((name) => childrenOf(element, name));
 }
@@ -128,6 +134,7 @@ export function withoutFeedScheme(address: string): string {
   return address.trim().replace(/^feed:(?:\/\/)?(?=https?:)/i, '').replace(/^feed:(?=\/\/)/i, 'http:');
 }
 
+/** The base URL for links inside an element. `base`: the base URL that applies around the element. */
 export function baseInside(element: XmlElement | null, base: LinkBase): LinkBase {
   const url = element === null ? null : absoluteUrl(attributeOf(element, 'xml:base'), base.url);
   return url === null ? base : { url, given: true };
@@ -224,12 +231,14 @@ export function lastingItems({ items, deleted, cut }: ParsedFeed): IncomingPost[
     (updatedAt ?? publishedAt ?? 0) > (gone.get(guid) ?? -Infinity));
 }
 
+/** How a document was truncated, and whether its last item's id is complete; null for a complete document. */
 export function truncationOf(root: XmlElement, items: XmlElement[], ids: readonly string[]): ParsedFeed['cut'] {
   if (!root.isCut) return null;
   const last = items.at(-1);
   return { lastIsSure: !last?.isCut || last.children.some(({ name, isCut }) => !isCut && ids.includes(name)) };
 }
 
+/** The id under which the hub stores a feed item: the item's id, or the hash of an id above MAX_GUID_LENGTH. */
 export function keptGuid(guid: string): string {
   return guid.length <= MAX_GUID_LENGTH ? guid : hash('sha256', guid);
 }

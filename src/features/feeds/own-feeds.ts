@@ -2,6 +2,7 @@ import type { Hub } from '../hub/hub.ts';
 import { saysItLeadsHere } from '../hub/own-address.ts';
 import type { Source } from '../sources/source-store.ts';
 
+/** The address of the Atom feed that the hub publishes of a source. */
 export function ownFeedUrl({ config }: Pick<Hub, 'config'>, sourceId: number): string {
   return `${config.baseUrl}/sources/${sourceId}.atom`;
 }

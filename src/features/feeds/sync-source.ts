@@ -249,6 +249,7 @@ export async function planDueSyncs(hub: Hub, stopping: AbortSignal): Promise<voi
   await throttled(hub)('plan due syncs', (limit) => planSomeSyncs(hub, limit), () => stopping.aborted);
 }
 
+/** Enqueues synchronisations for up to `limit` sources that are due; returns the number of enqueued jobs. */
 export function planSomeSyncs(hub: Hub, limit: number): number {
   return syncState(hub).takeDue(limit, ({ sourceId, ownerId, host, isWell }) => {
     const rank = isWell === 1 ? RANKS.usual : RANKS.doubtful;
@@ -262,6 +263,7 @@ export function syncSoon(hub: Hub, { id: sourceId, ownerId, feedUrl }: Source): 
   if (!enqueue(hub, syncSource, { sourceId }, turn)) jobs(hub).hurry(syncSource.name, keyOf(sourceId));
 }
 
+/** The progress of a running synchronisation of a large feed. */
 export function syncProgress(hub: Hub, sourceId: number): JobProgress | undefined {
   return jobs(hub).progressOf(syncSource.name, keyOf(sourceId));
 }

@@ -56,6 +56,7 @@ export function wantNewest(hub: Hub, sourceId: number, limit = LAST_POSTS): numb
   return newest.map(({ id }) => id);
 }
 
+/** Compares the newest posts of a new source with their pages, to see whether to offer the owner full texts. */
 export function planComparison(hub: Hub, sourceId: number): void {
   if (!hasFullTexts(hub)) return;
   hub.db.write('plan comparison', () => {

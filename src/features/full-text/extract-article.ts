@@ -16,6 +16,7 @@ const ATTEMPTS: (Rules & { enough: number })[] = [
   { dropsClutter: false, cleans: false, enough: 0 },
 ];
 
+/** Finds the article of a page, or says why the post's teaser should stay. */
 export function extractArticle(html: string, post: PostOfPage): Reading<Extraction> {
   return readingInParts(extract(html, post));
 }

@@ -29,6 +29,7 @@ const [SAME_TEXT, MORE_PROSE, FEW_LINKS, LEVELS_UP] = [1.3, 1.3, 0.1, 6];
 /** A block beside the chosen block is chosen too if the block has this share of the points. */
 const [BESIDE, MIN_POINTS, LONG_PARAGRAPH] = [0.2, 10, 80];
 
+/** Chooses the part of the page with the most connected prose, in parts. */
 export function* findArticle(page: MeasuredPage, rules: Rules): Generator<void, ChosenPart> {
   const dropped = dropClutter(page, rules);
   yield;

@@ -15,6 +15,7 @@ export function askForFullTextJson(hub: Hub, { params, viewer }: MemberRequest):
   return json(fullTextJson(hub, post), state === 'waiting' ? 202 : 200);
 }
 
+/** Form: switches between the full text of a post and the feed's text, on the page with the address `from`. */
 export async function submitTextSwitch(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { from, text } = await readForm(req);
   const post = visiblePost(hub, pathId(req.params), req.viewer);
@@ -24,6 +25,7 @@ export async function submitTextSwitch(hub: Hub, req: MemberRequest): Promise<Re
   return seeOther(localPath(page.pathname + page.search)); // "/.//other.test" would redirect to another site
 }
 
+/** GET /full-texts/:id/:picture: a picture of a full text, only for signed-in readers and their apps. */
 export async function showPictureOfFullText(hub: Hub, req: HubRequest): Promise<Reply> {
   const signedFor = appOfAddress(hub, req);
   const reader = req.viewer ?? signedFor;

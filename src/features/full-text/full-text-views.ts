@@ -13,6 +13,7 @@ import { fullTexts } from './full-text-store.ts';
 import type { ShownText } from './show-full-text.ts';
 import { sourceFullTexts, type ResultCount } from './source-full-text-store.ts';
 
+/** Says which text of a post is shown, with the button that shows the other text. `from`: the page's own address. */
 export function textSwitch({ post, which, wanted, fullText }: ShownText<{ id: number }>, from: string): Html {
   const shown = html`<span class="tag">${which === 'full' ? 'Full text' : 'As in the feed'}</span>`;
   const why = wanted === 'full' && which === 'feed' ? fullText.explanation : undefined;
@@ -28,6 +29,7 @@ export function textSwitch({ post, which, wanted, fullText }: ShownText<{ id: nu
   value="${from}">${shown}${status}<button class="link" name="text" value="${other}">${label}</button></form>`;
 }
 
+/** Offers the owner of a source full texts for all new posts; the owner can decline the offer. */
 export function offerPanel(hub: Hub, sourceId: number, offer: FullTextOffer | null): Html | false {
   if (!offer) return false;
   if (offer.why === 'comparing') {
@@ -65,6 +67,7 @@ function sideBySide(hub: Hub, postId: number): Html | false {
 <div class="two-texts">${column('As in the feed', post.contentHtml)}${column('Full text', text)}</div>`;
 }
 
+/** The form with which an owner chooses whether a source always has full texts, and how often fetching worked. */
 export function fullTextSettings(hub: Hub, sourceId: number): Html {
   const { isAlways } = sourceFullTexts(hub).find(sourceId);
   return html`

@@ -22,6 +22,7 @@ export const [NODES_AT_ONCE, CHARACTERS_AT_ONCE] = [20_000, 400_000];
 const INVISIBLE_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
 const MAX_STYLE = 500;
 
+/** Measures each node of a page, in parts. */
 export function* measurePage(tree: HtmlTree): Generator<void, MeasuredPage> {
   const count = tree.names.length;
   const page: MeasuredPage = {
@@ -58,6 +59,7 @@ export function parentOf({ tree }: MeasuredPage, node: number): number {
   return Math.max(0, tree.parents[node] ?? 0);
 }
 
+/** Adds `by` to the number at `index` of an array. */
 export function raise(array: Int32Array | Float64Array, index: number, by: number): void {
   array[index] = (array[index] ?? 0) + by;
 }
@@ -78,6 +80,7 @@ function sizeOf(text: string): number {
   return size;
 }
 
+/** For each subtree without dropped nodes, the characters of blocks with at least LONG own characters. */
 export function sumProse(page: MeasuredPage, dropped?: Uint8Array): Int32Array {
   return sumSubtrees(page, page.own.map((size) => size >= LONG ? size : 0), dropped);
 }

@@ -25,6 +25,7 @@ const LOCKED = /"isAccessibleForFree"\s*:\s*"?false/i;
 const FREE = /"isAccessibleForFree"\s*:\s*"?true/i;
 const FORUM_TYPE = /\b(?:DiscussionForumPosting|QAPage)\b/;
 
+/** Why the chosen part of a page is no article of the post; undefined if the part is an article. */
 export function refusalOf(page: MeasuredPage, choice: ChosenPart, post: PostOfPage): ExtractionRefusal | undefined {
   const { tree } = page;
   const blocks = blocksOf(page, choice);

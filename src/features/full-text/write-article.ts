@@ -18,6 +18,7 @@ export const MAX_ARTICLE_LENGTH = 400_000;
 /** Writing an article pauses after so many nodes; an image takes as much time as IMAGE_WORK other nodes. */
 const [NODES, IMAGE_WORK] = [5_000, 100];
 
+/** Writes the chosen subtrees, without dropped nodes, as markup for the sanitiser, in parts. */
 export function* writeArticle(
   page: MeasuredPage, { roots, dropped }: ChosenPart, pageUrl: string,
 ): Generator<void, string> {

@@ -64,6 +64,7 @@ export type Condition = {
   degrades?: 'disk' | 'backup-dir'; // the problem's name in `degraded` of GET /api/health
 };
 
+/** The problems that a condition finds. A problem without a text or level has the condition's text or level. */
 export function troublesOf({ subject, level, state, title, href, whatToDo, look }: Condition, reading: HubReading) {
   return [look(reading) ?? []].flat().map((found) => {
     const headline = found.headline ?? `${title}.`;
@@ -114,6 +115,7 @@ function lazily<Value>(read: () => Value): () => Value {
   return () => (known ??= { value: read() }).value;
 }
 
+/** Whether the worker has sent a heartbeat in the last 30 s. */
 export function readWorker(hub: Hub): WorkerState {
   const seenAt = heartbeats(hub).lastSeen('worker');
   const lastSeenSeconds = seenAt === null ? null : wholeSeconds(hub.clock() - seenAt);

@@ -37,6 +37,7 @@ export type Finding = {
 
 type GivenFinding = Pick<Finding, 'subject' | 'state'> & Partial<Finding>;
 
+/** Makes a finding (a tile of the overview) from the given fields. The default level of a finding is `good`. */
 export function finding(given: GivenFinding): Finding {
   const level = given.level ?? 'good';
   const isBad = level === 'warn' || level === 'bad';
@@ -45,6 +46,7 @@ export function finding(given: GivenFinding): Finding {
   return { ...nothing, ...given, headline, level, isBad };
 }
 
+/** The findings that require the operator to act, the worst finding first. */
 export function problemsOf(all: readonly Finding[]): Finding[] {
   return [...all.filter(({ level }) => level === 'bad'), ...all.filter(({ level }) => level === 'warn')];
 }

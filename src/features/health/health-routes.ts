@@ -13,6 +13,7 @@ import { DatabaseGoneError, readHealth } from './read-health.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
+/** Answers a probe of liveness or readiness. While a restore replaces the data of the hub, the hub is not ready. */
 export function showHealth(hub: Hub, req: HubRequest): Reply {
   const probe = req.query.get('probe') ?? 'ready';
   if (probe === 'live') return json({ ok: true }, 200, NO_STORE);
@@ -36,6 +37,7 @@ function unready(error: string): Reply {
   return json({ ok: false, database: 'unreadable', error }, 503, NO_STORE);
 }
 
+/** The metrics of the hub for a scraper. If METRICS_TOKEN is set, throws 401 unless the scraper sends this token. */
 export function showMetrics(hub: Hub, { headers }: HubRequest): Reply {
   const { metricsToken } = hub.config;
   if (metricsToken !== null && !hasToken(headers.authorization, metricsToken)) {

@@ -43,6 +43,7 @@ function problemLines(condition: Condition, reading: HubReading): Map<string, st
     .map(({ subject, problem, since }) => [subject, singleLine(`${problem} ${sinceInWords(since)}`)]));
 }
 
+/** Sends the messages about alerts that are due by now. */
 export function tellOperator(hub: Hub): void {
   tellAlerts(hub, ALERT_WORDS);
 }
@@ -72,6 +73,7 @@ export async function watchWorker(hub: Hub): Promise<void> {
   await deliverWhile(hub, isSilent && hub.config.alertWebhookUrl !== null);
 }
 
+/** Stops delivering alerts in the web process. */
 export async function stopDeliveringAlerts(hub: Hub): Promise<void> {
   await deliverWhile(hub, false);
 }

@@ -30,6 +30,7 @@ export const FIGURES = new Map<Figure, Merging>([
   ...(Object.entries(KINDS) as [Figure, Merging][]),
 ]);
 
+/** Merges the figures that describe the hub in two successive time spans. */
 export function merge(earlier: Figures, later: Figures): Figures {
   const merged = { ...earlier };
   for (const [name, value] of Object.entries(later) as [Figure, number][]) {

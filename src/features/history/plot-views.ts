@@ -19,6 +19,7 @@ export type Plot = {
 
 type Axis = { steps: string[]; marks: string[] };
 
+/** The time axis of a plot, made from the times at which the plot's time steps begin. */
 export function axisOf(times: Times, starts: number[], form: 'clock' | 'day', last: string): Axis {
   const quarter = starts.length / 4;
   const marks = [0, 1, 2, 3].map((n) => shortTime(times, starts[Math.round(n * quarter)] ?? 0, form));

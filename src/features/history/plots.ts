@@ -17,6 +17,7 @@ export function plotViews(hub: Hub, range: Range, times: Times): Html[] {
   return [...plots.map((plot) => plotView(plot, axis)), postsPerDay(hub, times)];
 }
 
+/** Links to the overview's plots of each time range. */
 export function rangeLinks(range: Range): Html {
   const link = ([name, { words }]: [string, { words: string }]): Html => html`
 <a class="button plain" href="/admin?range=${name}#plots" ${name === range && html`aria-current="true"`}>${words}</a>`;

@@ -46,6 +46,7 @@ export type AdminList = {
   showPage(hub: Hub, request: HubRequest, answer?: FormAnswer): Reply;
 };
 
+/** Creates a list that only administrators see: its page, its API and its downloads. */
 export function adminList<Item, Key extends keyof Item = 'id' & keyof Item, Filter = undefined>(
   list: Definition<Item, Key, Filter>,
 ): AdminList {

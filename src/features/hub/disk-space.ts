@@ -43,6 +43,7 @@ const KEPT_MS = SECOND;
 
 type Measured = Pick<DiskSpace, 'total' | 'searchIndex'>;
 
+/** The disk reserve in bytes: DISK_RESERVE_BYTES, or a default for the sizes of the disk and the search index. */
 export function reserveOf({ diskReserveBytes }: Pick<Config, 'diskReserveBytes'>, measured: Measured): number {
   return diskReserveBytes ?? usualReserve(measured);
 }
@@ -112,6 +113,7 @@ export function diskUsage(folder: string): { total: number; used: number; free: 
   return { total: blocks * bsize, used: (blocks - bfree) * bsize, free: bavail * bsize };
 }
 
+/** The size of a file in bytes, or 0 if the file does not exist. */
 export function fileBytes(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

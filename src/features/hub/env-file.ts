@@ -72,6 +72,7 @@ function quoted(text: string, form: RegExp): string {
 const LONG = 10;
 const SLIPS = 2;
 
+/** The names of the environment variables of the given settings, including the names that end in `_FILE`. */
 export function variableNames(list: SettingList): string[] {
   return Object.values(list).flatMap(({ name, secret }) =>
     secret === 'bytes' ? [`${name}_FILE`] : secret === 'text' ? [name, `${name}_FILE`] : [name]);

@@ -154,6 +154,7 @@ export function enqueue<Payload>(
   return jobs(hub).enqueue({ kind: kind.name, payload, dedupeKey: kind.key(payload), maxAttempts, ...options });
 }
 
+/** Returns a figure of a job kind, such as its number of attempts, which may be a function of the hub's settings. */
 export function configured({ config }: Hub, number: Configurable): number {
   return typeof number === 'number' ? number : number(config);
 }

@@ -58,6 +58,7 @@ function depart(hub: Hub, id: number, role: Role): void {
   audit(hub, 'account.deleted', { id: null, name, address: null }, { kind: 'account', id: null, name });
 }
 
+/** Returns the reason why an account cannot be deleted, or undefined if it can. */
 export function obstacleToLeaving(hub: Hub, { id, role }: Pick<Viewer, 'id' | 'role'>): HttpError | undefined {
   const owned = ownedSources(hub, id);
   if (owned.length > 0) {

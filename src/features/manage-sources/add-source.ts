@@ -53,10 +53,12 @@ export async function addSource(hub: Hub, values: Record<string, unknown>, by: B
   return hub.db.write('add source', () => storeSource(hub, wanted, opened, by));
 }
 
+/** Number of further sources that an account may add. */
 export function sourcesLeft(hub: Hub, ownerId: number): number {
   return Math.max(0, hub.config.sourcesMax - (sources(hub).countOwned([ownerId]).get(ownerId) ?? 0));
 }
 
+/** The 422 error for an account that has reached `SOURCES_MAX`. */
 export function tooManySources(hub: Hub): HttpError {
   const reason = `An account may have at most ${hub.config.sourcesMax} sources on this hub. Delete a source first.`;
   return metLimit(hub, 'sources-max', 0, reason);
@@ -109,6 +111,7 @@ function followKnown(
   return { source: known, webhook: null, isNew: false };
 }
 
+/** Throws status 409 if the account has a source of the feed. */
 export function refuseDuplicate(hub: Hub, url: string, ownerId: number): void {
   const known = sources(hub).idOfFeed(url, ownerId);
   if (known === undefined) return;
@@ -162,6 +165,7 @@ export function readPassword(input: Input): FeedPassword | null | undefined {
   return { username: username ?? '', password: password ?? '' };
 }
 
+/** Reads the visibility. A source that has or had a password is always private. */
 export function readVisibility(input: Input, hadPassword: boolean): Visibility | undefined {
   const visibility = input.optionalChoice('visibility', VISIBILITIES);
   const isOpen = hadPassword && visibility === 'public';
@@ -169,6 +173,7 @@ export function readVisibility(input: Input, hadPassword: boolean): Visibility |
   return hadPassword ? 'private' : visibility;
 }
 
+/** Reads the typed address of a feed or web page. */
 export function readAddress(input: Input): string {
   const typed = input.text('url', { max: ADDRESS_MAX });
   const url = feedAddress(withoutFeedScheme(typed));

@@ -12,6 +12,7 @@ const TITLED = {
   webhook: { summary: 'Receive posts from a program (webhook)', placeholder: 'Deployments' },
 };
 
+/** Page with three forms for a new source: one for a feed, one for own posts, one for a webhook. */
 export function addPage(form: AddForm, folders: string[]): Page {
   const kind = form.values?.['kind'] ?? 'feed';
   const formOf = (name: string): AddForm => kind === name ? form : {};
@@ -43,6 +44,7 @@ function feedForm({ values = {}, problem }: AddForm, folders: string[]): Html {
 </form>`;
 }
 
+/** Input for the name of a folder in the reading list; existing folders are suggested. */
 export function folderField(folder: string | undefined, folders: string[], problem?: HttpError): Html {
   return html`<label>Folder <span class="optional">optional; a new name makes a new folder</span>
     <input name="folder" value="${folder}" maxlength="100" list="folders" autocomplete="off"
@@ -94,6 +96,7 @@ export function passwordFields(username: string | undefined, when: string, probl
         ${faulty(problem, 'password')}>${faultOf(problem, 'password')}</label>`;
 }
 
+/** Page with the preview of a feed that is not saved yet. */
 export function foundPage(found: FoundFeed, values: Record<string, string>, times: Times): Page {
   const { url, title, description, items, known } = found;
   const main = html`

@@ -50,6 +50,7 @@ function requireRoom(hub: Hub, source: Source, { id, role }: Viewer): void {
   throw new HttpError(422, detail, { members: { bytesMissing: missing } });
 }
 
+/** Declines an offer to the viewer, and notifies the sender of the offer and the owner of the source. */
 export function declineOffer(hub: Hub, id: number, by: By): void {
   hub.db.write('decline offer', () => {
     const offer = receivedOffer(hub, id, by.viewer);
@@ -60,6 +61,7 @@ export function declineOffer(hub: Hub, id: number, by: By): void {
   });
 }
 
+/** Withdraws an offer of a source that the viewer may manage. */
 export function withdrawOffer(hub: Hub, id: number, by: By): Offer {
   return hub.db.write('withdraw offer', () => {
     const offer = openOffer(hub, id, ({ sourceId }) => {

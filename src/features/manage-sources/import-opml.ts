@@ -109,6 +109,7 @@ export const importFeeds: JobKind<{ importId: number }> = {
   },
 };
 
+/** Whether a job for the import is waiting or running. */
 export function isImporting(hub: Hub, importId: number): boolean {
   return jobs(hub).isUnderWay(importFeeds.name, importFeeds.key({ importId }));
 }

@@ -72,6 +72,7 @@ async function readImportForm(req: MemberRequest): Promise<ImportForm> {
   return { opml: uploaded || pasted, isPasted: pasted.trim() !== '', visibility: fields.get('visibility')?.[0] };
 }
 
+/** Page: the progress of an import and the outcome of each line. Throws status 404 for another account's import. */
 export function showImport(hub: Hub, { params, viewer, query }: MemberRequest): Reply {
   const found = imports(hub).find(pathId(params));
   if (!found || found.accountId !== viewer.id) throw notFound('import');

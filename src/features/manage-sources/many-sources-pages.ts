@@ -28,6 +28,7 @@ import { countFollowers } from './tell-followers.ts';
 
 const PER_PAGE = 50;
 
+/** Page: the sources of a member; visitors see the public sources. */
 export async function showSources(hub: Hub, { viewer, query }: HubRequest): Promise<Reply> {
   if (!viewer) {
     return page(publicSourcesPage(sourcesAfter(hub, viewer, query, PER_PAGE), (source) => sourceIcon(hub, source)));
@@ -167,6 +168,7 @@ function wantedAt(address: string): Wanted {
   return readWanted(new URLSearchParams(address.split('?', 2)[1]));
 }
 
+/** Form: renames or deletes a folder; the sources of a deleted folder stay in the reading list. */
 export async function submitFolder(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const { folder = '', name = '' } = values;

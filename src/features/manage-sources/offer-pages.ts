@@ -25,6 +25,7 @@ export function showOffers(hub: Hub, { viewer, query }: MemberRequest, problem?:
   return page(offersPage({ received, sent, next, visible, refused, times: timesOf(hub, viewer) }), problem?.status);
 }
 
+/** Form: accepts an offer of a source; if the hub refuses, shows the offers again with the reason. */
 export async function submitAccept(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
   return orAgain(async () => {
@@ -33,6 +34,7 @@ export async function submitAccept(hub: Hub, req: MemberRequest): Promise<Reply>
   }, (problem) => showOffers(hub, req, problem, id), [409, 422]);
 }
 
+/** Takes a post back into a draft, and opens the draft, also if the button was pressed twice. */
 export function submitWithdraw(hub: Hub, req: MemberRequest): Reply {
   const { sourceId } = withdrawOffer(hub, pathId(req.params), req);
   return seeOther(saying(`/sources/${sourceId}`, 'offer-withdrawn'));
@@ -91,11 +93,13 @@ function withdrawForm({ id, title }: Offer): Html {
     <button class="secondary" aria-label="Withdraw the offer of ${title}">Withdraw</button></form>`;
 }
 
+/** The notice that a source is offered to a new owner, for people who may manage the source. */
 export function offerNotice(offer: Offer, times: Times): Html {
   return html`<div class="said"><span>Offered to ${receiverOf(offer)} until ${showTime(times, offer.expiresAt)}. The
   source keeps its owner until the receiver of the offer accepts.</span>${withdrawForm(offer)}</div>`;
 }
 
+/** The notice that says how many sources are offered to a member; false without offers. */
 export function offeredNotice(offered: number): Html | false {
   return offered > 0 && html`<p class="said"><span>You are offered ${plural(offered, 'source')}.</span>
 <a class="button" href="/offers">See offers</a></p>`;
@@ -113,6 +117,7 @@ export function sentOfferJson({ id, sourceId, title, receiverId, receiver, toFol
   return { id, source: { id: sourceId, title }, to, expiresAt: isoTime(expiresAt) };
 }
 
+/** An offer as the API lists it for its sender or its receiver. */
 export function offerJson(offer: Offer, viewerId: number) {
   const isReceived = offer.receiverId === viewerId;
   const { receiverId, receiver, senderId, sender, offeredAt } = offer;

@@ -9,6 +9,7 @@ import type { Source } from '../sources/source-store.ts';
 type StripDay = { name: string; good: number; failed: number; look: 'new' | 'same' | 'err' | 'none' };
 type Strip = { kind: Source['kind']; days: StripDay[] };
 
+/** Makes 30-day charts, up to today, from the sources' daily totals of synchronisations or events, by source id. */
 export function stripsOf({ now }: Times, found: Map<number, RunDay[]>) {
   const first = Math.floor((now ?? 0) / DAY) - DAYS + 1;
   const dates = Array.from({ length: DAYS }, (_, index) => ({
@@ -39,6 +40,7 @@ export function smallStrip(strip: Strip): Html {
   return svg(said, html`<title>${said}</title>${drawn}`);
 }
 
+/** A source's 30-day chart with a tooltip for each day, a summary in words, and a table. */
 export function wholeStrip(strip: Strip): Html {
   const bars = barsOf(strip);
   const drawn = strip.days.map((day, index) => html`<g><title>${day.name}: ${dayText(strip.kind, day)}</title>
@@ -99,6 +101,7 @@ function sumOf({ kind, days }: Strip): string {
   return `Last ${DAYS} days: ${parts.join(', ') || (isHook ? 'no events' : 'not fetched yet')}.`;
 }
 
+/** The HTML of a source's last runs, for its owner: time, result, duration and received bytes. */
 export function lastRuns(runs: SourceRun[], { kind, state }: Source, times: Times): Html | false {
   const what = kind === 'webhook' ? 'deliveries' : 'synchronisations';
   return runs.length > 0 && html`

@@ -102,6 +102,7 @@ function iconState(hub: Hub, { id, kind }: Source): 'there' | 'cleared' | 'none'
   return kind === 'feed' && sourceIcons(hub).isCleared(id) ? 'cleared' : 'none';
 }
 
+/** Form: changes a source's settings; asks for confirmation before followers lose access to the source. */
 export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = withPassword(await readForm(req));
   const { title, url, visibility, username, password, sure } = values;
@@ -142,6 +143,7 @@ export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply>
   }, (problem) => settingsAgain(hub, req, { form: 'list', values, problem }), REFUSALS);
 }
 
+/** Form: chooses whether the full text of each new post of a source is fetched. */
 export async function submitFullText(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const fullTextOfLast = formSwitch(values, 'fullTextOfLast');
@@ -154,6 +156,7 @@ export function showDeleteSource(hub: Hub, req: MemberRequest): Reply {
   return page(confirmDeleteSourcePage(source, countFollowers(hub, source)));
 }
 
+/** Form: gives or offers a source to the person who has followed the source longest. */
 export async function submitHandOver(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { source, offer } = await handOverSource(hub, pathId(req.params), req);
   return seeOther(saying(`/sources/${source.id}`, offer ? 'source-offered' : 'source-handed-over'));

@@ -27,6 +27,7 @@ export function listSources(hub: Hub, req: HubRequest): Reply {
   return json(body, 200, nextLink(req.path, req.query, next));
 }
 
+/** Returns up to `limit` sources that the viewer may see, after the source in `?cursor=`. */
 export function sourcesAfter(hub: Hub, viewer: Viewer | null, query: URLSearchParams, limit: number) {
   return readPage<Source, 'id'>(query, ['id'], (after, most) => sources(hub).list(viewer, after?.id ?? 0, most), limit);
 }

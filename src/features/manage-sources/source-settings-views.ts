@@ -19,6 +19,7 @@ type Settings = {
 
 export type SentSourceForm = { form: 'list' | 'source'; values: Record<string, string>; problem: HttpError };
 
+/** Page: the viewer's settings for a followed source and, for managers, the settings of the source itself. */
 export function sourceSettingsPage(settings: Settings): Page {
   const { source, mayChange, isSyncing } = settings;
   const main = html`
@@ -141,6 +142,7 @@ function handOverForm({ id }: Source): Html {
 </form>`;
 }
 
+/** Page: confirm that a source is deleted. */
 export function confirmDeleteSourcePage(source: Source, followers: number): Page {
   const main = html`
 <form method="post" class="stack">
@@ -155,6 +157,7 @@ ${followers > 0 && handOverForm(source)}`;
   return { title: 'Delete this source?', main, bar: html`<h1>Delete this source?</h1>`, section: 'sources' };
 }
 
+/** Page: confirm that a source with followers becomes private. `values`: the form fields that the page sends again. */
 export function confirmHidePage(source: Source, followers: number, values: Record<string, string>): Page {
   const kept = Object.entries(values).filter(([name]) => name !== 'password' && name !== 'sure');
   const main = html`
@@ -172,6 +175,7 @@ ${handOverForm(source)}`;
   return { title, main, bar: html`<h1>${title}</h1>`, section: 'sources' };
 }
 
+/** Page: the form that transfers a source. `offer`: the notice of the source's open offer, if there is an offer. */
 export function transferPage(source: Source, offer: Html | null, { values = {}, problem }: AddForm): Page {
   const main = html`
 <section class="narrow">

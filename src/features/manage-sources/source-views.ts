@@ -9,6 +9,7 @@ import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
 import { stateLine } from './source-state.ts';
 
+/** Page for visitors: the public sources. */
 export function publicSourcesPage(
   { items, next }: { items: Source[]; next: string | null }, iconOf: (source: Source) => Html,
 ): Page {
@@ -49,6 +50,7 @@ type SourceDetail = {
   times: Times;
 };
 
+/** Page: one source with its posts. Members see the source's state in a line, and all else on demand. */
 export function sourcePage(detail: SourceDetail): Page {
   const { source, icon, posts, title = source.title, bar, isSyncing, isComparing, isMember } = detail;
   const above = html`

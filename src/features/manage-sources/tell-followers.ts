@@ -18,14 +18,17 @@ export function aboutGone(id: number): string {
   return `/sources?gone=${id}`;
 }
 
+/** The path of a page: where a member sees that a source is offered to the member, and accepts or declines. */
 export function offersPath(sourceId: number): string {
   return `/offers#source-${sourceId}`;
 }
 
+/** Removes the notification that told the receiver about an offer that has ended. */
 export function forgetOffered(hub: Hub, sourceId: number): void {
   notifications(hub).removeAbout(offersPath(sourceId), REMOVED_AT_ONCE);
 }
 
+/** Returns the number of followers of a public source, without its owner; 0 for a private source. */
 export function countFollowers(hub: Hub, { id, ownerId, visibility }: Source): number {
   return visibility === 'public' ? follows(hub).countOthers(id, ownerId) : 0;
 }

@@ -19,6 +19,7 @@ export function listNotifications(hub: Hub, req: MemberRequest): Reply {
   return json({ items: items.map(notificationJson), next }, 200, nextLink(req.path, req.query, next));
 }
 
+/** Page: a section of notifications about security and failures, and a section of news, with separate paging. */
 export function showNotifications(hub: Hub, req: MemberRequest): Reply {
   const asked = sectionIn(req.query);
   const sections = SECTIONS.filter((only) => asked === undefined || only === asked)
@@ -62,6 +63,7 @@ function isIds(value: unknown): value is number[] {
   return Array.isArray(value) && value.length <= MAX_IDS && value.every((id) => Number.isSafeInteger(id));
 }
 
+/** A notification as the API shows it. */
 export function notificationJson({ createdAt, readAt, urgent, ...rest }: Notification) {
   return { ...rest, urgent: urgent === 1, createdAt: isoTime(createdAt), readAt: isoTime(readAt) };
 }

@@ -13,6 +13,7 @@ import type { Hub } from '../hub/hub.ts';
 import { visibleFile } from './post-access.ts';
 import type { PostAccess } from './post-store.ts';
 
+/** GET /attachments/:key/:filename: an uploaded file, or the hub's copy of a publisher's file. */
 export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> {
   if (req.params['key']?.startsWith('-')) return showDraftFile(hub, req);
   const signedFor = appOfAddress(hub, req);

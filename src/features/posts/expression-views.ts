@@ -6,6 +6,7 @@ import { hintOfSearch, type FaultPlace } from './expression.ts';
 
 export const HELP_PATH = '/help/search';
 
+/** The HTML of a faulty expression: the expression with a mark at the fault, and a sentence about the fault. */
 export function faultShown(typed: string, { at, detail }: FaultPlace): Html {
   return html`<div class="problem" role="alert"><p>${detail} <a href="${HELP_PATH}">How to search</a></p>${
     placeShown(typed, at)}</div>`;
@@ -49,6 +50,7 @@ const FIELDS: Explained = [
 
 type Explained = [expression: string, meaning: string][];
 
+/** GET /help/search: the page that explains the expressions of searches and rules. */
 export function showHelp(_hub: Hub, _req: HubRequest): Reply {
   const bar = html`<h1>How to write searches and rules</h1>`;
   const main = html`<p>Searches, saved searches and rules are written in the same way. A search or rule with several

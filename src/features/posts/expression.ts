@@ -162,6 +162,7 @@ function serious(faults: Fault[], at: number, problem: string): void {
   faults.push({ at, problem, isHarmless: false });
 }
 
+/** Whether an expression has nothing to look for: no part at all, or only parts with a minus sign. */
 export function isEmptyExpression({ clauses, from, until, states }: Expression): boolean {
   return clauses.every(({ isExcluded }) => isExcluded) && from === -Infinity && until === Infinity && states.size === 0;
 }

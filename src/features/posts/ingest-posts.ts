@@ -143,6 +143,7 @@ function putPosts(hub: Hub, sourceId: number, { kind, arrived }: Storing, items:
   return { changed: stored.length, added: arrivals.length };
 }
 
+/** Makes the stored form of a sanitised post, with limited lengths, and with its summary, search terms and files. */
 export async function preparePost(post: IncomingPost, contentHash: string): Promise<PreparedPost> {
   const { contentHtml } = post;
   const content = await inSteps(readingText(contentHtml));
@@ -167,6 +168,7 @@ export async function preparePost(post: IncomingPost, contentHash: string): Prom
   };
 }
 
+/** Makes the search terms of a stored post. */
 export async function searchableText(
   { title, author }: Pick<Post, 'title' | 'author'>, contentHtml: string,
 ): Promise<SearchTerms> {

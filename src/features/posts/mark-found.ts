@@ -39,6 +39,7 @@ export function readFound(typed: string): Found {
   return { wanted };
 }
 
+/** Returns a text as escaped HTML, with `<mark>` around each match of the phrases. */
 export function markFound(text: string, found: Found): Html {
   const parts: Html[] = [];
   let at = 0;
@@ -53,6 +54,7 @@ export function markFound(text: string, found: Found): Html {
 const PIECE = 2_000;
 const OVERLAP = 200;
 
+/** Returns the index of the first match of the phrases in a text; -1 without a match. */
 export function firstFound(text: string, found: Found): number {
   for (let at = 0; at < text.length; at += PIECE) {
     const piece = text.slice(at, at + PIECE + OVERLAP);

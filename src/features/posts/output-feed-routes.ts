@@ -116,6 +116,7 @@ function atomEnclosure(hub: LinkHub, file: Attachment): string {
   return `    <link rel="enclosure" href="${xml(attachmentUrl(hub, file) ?? '')}"${type}${length}/>\n`;
 }
 
+/** Writes a feed in JSON Feed 1.1, in pieces. */
 export function* jsonFeed(hub: LinkHub, { title, url, homeUrl, posts }: OutputFeed): Generator<string> {
   const about = { version: 'https://jsonfeed.org/version/1.1', title, home_page_url: homeUrl, feed_url: url };
   yield `${JSON.stringify(about).slice(0, -1)},"items":[`;

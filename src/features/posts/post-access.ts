@@ -5,10 +5,12 @@ import type { Hub, StoreHub } from '../hub/hub.ts';
 import { mayManage, maySeeSource, visibleSource, type Source } from '../sources/source-store.ts';
 import { posts, type PostAccess, type WholePost } from './post-store.ts';
 
+/** Whether the viewer may see a post and its files. */
 export function maySeePost(hub: StoreHub, post: PostAccess, viewer: Viewer | null): boolean {
   return post.isPublic === 1 || maySeeSource(hub, post.sourceId, viewer);
 }
 
+/** Whether the viewer may delete a post and remove its files: only the source's owner and administrators may. */
 export function mayManagePost(post: PostAccess, viewer: Viewer | null): boolean {
   return viewer !== null && (viewer.id === post.ownerId || viewer.role === 'admin');
 }

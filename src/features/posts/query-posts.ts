@@ -59,10 +59,12 @@ export function refuseFault(typed: string, { hasStates = false } = {}): void {
   if (fault) throw invalid([{ pointer: '/q', ...fault }], 400);
 }
 
+/** Returns the paging cursor after a post, for lists in the order of publishing. */
 export function positionCursor({ publishedAt, id }: Position): string {
   return cursorOf(publishedAt, id);
 }
 
+/** A post as the API shows it. */
 export function postJson(hub: LinkHub, post: WholePost) {
   return {
     id: post.id,

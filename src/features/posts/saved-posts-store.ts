@@ -4,12 +4,14 @@ import type { Db } from '../../platform/db/open-database.ts';
 
 type SavedRow = Record<string, string | number | null>;
 
+/** All columns of a post in a backup's database. */
 export function findSavedPost(db: Db, id: number): SavedRow | undefined {
   return db.prepare<[number], SavedRow>('saved post', 'SELECT * FROM posts WHERE id = ?').get(id);
 }
 
 type FoundPost = { id: number; publishedAt: number; title: string };
 
+/** Returns the posts of a backup whose title contains the text, ignoring case, newest first. */
 export function searchSavedPosts(db: Db, text: string, limit: number): FoundPost[] {
   return db.prepare<[string, number], FoundPost>('search saved posts', `
     SELECT id, published_at AS publishedAt, title FROM posts WHERE instr(lower(title), lower(?)) > 0
@@ -20,6 +22,7 @@ export function countPosts({ db }: { db: Db }): number {
   return db.prepare<[], { n: number }>('count posts', 'SELECT COUNT(*) AS n FROM posts').get()?.n ?? 0;
 }
 
+/** Counts the posts that are missing from the search index, and the rows of the search index that belong to no post. */
 export function searchDrift({ db }: { db: Db }): { unindexed: number; stray: number } {
   return db.prepare<[], { unindexed: number; stray: number }>('search drift', `
     SELECT (SELECT COUNT(*) FROM posts

@@ -27,6 +27,7 @@ const INDEXED_SOURCES = 60;
 /** An FTS5 expression that matches every post: the index has the id of a post's source as a word. */
 const EVERY_POST = `source : (${[...'123456789'].map((digit) => `"${digit}"*`).join(' OR ')})`;
 
+/** Returns the query for an expression; undefined if the expression asks for nothing. */
 export function searchQuery(
   hub: StoreHub, expression: Expression, searcher: Searcher,
 ): SearchQuery | undefined {
@@ -105,6 +106,7 @@ function sourcesNamed(hub: StoreHub, phrase: Phrase, viewer: Searcher['viewer'])
     .filter(({ title }) => isNamedSo(tokensOf(searchTerms(title)))).map(({ id }) => id);
 }
 
+/** Makes names comparable that differ only in capitals or in forms of a letter. */
 export function sameName(name: string): string {
   return folded(name).trim().toLowerCase();
 }

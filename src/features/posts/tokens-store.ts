@@ -19,10 +19,12 @@ export function indexedText(terms: string): string {
   return small.replace(NOT_ASCII, (character) => written.get(character) ?? ask(character));
 }
 
+/** Splits search terms into the tokens of the search index. */
 export function tokensOf(terms: string): string[] {
   return indexedText(terms).match(WORDS) ?? [];
 }
 
+/** Returns a function that tells whether the phrase's words stand one after another in a list of tokens. */
 export function phraseMatcher(phrase: Phrase): (tokens: string[]) => boolean {
   const { terms, isBeginning } = phraseTerms(phrase);
   const wanted = tokensOf(terms);

@@ -6,10 +6,12 @@
 const FIRST = 10 ** 15;
 const LONG_FORM = 'tag:google.com,2005:reader/item/';
 
+/** The decimal form of a post's item id, for lists of ids. */
 export function decimalId(postId: number): string {
   return String(FIRST + postId);
 }
 
+/** The long form of a post's item id, for items: `tag:google.com,2005:reader/item/` and 16 hex digits. */
 export function longId(postId: number): string {
   return LONG_FORM + (FIRST + postId).toString(16).padStart(16, '0');
 }
@@ -22,6 +24,7 @@ export function parseItemId(text: string): number | undefined {
   return postIdOf(id, isDecimal ? 10 : 16);
 }
 
+/** The post ids of the parameters `i`, without texts that are no item ids. */
 export function itemIdsIn(values: URLSearchParams): number[] {
   return values.getAll('i').flatMap((id) => parseItemId(id) ?? []);
 }

@@ -35,6 +35,7 @@ export function refuseApp({ status, message, headers }: HttpError): Reply {
   return { status, headers: { 'content-type': PLAIN_TEXT, ...headers }, body: `${line}\n` };
 }
 
+/** The options of a route for apps: who may call the route, and how the route refuses a request. */
 export function appAccess(hub: Hub, handler: AppHandler) {
   const signedOut = (request: HubRequest): Promise<Reply> => answerByToken(hub, request, handler);
   return { ...appHeaderAccess(hub), signedOut };
@@ -124,6 +125,7 @@ export function showToken(_hub: Hub, request: AppRequest): Reply {
   return plain(appPasswordOf(request) ?? '', { 'cache-control': 'no-store' });
 }
 
+/** GET user-info: the id and the name of the viewer's account. */
 export function showUser(_hub: Hub, { viewer: { id, username } }: AppRequest): Reply {
   return json({ userId: String(id), userName: username, userProfileId: String(id), userEmail: username });
 }

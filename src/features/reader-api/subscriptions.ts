@@ -121,6 +121,7 @@ export function disableTags(hub: Hub, { viewer, values }: AppRequest): Reply {
   return plain();
 }
 
+/** GET subscription/export: the viewer's feeds as OPML. */
 export function exportSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
   const headers = { 'content-type': 'text/x-opml; charset=utf-8', 'cache-control': 'no-store' };
   return { status: 200, headers, body: exportOpml(hub, viewer.id) };
@@ -141,6 +142,7 @@ export function listTags(hub: Hub, { viewer }: AppRequest): Reply {
   return json({ tags: [{ id: stateStream('starred') }, ...labels] });
 }
 
+/** GET subscription/list: the followed sources that the viewer may see. */
 export function listSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
   const followed = new Map(follows(hub).listed(viewer).map((follow) => [follow.sourceId, follow]));
   const icons = iconPaths(hub, [...followed.keys()]);

@@ -5,6 +5,7 @@ import type { View } from './reading-list.ts';
 
 type ListAddress = { view: View; cursor: string | null; newest: number | undefined };
 
+/** Reads from the path and query of a request which list of posts it names. */
 export function readListAddress({ path, params, query }: Pick<HubRequest, 'path' | 'params' | 'query'>): ListAddress {
   const since = parseId(query.get('since') ?? '');
   const q = query.get('q')?.trim().slice(0, 200);
@@ -46,18 +47,21 @@ export function isPlain(query: URLSearchParams): boolean {
   return !EXPLICIT.some((name) => query.has(name));
 }
 
+/** Returns which posts a member can choose to see in a list. */
 export function showsOf({ kind, folder, sourceId }: View): Choice['show'][] {
   if (folder !== undefined) return ['unread', 'all', 'each'];
   if (sourceId !== undefined) return ['unread', 'all'];
   return kind === 'unread' ? ['unread', 'each'] : ['all'];
 }
 
+/** Returns the view of a list with the member's choice for the list. */
 export function withChoice(list: View, { order, show }: Choice): View {
   const isKept = list.kind === 'starred' || list.kind === 'muted';
   const kind = isKept ? list.kind : show === 'all' ? 'all' : 'unread';
   return { ...list, kind, ...(order === 'oldest' && { order }), ...(show === 'each' && { each: true }) };
 }
 
+/** Returns the choice that makes a list look like the view. */
 export function choiceOf({ kind, order, each }: View): Choice {
   return { order: order ?? 'newest', show: each ? 'each' : kind === 'unread' ? 'unread' : 'all' };
 }
@@ -74,15 +78,18 @@ export function listOfSection(section: string): View | undefined {
 /** Query parameters that keep a list as its reader opened it. `show`: all posts although unread posts were chosen. */
 export type Opened = { show?: 'all'; since?: number; cursor?: string | null; newest?: number };
 
+/** Returns the address of a list of posts. */
 export function listPath(view: View, page: Opened = {}): string {
   return withQuery(pathOf(view) || '/', { ...queryOf(view), ...page });
 }
 
+/** Returns a function that makes the address of a post within a list. */
 export function postPaths(view: View, { since, cursor }: Opened): (postId: number) => string {
   const [path, query] = [pathOf(view) || '/unread', withQuery('', { ...queryOf(view), since, cursor })];
   return (postId) => `${path}/posts/${postId}${query}`;
 }
 
+/** Takes the typed search out of a view; returns the reading list in which the search looks for posts. */
 export function withoutSearch({ q, by, ...view }: View): View {
   return view;
 }

@@ -7,6 +7,7 @@ import type { View } from './reading-list.ts';
 const SHOW_LABELS = { unread: 'Unread posts', all: 'All posts', each: 'Newest of each source' };
 const ORDER_LABELS = { newest: 'Newest first', oldest: 'Oldest first' };
 
+/** Buttons for the unread posts and all posts of a folder or source, in windows with room for them. */
 export function unreadOrAll(view: View): Html | false {
   return isPart(view) && html`
 <form class="switch" method="post" action="/reading/choice" aria-label="Which posts">${listField(view)}${

@@ -30,6 +30,7 @@ import type { SearchFacts } from './search-views.ts';
 /** Number of posts on a page of a list: more than two screens, and 12 kB compressed. */
 const PAGE = 30;
 
+/** The page of the list that the request's address names; `above` is shown before the posts. */
 export async function showList(hub: Hub, req: MemberRequest, above: Html | false = false): Promise<Reply> {
   const list = await readList(hub, req);
   const [title, section] = [listTitle(list), sectionOf(list.view)];
@@ -125,6 +126,7 @@ function textOf(count = 0): string {
   return count > 0 ? countText(count) : '';
 }
 
+/** POST /reading/choice: stores the order and the posts that the viewer chose for a list, and shows the list. */
 export async function submitChoice(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { list = '', choice = '' } = await readForm(req);
   const [view, chosen] = [listOfSection(list), readChoice(choice)];

@@ -38,6 +38,7 @@ export type ShownList = {
 /** Maximum characters of a post's summary in a list: one line shows at most about 100 characters. */
 const SUMMARY_LENGTH = 140;
 
+/** The bar above a list: its name, its count, a search form and a menu to mark posts as read. */
 export function listBar(list: ShownList): Html {
   const { view, name } = list;
   const isSearch = view.q !== undefined;
@@ -52,6 +53,7 @@ ${!isSearch && html`${searchForm(view, 'find only-wide')}
 ${canMark(list) && markMenu(list)}`;
 }
 
+/** The window's title: the search words, or else the list's name and count. */
 export function listTitle({ view: { q }, name, count }: ShownList): string {
   return q === undefined ? `${name}${count && ` (${count})`}` : `${q || 'Search'} – ${name}`;
 }
@@ -91,12 +93,14 @@ function marksWhole({ view, isMarkable }: ShownList): boolean {
   return isMarkable && view.q === undefined && hasUnread(view);
 }
 
+/** The hidden field of a form that names the list to mark as read. */
 export function scopeField({ folder, sourceId }: View): Html {
   if (folder !== undefined) return html`<input type="hidden" name="folder" value="${folder}">`;
   if (sourceId !== undefined) return html`<input type="hidden" name="source" value="${sourceId}">`;
   return html`<input type="hidden" name="all" value="1">`;
 }
 
+/** The HTML of the list's posts, grouped by the day of publishing, with a link to older posts. */
 export function listMain(list: ShownList): Html {
   const { view, items, cursor, next, since, newest } = list;
   const { q } = view;
@@ -152,6 +156,7 @@ export function stateForm(from: string): Html {
   return html`<form hidden id="state" method="post"><input type="hidden" name="from" value="${from}"></form>`;
 }
 
+/** Returns a function that makes read or star buttons of posts. */
 export function stateButton(
   kind: 'read' | 'star', look: string, drawn: Html, more: (id: number) => Html | false = () => false,
 ): (post: Pick<ListedPost, 'id' | 'read' | 'starred'>) => Html {
@@ -199,6 +204,7 @@ function textsOf({ view: { q }, found: { found, texts } }: ShownList, post: List
   return { title: markFound(title, found), rest: markFound(texts.get(post.id) ?? rest, found) };
 }
 
+/** The link to a form for a rule against posts like a post. */
 export function lessLikeThis(id: number): Html {
   return html`<a class="button" data-less href="/settings/rules/new?post=${id}">Less like this</a>`;
 }

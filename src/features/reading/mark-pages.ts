@@ -25,6 +25,7 @@ function atPost(from: string | undefined, { params }: MemberRequest): string | u
   return from?.endsWith('#post-') ? from + pathId(params) : from;
 }
 
+/** POST /reading/mark-read: marks the posts that the button names or, if it names no posts, the form's list. */
 export async function submitMarkRead(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { from, posts: ids, all, folder, source, ...limits } = await readForm(req);
   // A post id of the form that is not a number stays a text, which `readMarking` refuses.

@@ -121,6 +121,7 @@ function markPosts(hub: Hub, viewer: Viewer, wanted: number[], marking: Marking)
   return visible.length;
 }
 
+/** Marks a post as read by a read-state exception, and notes the post's earlier read-state exception for undoing. */
 export function addException(
   hub: Hub, sourceId: number, postId: number, { accountId, undoable }: Omit<Marking, 'maxExceptions'>,
 ): void {
@@ -241,6 +242,7 @@ export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean)
   });
 }
 
+/** The posts and their doubles, which are read, starred and muted together. */
 export function withDoubles(hub: Hub, viewer: Pick<Viewer, 'id' | 'role'>, postIds: number[]): number[] {
   return [...new Set([...postIds, ...doubles(hub).of(asking(viewer), postIds).map(({ id }) => id)])];
 }

@@ -35,6 +35,7 @@ type PostInList = {
   may: { delete: boolean; change: boolean };
 };
 
+/** The page of a post at the post's own address. Members see the post within the list of its source. */
 export async function showPost(hub: Hub, req: HubRequest): Promise<Reply> {
   const { params, viewer } = req;
   const post = visiblePost(hub, pathId(params), viewer);
@@ -49,6 +50,7 @@ function barForVisitors({ url }: WholePost): Html {
   class="only-wide">Original</span></a>`}</div>`;
 }
 
+/** The page of a post within the list that the request's address names. */
 export function showPostInList(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { view, cursor } = readListAddress(req);
   return shownInList(hub, req, visiblePost(hub, pathId(req.params), req.viewer), view, cursor);

@@ -15,6 +15,7 @@ import { wholePage, withReadState, type View } from './reading-list.ts';
 
 const VIEWS = { unread: 'unread', list: 'all', starred: 'starred', muted: 'muted' } as const;
 
+/** GET /api/posts */
 export async function listPosts(hub: Hub, req: HubRequest): Promise<Reply> {
   const { query, viewer } = req;
   const view = readView(query);
@@ -28,6 +29,7 @@ export async function listPosts(hub: Hub, req: HubRequest): Promise<Reply> {
   return json({ items: shown, next }, 200, nextLink(req.path, query, next));
 }
 
+/** GET /api/posts/:id */
 export function showPostJson(hub: Hub, { params, viewer }: HubRequest): Reply {
   const post = visiblePost(hub, pathId(params), viewer);
   const [shown] = asJson(hub, [post], viewer);

@@ -17,6 +17,7 @@ const MARKED_MAX = 1_000;
 const SHOWN_MAX = 200;
 const MAX_ID = Number.MAX_SAFE_INTEGER;
 
+/** PUT /api/sources/:id/follow, idempotent. */
 export async function follow(hub: Hub, req: MemberRequest): Promise<Reply> {
   followSource(hub, req.viewer, pathId(req.params), readFollow(await readJson(req)));
   return noContent();

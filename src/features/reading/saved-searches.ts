@@ -28,6 +28,7 @@ const DEAR_MS = 20;
 /** Time (ms) after which a search is counted again in any case, because the texts of posts may have changed. */
 const KEPT_FOR = 10 * MINUTE;
 
+/** GET /api/searches */
 export function listSearches(hub: Hub, { viewer }: MemberRequest): Reply {
   const found = searchCounts(hub, viewer);
   const items = savedSearches(hub).listOf(viewer.id).map((search) =>
@@ -35,34 +36,41 @@ export function listSearches(hub: Hub, { viewer }: MemberRequest): Reply {
   return json({ items, next: null });
 }
 
+/** POST /api/searches */
 export async function createSearch(hub: Hub, req: MemberRequest): Promise<Reply> {
   return json(searchJson(saveSearch(hub, req.viewer, await readJson(req))), 201);
 }
 
+/** DELETE /api/searches/:id */
 export function deleteSearch(hub: Hub, { viewer, params }: MemberRequest): Reply {
   if (!savedSearches(hub).remove(viewer.id, pathId(params))) throw notFound('saved search');
   return noContent();
 }
 
+/** Form: saves the search that the member has made. */
 export async function submitSearch(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { q } = saveSearch(hub, req.viewer, await readForm(req));
   return seeOther(saying(searchPath(q), 'search-saved'));
 }
 
+/** Form: removes a saved search from the sidebar. */
 export function submitRemoveSearch(hub: Hub, req: MemberRequest): Reply {
   const search = savedSearches(hub).listOf(req.viewer.id).find(({ id }) => id === pathId(req.params));
   deleteSearch(hub, req);
   return seeOther(saying(searchPath(search?.q ?? ''), 'search-removed'));
 }
 
+/** The address of the list of all posts that a saved search finds. */
 export function searchPath(q: string): string {
   return listPath({ kind: 'all', q });
 }
 
+/** Returns the count of a saved search as pages show it: "48", or "99+". */
 export function foundText(count: number): string {
   return count < FOUND_MAX ? String(count) : `${FOUND_MAX - 1}+`;
 }
 
+/** A saved search as the API and the export show it. */
 export function searchJson({ id, name, q, createdAt }: SavedSearch) {
   return { id, name, q, createdAt: isoTime(createdAt) };
 }

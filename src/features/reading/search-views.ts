@@ -9,12 +9,14 @@ import type { View } from './reading-list.ts';
 /** `count`: at most COUNT_MAX. `toSave`: the search as it is saved. `savedId`: a saved search with the same words. */
 export type SearchFacts = { count: number; isAll: boolean; toSave: string; savedId: number | undefined };
 
+/** The head of a page of search results: the form, the number of found posts or a mistake, and how to search. */
 export function searchHead(view: View, q: string, found: SearchFacts | undefined, fault: FaultPlace | undefined): Html {
   const isOpen = found === undefined || found.count === 0;
   return html`<div class="search-head">${searchForm(view, 'search')}${found && searchLine(view, found)}${
     fault ? faultShown(q, fault) : hintShown(q)}${searchSyntax(isOpen)}</div>`;
 }
 
+/** The form to search a list. */
 export function searchForm(view: View, kind: 'find only-wide' | 'search'): Html {
   const [path, query = ''] = listPath(withoutSearch(view)).split('?');
   const label = `Search ${scopeText(view)}`;
@@ -57,6 +59,7 @@ beginning of a longer word, if it has three letters or more.</li>
 </details>`;
 }
 
+/** The HTML that says that a search of a list found no posts, and offers searches of larger lists. */
 export function emptySearch(view: View, name: string): Html {
   const { kind, folder, sourceId, q = '' } = view;
   if (isEmptyExpression(parseExpression(q, { isSearch: true }))) {

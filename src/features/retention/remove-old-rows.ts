@@ -40,10 +40,12 @@ export async function removeOldRows(hub: Hub): Promise<void> {
   if (isDue || isUnderWay(hub)) await work(hub, THE_HUB, SLICE_MS);
 }
 
+/** Removes all old rows now, or finishes a begun removal of old rows. */
 export function removeOldRowsNow(hub: Hub, actor: Actor): Promise<void> {
   return work(hub, actor, Infinity);
 }
 
+/** Counts the rows that a removal would remove now. */
 export function previewRetention(hub: Hub): ExpiredRows[] {
   return RULES.map(({ kind, days, rowsOf }) => {
     const keptMs = days(hub.config) * DAY;

@@ -15,6 +15,7 @@ const NO_ROOM_FOR_CONTENT = 'The sources of this feed’s owner have reached the
 /** Share of the content quota below which stopped feeds continue, low enough that feeds do not stop again at once. */
 const GOES_ON_BELOW = 0.99;
 
+/** Whether an account's contents have reached CONTENT_QUOTA_BYTES; administrators have no content quota. */
 export function isContentFull(hub: Hub, usage: ContentUsage | undefined, part = 1): boolean {
   const quota = hub.config.contentQuotaBytes;
   if (!usage || quota === 0 || usage.bytes < quota * part) return false;
@@ -30,15 +31,18 @@ export function contentRoom(hub: Hub, accountId: number): ContentRoom {
   return { bytes: usage?.bytes ?? 0, quota, isFull: isContentFull(hub, usage) };
 }
 
+/** Whether the source may store no more content, because its owner's quota is used up. */
 export function isSourceFull(hub: Hub, sourceId: number): boolean {
   return isContentFull(hub, contentUsage(hub).ofOwner(sourceId));
 }
 
+/** Whether the account's content quota has room for the contents of a further source. */
 export function fitsContentQuota(hub: Hub, sourceId: number, accountId: number): boolean {
   const usage = contentUsage(hub).of(accountId);
   return !usage || !isContentFull(hub, { ...usage, bytes: usage.bytes + contentUsage(hub).ofSource(sourceId) });
 }
 
+/** Throws status 507 if the source may store no more content. */
 export function requireContentRoom(hub: Hub, sourceId: number): void {
   if (isSourceFull(hub, sourceId)) throw contentFull(hub);
 }
@@ -51,6 +55,7 @@ export function withinContentQuota<Result>(hub: Hub, sourceId: number, change: (
   return result;
 }
 
+/** Counts a request that the content quota refuses, and returns the 507 error. */
 export function contentFull(hub: Hub): HttpError {
   const taken = byteSize(hub.config.contentQuotaBytes);
   return metLimit(hub, 'content-quota', 0, `This account’s sources have reached the limit of ${taken} for contents. ` +

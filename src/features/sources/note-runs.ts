@@ -14,6 +14,7 @@ export function nothingNoted(): Noted {
   return { runs: 0, failed: 0, added: 0, last: [] };
 }
 
+/** Adds a run (a synchronisation or an event), or merges it into the previous run if both have the same result. */
 export function addRun(hub: StoreHub, noted: Noted, ended: Partial<SourceRun>): void {
   const run = { ...NOTHING, endedAt: hub.clock(), ...ended };
   noted.runs += run.times;
@@ -24,6 +25,7 @@ export function addRun(hub: StoreHub, noted: Noted, ended: Partial<SourceRun>): 
   else if (noted.last.push(run) > RUNS) noted.last.shift();
 }
 
+/** Stores collected runs (synchronisations or events) of a source, in the caller's transaction. */
 export function writeRuns(hub: StoreHub, sourceId: number, { last, ...sums }: Noted): void {
   const day = { day: Math.floor(hub.clock() / DAY), ...sums };
   if (!sourceRuns(hub).noteDay(sourceId, day)) return;
@@ -32,6 +34,7 @@ export function writeRuns(hub: StoreHub, sourceId: number, { last, ...sums }: No
   }
 }
 
+/** Stores the results of a source's synchronisations or events, in the caller's transaction. */
 export function noteRuns(hub: StoreHub, sourceId: number, runs: Partial<SourceRun>[]): void {
   const noted = nothingNoted();
   for (const run of runs) addRun(hub, noted, run);

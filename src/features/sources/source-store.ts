@@ -227,14 +227,17 @@ export function countSources({ db }: Pick<StoreHub, 'db'>): number {
 
 type Person = Pick<Viewer, 'id' | 'role'>;
 
+/** Whether the viewer may see a source and its posts. */
 export function maySee(source: Source, viewer: Person | null): boolean {
   return source.visibility === 'public' || mayManage(source, viewer);
 }
 
+/** Whether the viewer may change a source and its posts. */
 export function mayManage(source: Source, viewer: Person | null): boolean {
   return viewer !== null && (viewer.id === source.ownerId || viewer.role === 'admin');
 }
 
+/** Whether the source exists and the viewer may see it. */
 export function maySeeSource(hub: StoreHub, id: number, viewer: Person | null): boolean {
   const source = sources(hub).find(id);
   return source !== undefined && maySee(source, viewer);

@@ -14,10 +14,12 @@ export type WebhookAccess = { url: string; secret: string };
 
 const signingSecrets = sealedSecrets('webhook');
 
+/** The address to which a sender posts events. */
 export function webhookUrl({ config }: Hub, sourceId: number): string {
   return `${config.baseUrl}/api/webhooks/${sourceId}`;
 }
 
+/** Creates the webhook of a new source, in the caller's transaction. */
 export function createWebhook(hub: Hub, sourceId: number): WebhookAccess {
   const secret = createSecret();
   webhooks(hub).create(sourceId, signingSecrets.seal(hub.config, sourceId, secret));
@@ -64,6 +66,7 @@ export const LONGEST_QUIET = 7 * DAY;
 
 const ALERT_EVERY = DAY;
 
+/** Reports up to `limit` silent webhooks, in the caller's transaction; returns the number of reported webhooks. */
 export function findSilentWebhooks(hub: Hub, limit: number): number {
   const now = hub.clock();
   const quiet = webhooks(hub).quiet(now - LONGEST_QUIET, now - ALERT_EVERY, limit);

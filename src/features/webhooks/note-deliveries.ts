@@ -27,12 +27,14 @@ const refusals = once((_hub: Hub) => new Map<string, Refusal>());
 /** Accepted events by source, in memory: a write per event would take a quarter of the event's time (measured). */
 const deliveries = once((_hub: Hub) => new Map<number, Noted>());
 
+/** Counts an accepted event for the webhook's owner. */
 export function countDelivery(hub: Hub, sourceId: number, delivered: Partial<SourceRun>): void {
   const noted = deliveries(hub).get(sourceId) ?? nothingNoted();
   deliveries(hub).set(sourceId, noted);
   addRun(hub, noted, delivered);
 }
 
+/** Counts a refused event for the webhook's owner. */
 export function countRefusal(hub: Hub, sourceId: number, { status, message }: HttpError): void {
   if (UNKNOWN.includes(status)) return;
   const note = (REASONS[status] ?? message).slice(0, MAX_NOTE);

@@ -67,6 +67,7 @@ export function staleness(hub: Hub, id: number, version: unknown): HttpError | u
   return new HttpError(409, detail, { members: { version: current } });
 }
 
+/** Whether a stored post has this text and these files. */
 export function isSamePost(
   hub: Hub, stored: WholePost, { title, url }: PreparedPost, text: PostText | null, files: NewUpload[],
 ): boolean {

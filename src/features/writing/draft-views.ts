@@ -9,6 +9,7 @@ type DraftForm = {
   hasDiscarded?: boolean;
 };
 
+/** The state of the draft in the page's bar, with the signs that the script shows while the author types. */
 export function draftSigns({ draft, times }: DraftForm): Html {
   return html`
 <span class="voice soft only-wide" role="status"><span data-sign="saved" ${!draft && html`hidden`}>Draft saved <span
@@ -16,6 +17,7 @@ export function draftSigns({ draft, times }: DraftForm): Html {
   hidden>Draft not saved</span></span>`;
 }
 
+/** A link to the newer text of a post that saving the form would replace. */
 export function otherText(path: string): Html {
   return html`<a href="${path}" target="_blank" rel="noopener">Open the other text in a new tab</a>`;
 }
@@ -30,6 +32,7 @@ export function changedElsewhere({ path }: DraftForm): Html {
   <p>Your session has ended. Press Save draft to sign in again: the text in this tab is kept.</p></div>`;
 }
 
+/** The note on a form that is filled with a stored draft. */
 export function draftNote({ path, draft, isOpened, isChanged, times }: DraftForm): Html | false {
   if (draft?.publishAt && isOpened) return html`
 <div class="done" role="status" data-sign="scheduled">
@@ -47,6 +50,7 @@ export function draftNote({ path, draft, isOpened, isChanged, times }: DraftForm
 </div>`;
 }
 
+/** The section of the form that says whether a draft is saved. The button is for browsers without scripts. */
 export function draftState({ draft, times }: DraftForm): Html {
   return html`
 <section><h2>Draft</h2><p class="hint" data-sign="none" ${draft && html`hidden`}>No draft is saved yet. The draft is
@@ -59,6 +63,7 @@ export function draftState({ draft, times }: DraftForm): Html {
 /** A list of more than MAX_OPEN drafts is folded, because the writing form stands below the list. */
 const MAX_OPEN = 5;
 
+/** The list of the account's drafts, with discarded drafts. */
 export function draftList({ drafts = [], hasDiscarded, times }: DraftForm): Html | false {
   const open = drafts.filter(({ discardedAt }) => discardedAt === null);
   const heading = open.length > 0 ? plural(open.length, 'draft') : 'Discarded drafts';

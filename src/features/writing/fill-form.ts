@@ -54,6 +54,7 @@ export async function fieldsOfPost(
   return { title, content, contentType: text === undefined ? 'text/html' : 'text/plain', url: url ?? '' };
 }
 
+/** The content of a preview as the post's page will show the content. */
 export function shownContent(
   hub: Hub, req: MemberRequest, { content }: DraftFields, contentHtml: string,
 ): Promise<Html> {

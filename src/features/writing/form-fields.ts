@@ -40,6 +40,7 @@ export function withLineFeeds(fields: DraftFields): DraftFields {
   return content === undefined ? fields : { ...fields, content: content.replaceAll('\r\n', '\n') };
 }
 
+/** The sentences that say for each cut field how much too long the field was, and how much of its text is left. */
 export function cutSentences(cut: CutField[], left: 'kept' | 'shown'): string[] {
   const count = (characters: number): string => characters.toLocaleString('en');
   return cut.map(({ label, length, max, kept }) =>

@@ -16,6 +16,7 @@ import { drafts, MAX_DRAFTS, type Draft, type DraftFields, type Tab } from './dr
 const PROOF_LIFETIME = 60 * DAY;
 const KEY = /^[\w-]{16}$/;
 
+/** Returns a random name for a browser tab, or for the form of a new draft. */
 export function newKey(): string {
   return newSecret().slice(0, 16);
 }
@@ -27,6 +28,7 @@ export function giveKey(hub: Hub, draft: Draft): Draft {
   return { ...draft, form };
 }
 
+/** Returns the path of the page on which the request's post is written or edited. */
 export function formPath({ path, params }: HubRequest): string {
   if (path.startsWith('/posts/')) return `/posts/${pathId(params)}/edit`;
   const key = params['draft'];
@@ -40,6 +42,7 @@ export function postIdOf(form: string): number | undefined {
   return parseId(/^\/posts\/(\d+)\/edit$/.exec(form)?.[1] ?? '');
 }
 
+/** Reads the tab's name and the revision that the tab knows from the fields of a form. */
 export function tabOf({ tab = '', revision = '' }: Record<string, unknown>): Tab {
   const number = Number(revision);
   return {
@@ -93,6 +96,7 @@ export function takeDraftFiles(hub: Hub, accountId: number, form: string | undef
   return draft ? draftFiles(hub).take(draft.id) : [];
 }
 
+/** Removes a file from the draft of a form. */
 export function removeDraftFile(hub: Hub, accountId: number, form: string, fileId: number): void {
   hub.db.write('remove a file of a draft', () => {
     const draft = drafts(hub).find(accountId, form);

@@ -44,6 +44,7 @@ export async function schedulePost(hub: Hub, { at, files, values, ...post }: Sch
   });
 }
 
+/** API: the answer to a request that has made a draft. The author can change the draft on the page `url`. */
 export function draftCreated(hub: Hub, { id, form, fields, publishAt }: Draft): Reply {
   const url = hub.config.baseUrl + form;
   const shown = { draftId: id, title: fields['title'], publishAt: publishAt && isoTime(publishAt), url };
@@ -74,6 +75,7 @@ function valuesOf({ publishAt, contentType, ...fields }: DraftFields): DraftFiel
   return { ...fields, contentType: contentType || 'text/plain' };
 }
 
+/** Enqueues a job for each scheduled post that is due. */
 export function planDuePosts(hub: Hub): void {
   const due = drafts(hub).due(hub.clock(), PLANNED_AT_ONCE);
   if (due.length === 0) return;

@@ -39,6 +39,7 @@ import { changePostPage, firstPlacePage, writePage, type PostForm } from './writ
 /** Rate limit of an account's late forms; a late form is a form that was sent after the session ended. */
 const LATE_FORMS: NamedLimit = { name: 'late-forms', burst: 10, everyMs: MINUTE };
 
+/** Page: the form for a new post, or for a draft. The form selects the source of `?source=` or of the draft. */
 export function showWrite(hub: Hub, req: MemberRequest): Reply {
   const wanted = req.query.get('source') ?? '';
   if (wanted) writableSource(hub, pathId({ id: wanted }), req.viewer);
@@ -138,6 +139,7 @@ export async function submitWithdraw(hub: Hub, req: MemberRequest): Promise<Repl
   return seeOther(saying(form, 'post-withdrawn'));
 }
 
+/** API: takes a post back into a draft. */
 export async function withdrawPostJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   return draftCreated(hub, await takeBack(hub, req));
 }

@@ -49,6 +49,7 @@ export type PostForm = {
   preview?: { title: string; content: Html };
 };
 
+/** The form for a new post in one of the given sources. */
 export function writePage(places: Source[], form: PostForm): Page {
   const button = form.values['publishAt'] ? 'Schedule' : 'Publish';
   return { title: 'Write', section: 'write', script: 'write', bar: barOf('Write', button, form), main: html`
@@ -60,6 +61,7 @@ ${placeChoice(places, form)}
 </form>` };
 }
 
+/** The form for a stored post, with its files. */
 export function changePostPage(post: WholePost, form: PostForm): Page {
   const files = post.attachments.filter(({ kind }) => kind === 'native');
   return { title: 'Edit post', script: 'write', bar: barOf('Edit', 'Save', form), main: html`
@@ -82,6 +84,7 @@ function formStart({ path, proof, tab, revision, version }: PostForm): Html {
   value="${revision}">${version && html`<input type="hidden" name="version" value="${version}">`}`;
 }
 
+/** The form that creates a member's first native source. `written`: the post that the member began to write. */
 export function firstPlacePage({ values = {}, problem }: AddForm, written: PostForm): Page {
   const main = html`${cutNote(written)}
 <form method="post" action="/write/source" class="stack narrow">

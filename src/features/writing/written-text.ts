@@ -7,6 +7,7 @@ import { nextRound } from '../../platform/turns.ts';
 import { OWN_FILES } from '../attachments/own-files.ts';
 import type { PostText } from '../posts/post-text-store.ts';
 
+/** Turns a text that a member has written into sanitised HTML. */
 export async function sanitizedText({ content, contentType }: PostText): Promise<string> {
   if (contentType === 'text/html') return inSteps(sanitizing(content));
   const parts = contentType === 'text/plain' ? textToParagraphs(content)

@@ -81,6 +81,7 @@ export function applyPax(bytes: Buffer, header: TarHeader): TarHeader {
   return changed;
 }
 
+/** The number of padding bytes after an archived file of `size` bytes, up to the next block of the archive. */
 export function paddingOf(size: number): number {
   return (BLOCK - (size % BLOCK)) % BLOCK;
 }

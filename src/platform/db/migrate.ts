@@ -133,6 +133,7 @@ function assertKnown(row: AppliedRow, known: Migration | undefined, newest: numb
   }
 }
 
+/** Describes the pending migrations, and how the operator applies them. */
 export function describePending(pending: readonly Migration[]): { which: string; whatToDo: string } {
   const [first, last] = [pending.at(0), pending.at(-1)].map((one) => `${one?.version} (${one?.name})`);
   return {

@@ -57,6 +57,7 @@ export function openToLook(path: string): Db {
   return db;
 }
 
+/** An empty database in memory, for looking at a schema. */
 export function openInMemory(): Db {
   return wrap(new Database(':memory:'), () => {});
 }
@@ -158,6 +159,7 @@ function measure<T>(name: string, onSlow: SlowQuery, work: () => T): T {
   }
 }
 
+/** SQLite's own version, such as 3.50.4. */
 export function sqliteVersion(db: Db): string {
   return db.prepare<[], { v: string }>('version of SQLite', 'SELECT sqlite_version() AS v').get()?.v ?? '';
 }
@@ -167,6 +169,7 @@ export function isStorageTrouble(error: unknown): boolean {
   return STORAGE_TROUBLE.test(codeOf(error) ?? '');
 }
 
+/** Whether SQLite failed because a table, column or index does not exist. */
 export function isMissingObject(error: unknown): boolean {
   const isStatement = codeOf(error) === 'SQLITE_ERROR' && error instanceof Error;
   return isStatement && /^no such (?:table|column|index)|has no column named/.test(error.message);

@@ -8,6 +8,7 @@ const ROOT_LINK = '/proc/self/root';
 /** At most this many times, /proc/self/root stands in front of a path that Node's flag --allow-fs-read names. */
 export const MOST_LINKS = 8;
 
+/** Returns an absolute path with /proc/self/root repeated `links` times in front of the path. */
 export function nameBehindLinks(path: string, links: number): string {
   return ROOT_LINK.repeat(links) + path;
 }

@@ -39,6 +39,7 @@ export function isGone({ socket }: IncomingMessage): boolean {
   return socket.destroyed || !socket.writable;
 }
 
+/** Whether the method is safe, as GET and HEAD are. */
 export function isRead({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD';
 }
@@ -48,6 +49,7 @@ export function isAnonymousRead(req: IncomingMessage): boolean {
   return isRead(req) && isAnonymous(req);
 }
 
+/** Whether a request has no credentials. */
 export function isAnonymous({ headers }: IncomingMessage): boolean {
   return headers.cookie === undefined && headers.authorization === undefined;
 }
@@ -204,6 +206,7 @@ export function clientAddress(peer: string | undefined, headers: Headers, truste
   return address;
 }
 
+/** `https` if a trusted proxy reports https, otherwise `http`. */
 export function clientScheme(peer: string | undefined, headers: Headers, trusted: readonly Cidr[]): 'http' | 'https' {
   const told = headers['x-forwarded-proto'];
   return told === 'https' && peer !== undefined && cidrContains(trusted, plain(peer)) ? 'https' : 'http';

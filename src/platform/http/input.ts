@@ -96,6 +96,7 @@ export function createInput(values: JsonObject, { pointer = '', label = labelOf,
   };
 }
 
+/** Reads one checkbox or button of a form: true for `1`, false for `0`; throws 422 for other values. */
 export function formSwitch(values: JsonObject, name: string): boolean | undefined {
   return readInput(values, (input) => input.optionalSwitch(name));
 }

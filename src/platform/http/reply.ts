@@ -36,19 +36,23 @@ export type Reply = {
 /** A reply whose page has been rendered, and whose text has been encoded. */
 export type RenderedReply = Omit<Reply, 'body'> & { body: Buffer | Readable | FileSlice | null; isText: boolean };
 
+/** A reply with the content of a page, to which the server adds the head and the navigation. */
 export function page(content: Page, status = 200, headers: ReplyHeaders = {}): Reply {
   return { status, headers, body: content };
 }
 
+/** A reply with a value as JSON. */
 export function json(value: unknown, status = 200, headers: ReplyHeaders = {}): Reply {
   const contentType = 'application/json; charset=utf-8';
   return { status, headers: { 'content-type': contentType, ...headers }, body: JSON.stringify(value) };
 }
 
+/** A 200 reply with text of the given media type. */
 export function text(body: string, contentType: string, headers: ReplyHeaders = {}): Reply {
   return { status: 200, headers: { 'content-type': contentType, ...headers }, body };
 }
 
+/** A 204 reply, without a body. */
 export function noContent(headers: ReplyHeaders = {}): Reply {
   return { status: 204, headers, body: null };
 }
@@ -134,10 +138,12 @@ async function* chunksOf(
   if (chunk) yield chunk;
 }
 
+/** The reason phrase of an HTTP status, such as "Not Found". */
 export function statusTitle(status: number): string {
   return http.STATUS_CODES[status] ?? 'Error';
 }
 
+/** The faults of a submitted form, to be shown above the form. */
 export function formProblem(problem: HttpError): Html {
   const details = problem.errors.length > 0 ? problem.errors.map((error) => error.detail) : [problem.message];
   return html`<div class="problem" role="alert">${details.map((detail) => html`<p>${detail}</p>`)}</div>`;

@@ -24,6 +24,7 @@ export async function sendFile(res: ServerResponse, slice: FileSlice): Promise<v
   res.end();
 }
 
+/** Closes the stream or the file of a reply. */
 export async function closeBody(body: Reply['body']): Promise<void> {
   if (body instanceof Readable) body.destroy();
   else if (typeof body === 'object' && body !== null && 'fd' in body) await closeFd(body.fd);

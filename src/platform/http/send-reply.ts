@@ -31,6 +31,7 @@ export async function sendReply(
   return finish(res, status, headers, bodyFor(req, body));
 }
 
+/** Turns a text reply into a response that can be sent again. */
 export function toCached(status: number, headers: ReplyHeaders, body: Buffer): CachedResponse {
   const etag = entityTag(body);
   const mayDiffer = isCompressible(headers, body);
@@ -124,6 +125,7 @@ export async function withCompressed(response: CachedResponse): Promise<CachedRe
   }
 }
 
+/** Whether an Accept-Encoding header accepts gzip. */
 export function acceptsGzip(header = ''): boolean {
   const weights = readWeights(header);
   const weight = weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0;

@@ -18,6 +18,7 @@ type Surroundings = {
 
 type Failure = [InFlightJob, Error];
 
+/** Tracks the jobs that this worker has claimed and whose result is not stored yet. */
 export function createInFlightJobs({ queue, handlers, log, onError, onEnd }: Surroundings) {
   const inFlight = new Set<InFlightJob>();
   let stopping = false;

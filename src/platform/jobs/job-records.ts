@@ -45,6 +45,7 @@ export function dueTimes(furthest: number, kind?: string): StoredTime {
 
 export type JobRecords = ReturnType<typeof createJobRecords>;
 
+/** Lists, retries and discards jobs for administrators, and removes old jobs. */
 export function createJobRecords(db: Db, clock: Clock) {
   const sql = prepareStatements(db);
 

@@ -22,6 +22,7 @@ export function decodeText(bytes: Buffer, contentType: string | null): string {
   return atOnce(decodingText(bytes, contentType));
 }
 
+/** Decodes a long document in steps, like `decodeText`. */
 export function decodingText(bytes: Buffer, contentType: string | null): Reading<string> {
   return readingInParts(decode(bytes, contentType));
 }

@@ -29,6 +29,7 @@ export function enterCell(draft: MarkupDraft): void {
   openImplied(draft, 'td');
 }
 
+/** Closes the element that an end tag names, and its content. Does nothing if no open element has this name. */
 export function closeNamed(draft: MarkupDraft, name: string): void {
   const kind = ELEMENT_RULES.get(name)?.kind ?? 'dropped';
   const index = findOpen(draft, name, kind);
@@ -37,6 +38,7 @@ export function closeNamed(draft: MarkupDraft, name: string): void {
   else closeAndResume(draft, index);
 }
 
+/** Closes every element from the innermost down to the element at `index`. */
 export function closeTo(draft: MarkupDraft, index: number): void {
   while (draft.stack.length > index) closeTop(draft);
 }

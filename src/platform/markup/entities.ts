@@ -18,6 +18,7 @@ const XML_REFERENCE = /&[a-z0-9#]{1,38};/gi;
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
+/** Escapes text for element content and for quoted attributes. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => ESCAPES[sign] ?? '');
 }

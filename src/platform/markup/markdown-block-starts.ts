@@ -24,6 +24,7 @@ const STARTS: ((reader: BlockReader) => BlockStart)[] = [
   (reader) => (startTable(reader) ? 'complete' : undefined),
 ];
 
+/** Begins the block, if any, that the current place of the line begins. */
 export function startBlock(reader: BlockReader): BlockStart {
   if (isBlankLine(reader.cursor)) return undefined;
   if (indentAt(reader.cursor) >= CODE_INDENT) return startIndentedCode(reader);
@@ -40,6 +41,7 @@ function startQuote(reader: BlockReader): BlockStart {
   return 'container';
 }
 
+/** Skips the `>` of a quote and a space after it. */
 export function skipQuoteMark(cursor: LineCursor): boolean {
   if (indentAt(cursor) >= CODE_INDENT || cursor.line[cursor.textAt] !== '>') return false;
   skipText(cursor, 1);

@@ -66,6 +66,7 @@ export function escapeMarkdownText(text: string): string {
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
+/** Makes HTML of the inlines in `text`. */
 export function* renderInlines(text: string, context: InlineContext): Generator<void, string> {
   const inlines: Inlines = {
     text, at: 0, pieces: [], brackets: [], linked: 0, context, top: undefined, backticks: undefined,

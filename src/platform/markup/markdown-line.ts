@@ -13,12 +13,14 @@ export type LineCursor = {
 
 const TAB_WIDTH = 4;
 
+/** A cursor at the beginning of `line`, which has no line ending. */
 export function startLine(line: string): LineCursor {
   const cursor = { line, at: 0, column: 0, inTab: false, textAt: 0, textColumn: 0 };
   findText(cursor);
   return cursor;
 }
 
+/** Whether only spaces and tabs are left of the line. */
 export function isBlankLine({ line, textAt }: LineCursor): boolean {
   return textAt === line.length;
 }
@@ -40,6 +42,7 @@ export function skipColumns(cursor: LineCursor, count: number): void {
   }
 }
 
+/** Skips the spaces and tabs before the next text, and `length` characters of the text. */
 export function skipText(cursor: LineCursor, length: number): void {
   cursor.at = cursor.textAt + length;
   cursor.column = cursor.textColumn + length;
@@ -52,6 +55,7 @@ export function restOfLine({ line, at, column, inTab }: LineCursor): string {
   return inTab ? ' '.repeat(tabEnd(column) - column) + line.slice(at + 1) : line.slice(at);
 }
 
+/** The unread part of the line without its leading spaces and tabs. */
 export function textOfLine({ line, textAt }: LineCursor): string {
   return line.slice(textAt);
 }

@@ -26,6 +26,7 @@ const LINE_END = /[ \t]*(?:\n|$)/y;
 const ESCAPE_OR_REFERENCE = /\\([!-/:-@[-`{-~])|&(?:#x[0-9a-f]{1,6}|#[0-9]{1,7}|[a-z][a-z0-9]{1,31});/gi;
 const TO_BE_ENCODED = /%(?![0-9a-f]{2})|[^\w;/?:@&=+$,.!~*'()#%-]+/gi;
 
+/** Replaces backslash escapes and character references. */
 export function unescapeMarkdown(text: string): string {
   return text.replace(ESCAPE_OR_REFERENCE, (written: string, sign: string | undefined) =>
     sign ?? referredText(written) ?? written);
@@ -36,6 +37,7 @@ export function encodeAddress(address: string): string {
   return address.replace(TO_BE_ENCODED, encodeURIComponent);
 }
 
+/** The label that begins with the bracket at `at`, without its brackets; undefined if no label begins there. */
 export function readLabel(text: string, at: number): Part | undefined {
   if (text[at] !== '[') return undefined;
   const close = findUnescaped(text, at + 1, LABEL_SIGNS);
@@ -50,6 +52,7 @@ export function normaliseLabel(label: string): string {
   return label.replace(/[ \t\n]+/g, ' ').replace(/^ | $/g, '').toLowerCase().toUpperCase();
 }
 
+/** The target in the parentheses that begin at `at`; undefined if they hold no target. */
 export function readTarget(text: string, at: number): LinkTarget & { end: number } | undefined {
   if (text[at] !== '(') return undefined;
   const destination = readDestination(text, skipSpace(text, at + 1));

@@ -34,6 +34,7 @@ export type BlockReader = {
 /** Each open block reads each line, so that deeper blocks would make lines slow. */
 const MAX_OPEN_BLOCKS = 90;
 
+/** Whether a quote or a list item may begin in the current line. */
 export function mayNest({ matched }: BlockReader): boolean {
   return matched < MAX_OPEN_BLOCKS;
 }
@@ -65,10 +66,12 @@ function mayHold({ kind }: MarkdownBlock, content: BlockContent): boolean {
   return kind === 'document' || kind === 'quote' || kind === 'item';
 }
 
+/** Ends the blocks that do not go on in the current line. */
 export function closeUnmatched(reader: BlockReader): void {
   while (reader.open.length > reader.matched) closeInnermost(reader);
 }
 
+/** Ends the innermost open block. */
 export function closeInnermost(reader: BlockReader): void {
   const block = reader.open.pop();
   if (block === undefined) return;
@@ -88,6 +91,7 @@ function isFollowedByBlank({ lastLine }: MarkdownBlock, index: number, siblings:
   return next !== undefined && next.firstLine > lastLine + 1;
 }
 
+/** Takes the link reference definitions from the beginning of a paragraph. */
 export function takeDefinitions(paragraph: MarkdownBlock, references: LinkReferences): void {
   if (paragraph.text[0]?.startsWith('[') !== true) return;
   const text = paragraph.text.join('\n');

@@ -46,6 +46,7 @@ export type MarkupDraft = {
   anchor: OpenElement | undefined;
 };
 
+/** An empty draft. */
 export function createDraft(baseUrl: string): MarkupDraft {
   return {
     baseUrl, chunks: [], length: 0, content: 0, formulaAt: -1, isFull: false,
@@ -53,6 +54,7 @@ export function createDraft(baseUrl: string): MarkupDraft {
   };
 }
 
+/** Makes an element without content, which `open` can add to the open elements. */
 export function element(name: string, output: string, kind: string, startTag: string): OpenElement {
   return {
     name, output, kind, startTag, isDropped: false, isResumed: false, fallbackText: '', files: [], candidates: [],

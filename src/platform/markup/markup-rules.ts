@@ -109,6 +109,7 @@ const ATTRIBUTE_RULES: Record<string, [name: string, rule: AttributeRule][]> = {
 
 const EVERYWHERE: [name: string, rule: AttributeRule][] = [['id', place], ['lang', language], ['dir', direction]];
 
+/** The allowed attributes of an element as markup, each with a leading space. */
 export function allowedAttributes(element: string, attributes: Attributes, baseUrl: string): string {
   if (attributes.size === 0) return '';
   return write(ATTRIBUTE_RULES[element] ?? [], attributes, baseUrl) + write(EVERYWHERE, attributes, baseUrl);

@@ -13,6 +13,7 @@ export function plainText(html: string): string {
   return atOnce(readingText(html));
 }
 
+/** Reads the visible text of long HTML in steps, like `plainText`. */
 export function readingText(html: string): Reading<string> {
   const pieces: string[] = [];
   let hidden: { name: string; depth: number } | undefined;

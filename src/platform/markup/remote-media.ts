@@ -48,6 +48,7 @@ const LABELLED_LINK = new RegExp('<a href="[^"<>]*"[^<>]*>[^<>]*</a>'
 /** The most digits of a stated width or height in pixels; more digits are a mistake. */
 const MAX_DIGITS = 4;
 
+/** The files that an image or source element names, also in lazy-load attributes. */
 export function imageCandidates(attributes: Attributes): ImageCandidate[] {
   const candidates: ImageCandidate[] = [];
   const source = attributes.get('src');
@@ -86,6 +87,7 @@ export function largestImage(candidates: ImageCandidate[], baseUrl: string): URL
   return best;
 }
 
+/** Whether the image tracks readers: a pixel, an invisible image, a known counter. */
 export function isTracker(attributes: Attributes, url: URL): boolean {
   if (isPixel(attributes.get('width')) || isPixel(attributes.get('height'))) return true;
   if (INVISIBLE_STYLE.test(attributes.get('style') ?? '')) return true;
@@ -119,6 +121,7 @@ export function imageTitle(attributes: Attributes, label: string, url: URL): str
   return title === label || bare(decodePath(url.pathname)).includes(bare(title)) ? '' : title;
 }
 
+/** A link to an image, in place of an image that browsers would load. */
 export function imageLink(
   url: URL, label: string, { size, title }: { size?: string | undefined; title?: string | undefined },
 ): string {
@@ -126,6 +129,7 @@ export function imageLink(
   return `<a${attribute('href', url.href)} class="remote-image"${about}${LINK_TAIL}>${escapeHtml(label)}</a>`;
 }
 
+/** A link to an embedded film, sound or page. */
 export function mediaLink(url: URL, label: string): string {
   return `<a${attribute('href', url.href)}${LINK_TAIL}>${escapeHtml(label)}</a>`;
 }

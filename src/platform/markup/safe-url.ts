@@ -33,6 +33,7 @@ export function safeLink(address: string, baseUrl: string): string | undefined {
   return PRINTABLE_ADDRESS.test(href) ? href : undefined;
 }
 
+/** An http or https address as an absolute URL, without credentials and tracking parameters; otherwise undefined. */
 export function webAddress(address: string, baseUrl: string): string | undefined {
   return webUrl(address, baseUrl)?.href;
 }

@@ -51,6 +51,7 @@ export function parseXmlTree(source: string, options: XmlTreeOptions): XmlElemen
   return atOnce(readXmlTree(source, options));
 }
 
+/** Parses XML in steps, like `parseXmlTree`. */
 export function readXmlTree(source: string, options: XmlTreeOptions): Reading<XmlElement | null> {
   const open: OpenElement[] = [];
   const outermost: Scope = new Map();
@@ -123,10 +124,12 @@ export function readXmlTree(source: string, options: XmlTreeOptions): Reading<Xm
   function text(): void {}
 }
 
+/** The first child with the given name. */
 export function childOf(element: XmlElement, name: string): XmlElement | undefined {
   return element.children.find((child) => child.name === name);
 }
 
+/** All children with the given name, in order. */
 export function childrenOf(element: XmlElement, name: string): XmlElement[] {
   return element.children.filter((child) => child.name === name);
 }
@@ -160,6 +163,7 @@ export function textOf(element: XmlElement): string {
   return parts.join('');
 }
 
+/** Whether an element has neither text nor child elements. */
 export function isBlank(element: XmlElement): boolean {
   if (element.children.length > 0) return false;
   const text = element.hasSections ? textOf(element) : element.source.slice(element.innerStart, element.innerEnd);

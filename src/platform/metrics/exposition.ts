@@ -30,6 +30,7 @@ export const CONTENT_TYPE: Record<Format, string> = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 };
 
+/** Renders Prometheus text format 0.0.4. */
 export function renderPrometheus(families: readonly Family[]): string {
   let text = '';
   for (const family of families) {

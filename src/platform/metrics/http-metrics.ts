@@ -47,6 +47,7 @@ export const HTTP_METRICS: readonly Metric<HttpReading>[] = [
   },
 ];
 
+/** Counts this process's HTTP responses and their durations, in memory. */
 export function createHttpMetrics() {
   const all = new Map<string, Series>();
 
@@ -63,6 +64,7 @@ export function createHttpMetrics() {
   };
 }
 
+/** Records in memory how long requests have waited for their first turn on the main thread. */
 export function createTurnWaits() {
   const series = { member: emptySeries({ client: 'member' }), network: emptySeries({ client: 'network' }) };
   return {

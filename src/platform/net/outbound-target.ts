@@ -50,6 +50,7 @@ export function parseTarget(text: string, redirectedFrom?: URL): URL {
   return url;
 }
 
+/** The port of the URL, or the default port of its scheme. */
 export function portOf(url: URL): number {
   if (url.port !== '') return Number(url.port);
   return url.protocol === 'https:' ? 443 : 80;
