@@ -25,7 +25,7 @@ export function createResponseCache(version: () => number) {
   let bytes = 0;
   let current = UNKNOWN;
 
-  /** Returns false if the content version cannot be read, as on a failing disk. */
+  /** Empties the cache and returns false if the version of the public content is new or unreadable (failing disk). */
   function isCurrent(): boolean {
     const now = readVersion(version);
     if (now === current && now !== UNKNOWN) return true;
@@ -70,6 +70,7 @@ export function createResponseCache(version: () => number) {
   };
 }
 
+/** Whether a reply is a whole, successful, public text, and so may be cached. */
 export function isCacheable({ status, headers, isText }: RenderedReply): boolean {
   const isShared = headers['cache-control'] !== 'no-store' && !headers['set-cookie'];
   return status === 200 && isText && isShared;
