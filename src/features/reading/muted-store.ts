@@ -28,10 +28,9 @@ type Range = { accountId: number; sourceId: number; after: number; upTo: number 
 
 /** Posts that rules keep out of a member's lists. If several rules mute a post, the table has a row for each rule. */
 export const mutedPosts = store(({ db, clock }) => {
-  const insert = db.prepare<[string]>('mute posts', `
+  const insert = db.prepare<[number, number, number]>('mute post', `
     INSERT INTO muted_posts (account_id, source_id, post_id, rule_id, published_at)
-    SELECT r.value ->> 0, p.source_id, p.id, r.value ->> 2, p.published_at
-      FROM json_each(?) r CROSS JOIN ${POSTS} p ON p.id = r.value ->> 1 WHERE true ON CONFLICT DO NOTHING`);
+    SELECT ?, p.source_id, p.id, ?, p.published_at FROM ${POSTS} p WHERE p.id = ? ON CONFLICT DO NOTHING`);
   const removeOfRule = db.prepare<[number, number]>('show the posts of a rule', `
     DELETE FROM muted_posts WHERE (account_id, source_id, post_id, rule_id) IN
       (SELECT account_id, source_id, post_id, rule_id FROM muted_posts WHERE rule_id = ? LIMIT ?)`);
@@ -73,8 +72,8 @@ export const mutedPosts = store(({ db, clock }) => {
     /** Lists an account's muted posts after the row `after`, ordered by source, post and rule. */
     listOf: (accountId: number, after: MutedPost | undefined, limit: number): MutedPost[] =>
       selectOf.all(accountId, after?.sourceId ?? 0, after?.postId ?? 0, after?.ruleId ?? 0, limit),
-    /** Mutes posts, each for an account by a rule. */
-    add: (rows: [accountId: number, postId: number, ruleId: number][]): void => void insert.run(JSON.stringify(rows)),
+    /** Mutes a post for an account by a rule. */
+    add: (accountId: number, postId: number, ruleId: number): void => void insert.run(accountId, ruleId, postId),
     /** Shows up to `limit` of the posts that a rule has muted; returns their number. */
     removeOfRule: (ruleId: number, limit: number): number => removeOfRule.run(ruleId, limit).changes,
     /** Shows up to `limit` muted posts of an account in its lists again; returns the number of these posts. */

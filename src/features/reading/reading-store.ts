@@ -85,10 +85,9 @@ export const readMarks = store(({ db, clock }) => {
     INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
     SELECT @accountId, @sourceId, p.id, @isRead, @now FROM ${POSTS} p WHERE p.id = @postId
     ON CONFLICT DO UPDATE SET is_read = excluded.is_read, marked_at = excluded.marked_at`);
-  const insertRead = db.prepare<[number, string]>('mark new posts as read', `
+  const insertRead = db.prepare<[number, number, number]>('mark new post as read', `
     INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
-    SELECT r.value ->> 0, p.source_id, p.id, 1, ? FROM json_each(?) r CROSS JOIN ${POSTS} p ON p.id = r.value ->> 1
-     WHERE true ON CONFLICT DO NOTHING`);
+    SELECT ?, p.source_id, p.id, 1, ? FROM ${POSTS} p WHERE p.id = ? ON CONFLICT DO NOTHING`);
   const remove = db.prepare<[number, number, number]>('remove the read mark of a post',
     'DELETE FROM read_marks WHERE account_id = ? AND source_id = ? AND post_id = ?');
 
@@ -199,9 +198,8 @@ export const readMarks = store(({ db, clock }) => {
     /** Returns the account's read-state exceptions after the position `after`, ordered by source and post. */
     listOf: (accountId: number, after: Pick<Mark, 'sourceId' | 'postId'> | undefined, limit: number): Mark[] =>
       selectOf.all(accountId, after?.sourceId ?? 0, after?.postId ?? 0, limit),
-    /** Marks new posts as read, each for an account. */
-    addRead: (rows: [accountId: number, postId: number, ...unknown[]][]): void =>
-      void insertRead.run(clock(), JSON.stringify(rows)),
+    /** Marks a new post as read for an account, unless the post has a mark. */
+    addRead: (accountId: number, postId: number): void => void insertRead.run(accountId, clock(), postId),
     /** Removes up to `limit` read-state exceptions of an account; returns the number of removed exceptions. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
@@ -212,10 +210,6 @@ export const stars = store(({ db, clock }) => {
   const insert = db.prepare<[number, number, number]>('star post', `
     INSERT INTO stars (account_id, post_id, source_id, published_at, starred_at)
     SELECT ?, p.id, p.source_id, p.published_at, ? FROM ${POSTS} p WHERE p.id = ? ON CONFLICT DO NOTHING`);
-  const insertSeveral = db.prepare<[number, string]>('star posts', `
-    INSERT INTO stars (account_id, post_id, source_id, published_at, starred_at)
-    SELECT r.value ->> 0, p.id, p.source_id, p.published_at, ?
-      FROM json_each(?) r CROSS JOIN ${POSTS} p ON p.id = r.value ->> 1 WHERE true ON CONFLICT DO NOTHING`);
   const remove = db.prepare<[number, number]>('remove star', 'DELETE FROM stars WHERE account_id = ? AND post_id = ?');
   const selectOf = db.prepare<[number, number, number], Star>('stars of account', `
     SELECT post_id AS postId, starred_at AS starredAt FROM stars
@@ -226,9 +220,6 @@ export const stars = store(({ db, clock }) => {
 
   return {
     add: (accountId: number, postId: number): void => void insert.run(accountId, clock(), postId),
-    /** Stars posts, each for an account. */
-    addSeveral: (rows: [accountId: number, postId: number, ...unknown[]][]): void =>
-      void insertSeveral.run(clock(), JSON.stringify(rows)),
     remove: (accountId: number, postId: number): void => void remove.run(accountId, postId),
     /** Returns the account's stars on posts with ids above `after`, ordered by post id. */
     listOf: (accountId: number, after: number, limit: number): Star[] => selectOf.all(accountId, after, limit),

@@ -71,60 +71,54 @@ export async function matchRules(
 /** Returns a function that tells how a rule's owner sees the source; undefined for members who do not follow it. */
 function sourceSeenBy(hub: Hub, { id, title: newTitle = '' }: MatchedSource): (rule: Rule) => SourceNames | undefined {
   const tokens = (title: string): string[] => tokensOf(searchTerms(title));
+  if (id === null) return () => ({ names: [tokens(newTitle)], folder: null });
   let seen: Map<number, SourceNames> | undefined;
   return ({ accountId }) => {
-    if (id === null) return { names: [tokens(newTitle)], folder: null };
-    const title = tokens(sources(hub).find(id)?.title ?? newTitle);
-    seen ??= new Map(follows(hub).readersOf(id).map(({ accountId, ownTitle, folder }) =>
-      [accountId, { names: ownTitle === null ? [title] : [title, tokens(ownTitle)], folder }]));
+    if (!seen) {
+      const title = tokens(sources(hub).find(id)?.title ?? newTitle);
+      seen = new Map(follows(hub).readersOf(id).map(({ accountId, ownTitle, folder }) =>
+        [accountId, { names: ownTitle === null ? [title] : [title, tokens(ownTitle)], folder }]));
+    }
     return seen.get(accountId);
   };
 }
 
 /** Applies the rules to new posts. A private source's posts meet only the rules of the source's owner. */
 function applyRules(hub: Hub, sourceId: number, arrivals: Arrival[], fitting: Map<PreparedPost, Rule[]>): void {
-  const hits = new Map<number, Hit>();
+  const hits = new Map<Rule, number[]>();
   for (const { id, prepared } of arrivals) {
     for (const rule of fitting.get(prepared) ?? []) {
-      const hit = hits.get(rule.id) ?? { rule, ids: [] };
-      hits.set(rule.id, hit);
-      hit.ids.push(id);
+      const ids = hits.get(rule) ?? [];
+      hits.set(rule, ids);
+      ids.push(id);
     }
   }
   const source = hits.size > 0 ? sources(hub).find(sourceId) : undefined;
   if (!source) return;
-  const folders = new Map(follows(hub).readersOf(sourceId).map(({ accountId, folder }) => [accountId, folder]));
-  const isFor = ({ accountId, sourceId: only, folder }: Rule): boolean =>
-    (source.visibility === 'public' || source.ownerId === accountId) && folders.has(accountId)
-    && (only === null || only === sourceId) && (folder === null || folders.get(accountId) === folder);
-  const likely = [...hits.values()].filter(({ rule }) => isFor(rule));
-  const applied = rules(hub).noteApplied(likely.map(({ rule: { id, version }, ids }) => [id, version, ids.length]));
-  const applying = likely.filter(({ rule }) => applied.has(rule.id));
-  for (const [act, some] of Map.groupBy(applying, ({ rule }) => rule.act)) {
-    counts(hub).add('rules_applied_total', act, some.reduce((sum, { ids }) => sum + ids.length, 0));
-    ACTIONS[act](hub, some, source);
+  const doubled = doubles(hub).among([...hits.values()].flat());
+  for (const [rule, ids] of hits) {
+    if (!isFor(hub, rule, source) || !rules(hub).noteApplied(rule, ids.length)) continue;
+    counts(hub).add('rules_applied_total', rule.act, ids.length);
+    // A rule also mutes, marks and stars the posts with the same link that the owner of the rule may see.
+    const owner = { id: rule.accountId, role: 'member' as const };
+    const rows = ids.some((id) => doubled.has(id)) ? withDoubles(hub, owner, ids) : ids;
+    if (rule.act === 'notify') notifyOwner(hub, rule, source, ids.length);
+    else for (const postId of rows) ACTIONS[rule.act](hub, rule, postId);
   }
 }
 
-/** A rule and the ids of new posts of one source to which the rule is applied. */
-type Hit = { rule: Rule; ids: number[] };
-
-const ACTIONS: Record<Act, (hub: Hub, hits: Hit[], source: Source) => void> = {
-  mute: (hub, hits) => mutedPosts(hub).add(rowsOf(hub, hits)),
-  read: (hub, hits) => readMarks(hub).addRead(rowsOf(hub, hits)),
-  star: (hub, hits) => stars(hub).addSeveral(rowsOf(hub, hits)),
-  notify: (hub, hits, source) => hits.forEach(({ rule, ids }) => notifyOwner(hub, rule, source, ids.length)),
-};
-
-/** The posts that rules change: the fitting posts, and posts with the same link that the owner of the rule may see. */
-function rowsOf(hub: Hub, hits: Hit[]): [accountId: number, postId: number, ruleId: number][] {
-  const inRows = doubles(hub).among(hits.flatMap(({ ids }) => ids));
-  return hits.flatMap(({ rule: { id, accountId }, ids }) => {
-    const hasDoubles = ids.some((postId) => inRows.has(postId));
-    return (hasDoubles ? withDoubles(hub, { id: accountId, role: 'member' }, ids) : ids)
-      .map((postId): [number, number, number] => [accountId, postId, id]);
-  });
+/** Whether the owner of a rule follows the source and may see the source, and the rule is for the source. */
+function isFor(hub: Hub, { accountId, sourceId, folder }: Rule, source: Source): boolean {
+  const follow = follows(hub).find(accountId, source.id);
+  return (source.visibility === 'public' || source.ownerId === accountId) && follow !== undefined
+    && (sourceId === null || sourceId === source.id) && (folder === null || folder === follow.folder);
 }
+
+const ACTIONS: Record<Exclude<Act, 'notify'>, (hub: Hub, rule: Rule, postId: number) => void> = {
+  mute: (hub, { accountId, id }, postId) => mutedPosts(hub).add(accountId, postId, id),
+  read: (hub, { accountId }, postId) => readMarks(hub).addRead(accountId, postId),
+  star: (hub, { accountId }, postId) => stars(hub).add(accountId, postId),
+};
 
 /**
  * Notifies a rule's owner about new posts, but not about posts that the owner has written. An unread notification of

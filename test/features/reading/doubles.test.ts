@@ -275,7 +275,7 @@ test('a post stays in lists and counts while its earlier double alone is muted',
   const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
   const [first, second] = [await post(hub, ada, alpha), await post(hub, ada, beta)];
   const rule = rules(hub.handle).add(2, { match: 'x', act: 'mute', sourceId: null, folder: null });
-  mutedPosts(hub.handle).add([[2, first, rule]]);
+  mutedPosts(hub.handle).add(2, first, rule);
 
   for (const view of ['view=unread', 'view=list']) assert.deepEqual(await ids(bob, view), [second], view);
   assert.equal((await counts(bob)).unread, 1);
@@ -353,7 +353,7 @@ test('after any acts, also of muting rules, each list has one post of each link,
     const [ruleId, [id = 0] = []] = [pick(ruleIds), pick([...known].filter(([, { link }]) => link !== null))];
     if (id === 0) return;
     const ids = below(2) === 0 ? [id] : withDoubles(handle, viewer, [id]); // a post that gets another link joins a row with another state
-    mutedPosts(handle).add(ids.map((id) => [account.id, id, ruleId]));
+    for (const id of ids) mutedPosts(handle).add(account.id, id, ruleId);
   }
 
   function target(): MarkTarget {
