@@ -13,8 +13,7 @@ import {
   anything, array, choice, flag, id, integer, listOf, named, object, orNull, role, text, time, visibility, type Schema,
 } from './api-schemas.ts';
 
-/** The schema of a body for each media type. */
-export type Content = Readonly<Record<string, Schema>>;
+type Content = Readonly<Record<string, Schema>>;
 
 /** An API operation without its route. `refusals`: error statuses that no other field of the operation implies. */
 export type ApiOperation = {
@@ -44,7 +43,6 @@ const UNCHANGED = { 304: null };
 const list = (name: string, query: Record<string, Schema> = {}): ApiOperation =>
   ({ query: { ...PAGE, ...query }, answers: { 200: json(listOf(name)) } });
 
-/** An operation that lists rows for administrators; all matching rows can be downloaded. */
 function adminList(name: string, query: Record<string, Schema> = {}, others: Content = {}): ApiOperation {
   const formats = ['json', 'jsonl', ...Object.keys(others).map((type) => type.replace('text/', ''))];
   const description = 'json returns one page, other formats all matching rows; jsonl has one JSON object per line';
@@ -64,7 +62,6 @@ const FULL_TEXT_OF_SOURCE = {
 const UPLOAD = [404, 409, 429, 503, 507];
 const FILES = { attachments: array({ ...text, format: 'binary' }) };
 
-/** An operation that requires a session, and the account's password again in the request. */
 function confirmed(
   answers: ApiOperation['answers'], required: Record<string, Schema> = {}, optional: Record<string, Schema> = {},
   refusals: number[] = [],
@@ -78,14 +75,12 @@ const POST = {
   title: text, content: text, contentType: FORMAT,
   url: orNull(text), publishedAt: time,
 };
-/** The expression of a rule or a saved search, and the source or folder that a rule is for. */
 const EXPRESSION = { ...text, maxLength: EXPRESSION_MAX };
 const PLACE = { sourceId: orNull(id), folder: orNull(text) };
 const LATER = {
   publishAt: { ...time, description: 'The hub publishes the post at this time, within a year, not at publishedAt' },
 };
 const TITLED = { title: text, visibility };
-/** Credentials for a feed's server, which make the source private; null removes the credentials. */
 const AT_PUBLISHER = { username: orNull(text), password: orNull(PASSWORD) };
 /** Replies to the transfer of a source: 200 with the source if its owner has changed, 202 with the offer otherwise. */
 const TRANSFERRED = { ...done('Source'), 202: json(object({ offer: named('SentOffer') })) };

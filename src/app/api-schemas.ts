@@ -9,7 +9,6 @@ import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/s
 import { CHOICES, SWITCHES } from '../features/hub/preferences.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
 
-/** A schema as in JSON Schema 2020-12. */
 export type Schema = { readonly [keyword: string]: unknown };
 
 export const text: Schema = { type: 'string' };
@@ -70,7 +69,6 @@ const rule = {
   createdAt: time,
 };
 
-/** Schemas of requests and responses, by name. */
 export const SCHEMAS: Record<string, Schema> = {
   Problem: object({ type: text, title: text, status: integer, detail: text }, {
     errors: array(object({ pointer: text, detail: text }, {

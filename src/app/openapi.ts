@@ -5,10 +5,8 @@ import { statusTitle } from '../platform/http/reply.ts';
 import type { Route } from '../platform/http/router.ts';
 import type { ApiOperation } from './api-operations.ts';
 
-/** The settings that the API description depends on. */
 export type Info = Pick<Config, 'version' | 'baseUrl' | 'metricsToken'>;
 
-/** The API's operations by route, and the schemas that the operations refer to. */
 type Contents = { operations: Readonly<Record<string, ApiOperation>>; schemas: object };
 
 type Requirement = Record<string, string[]>;
@@ -17,7 +15,8 @@ type Requirement = Record<string, string[]>;
 export function openApi(routes: Route[], { operations, schemas }: Contents, info: Info) {
   const { version, baseUrl } = info;
   const byPath = Map.groupBy(routes.filter(({ path }) => path.startsWith('/api/')), ({ path }) => template(path));
-  const operationOf = (one: Route) => operations[`${one.method} ${one.path}`] ?? unlisted(one);
+  const operationOf = ({ method, path }: Route): ApiOperation => operations[`${method} ${path}`]
+    ?? { answers: method === 'PUT' || method === 'DELETE' ? { 204: null } : {} };
   const described = (one: Route) => describeOperation(one, operationOf(one), info);
   return {
     openapi: '3.1.1',
@@ -33,13 +32,8 @@ export function openApi(routes: Route[], { operations, schemas }: Contents, info
   };
 }
 
-/** /posts/:id → /posts/{id} */
 function template(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
-}
-
-function unlisted({ method }: Route): ApiOperation {
-  return { answers: method === 'PUT' || method === 'DELETE' ? { 204: null } : {} };
 }
 
 function describeOperation(of: Route, operation: ApiOperation, info: Info) {
@@ -64,7 +58,6 @@ function operationId(method: string, path: string): string {
   return [method.toLowerCase(), ...words.map((word) => word.charAt(0).toUpperCase() + word.slice(1))].join('');
 }
 
-/** The ways to authenticate that a route accepts; only `{}` if anybody may call the route. */
 function securityOf({ method, access }: Route, { proof }: ApiOperation, { metricsToken }: Info): Requirement[] {
   if (proof === 'none') return [{}];
   if (proof === 'metrics') return metricsToken === null ? [{}] : [{ metrics: [] }];
@@ -86,7 +79,6 @@ function securitySchemes(secure: boolean) {
   };
 }
 
-/** The responses of an operation: its successes, and the errors specific to the operation. */
 function answersOf(of: Route, operation: ApiOperation, info: Info): Record<string, object> {
   const done = Object.entries(operation.answers).map(([status, body]) =>
     [status, { description: statusTitle(Number(status)), ...(body && { content: contentOf(body) }) }]);
@@ -95,7 +87,6 @@ function answersOf(of: Route, operation: ApiOperation, info: Info): Record<strin
   return Object.fromEntries([...done, ...refused]);
 }
 
-/** Error statuses that follow from the route, query or body, and the `refusals` of the operation. */
 function refusalsOf(
   { method, path, access, checksBearer }: Route, operation: ApiOperation, { metricsToken }: Info,
 ): number[] {
@@ -122,7 +113,6 @@ function contentOf(body: Readonly<Record<string, object>>): Record<string, objec
 
 const PROBLEM = { $ref: '#/components/responses/Problem' };
 
-/** A response with problem details (RFC 9457). */
 function problem(description: string) {
   return { description, content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } } };
 }

@@ -13,7 +13,6 @@ import * as alerts from '../features/alerts/alert-list.ts';
 import * as icons from '../features/attachments/icon-routes.ts';
 import * as fullText from '../features/full-text/full-text-routes.ts';
 import * as leavingPages from '../features/leaving/leaving-pages.ts';
-import * as adding from '../features/manage-sources/add-pages.ts';
 import { acceptOffer, declineOffer, withdrawOffer } from '../features/manage-sources/answer-offer.ts';
 import { pauseSource, resumeSource } from '../features/manage-sources/change-source.ts';
 import { deleteSource } from '../features/manage-sources/delete-source.ts';
@@ -29,7 +28,6 @@ import * as deletion from '../features/posts/delete-post-pages.ts';
 import * as feeds from '../features/posts/output-feed-routes.ts';
 import * as publicPages from '../features/posts/public-pages.ts';
 import * as history from '../features/reading/history-list.ts';
-import * as choosing from '../features/reading/list-choice-pages.ts';
 import * as listPages from '../features/reading/list-pages.ts';
 import * as marking from '../features/reading/mark-pages.ts';
 import * as readPosts from '../features/reading/post-in-list-pages.ts';
@@ -65,7 +63,6 @@ type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequ
 type Options = Omit<NonNullable<Parameters<typeof route>[4]>, 'signedOut'> & { signedOut?: Handler<'public'> };
 type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | Promise<Reply>;
 
-/** Forms whose text is saved as a draft if the session has ended. */
 const LATE_WORDS = { signedOut: writePages.submitSignedOut };
 
 /** The result of authentication for a route that reads neither cookies nor the Authorization header. */
@@ -74,7 +71,6 @@ const NOBODY = { viewer: null, hasCookie: false };
 /** Signing in or out and deleting stay possible while the disk is down to its reserve. */
 const REPAIRS = { usesReserve: true };
 
-/** All routes of the hub: method and path, required access, summary and handler. */
 const ROUTES: ((hub: Hub) => Route)[] = [
   // Feeds come before pages, because `/sources/:id` also matches the paths of feeds.
   at('GET /posts.atom', 'public', 'Newest posts as Atom', feeds.showAtomFeed, { cached: [] }),
@@ -180,9 +176,9 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('DELETE /api/sources/:id/icon', 'member', 'Remove the icon of a source for good', byId(icons.deleteIcon)),
   at('GET /icons/:key', 'public', 'File: the icon of a source', icons.showIcon),
   at('GET /sources', 'public', 'Page: find sources, and change several at once', manySources.showSources),
-  at('POST /sources', 'member', 'Form: add a source', adding.submitSource),
-  at('GET /sources/add', 'member', 'Page: add a source', adding.showAddSource),
-  at('POST /sources/add', 'member', 'Form: preview a feed before adding it', adding.submitLook),
+  at('POST /sources', 'member', 'Form: add a source', sourcePages.submitSource),
+  at('GET /sources/add', 'member', 'Page: add a source', sourcePages.showAddSource),
+  at('POST /sources/add', 'member', 'Form: preview a feed before adding it', sourcePages.submitLook),
   at('POST /sources/several', 'member', 'Form: change several sources at once', manySources.submitSeveral, REPAIRS),
   at('POST /sources/folders', 'member', 'Form: rename or delete a folder', manySources.submitFolder),
   at('GET /sources/import', 'member', 'Page: import an OPML document', importing.showImportForm),
@@ -242,7 +238,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /reading/now', 'member', 'For the script hub.js: state of posts, and counts', reading.showNow),
   at('GET /reading/fresh', 'member', 'For the script hub.js: number of new posts', reading.showFresh),
   at('POST /reading/mark-read', 'member', 'Form: mark posts as read', marking.submitMarkRead),
-  at('POST /reading/choice', 'member', 'Form: choose the order and the posts of a list', choosing.submitChoice),
+  at('POST /reading/choice', 'member', 'Form: choose the order and the posts of a list', listPages.submitChoice),
   at('POST /reading/undo', 'member', 'Form: undo marking posts as read', marking.submitUndo),
   at('PUT /api/posts/:id/star', 'member', 'Star a post, so that the hub keeps the post', posts.star),
   at('DELETE /api/posts/:id/star', 'member', 'Take the star off a post', posts.unstar),
@@ -406,7 +402,6 @@ export function withOpenApi(routes: Route[], info: Info): Route[] {
   return all;
 }
 
-/** One route of ROUTES; `hubRoutes` passes the hub to its handler. */
 function at<A extends Access>(
   pattern: Parameters<typeof route>[0], access: A, summary: string, handler: Handler<A>,
   { signedOut, ...options }: Options = {},
@@ -416,7 +411,6 @@ function at<A extends Access>(
   });
 }
 
-/** A route for apps that have signed in with an app password. */
 function forApps(pattern: Parameters<typeof route>[0], summary: string, handler: AppHandler, options: Options = {}) {
   return (hub: Hub): Route => route(pattern, 'member', summary, (request) => answerApp(hub, request, handler),
     { ...options, ...appAccess(hub, handler) });
@@ -434,7 +428,6 @@ function unknownCall(): never {
   throw notFound('call of the Google Reader API');
 }
 
-/** The API route and the page of a list for administrators. */
 function listRoutes({ name, title, api, summary, answerApi, showPage }: (typeof ADMIN_LISTS)[number]) {
   return [
     at(`GET ${api}`, 'admin', summary, answerApi),
@@ -442,7 +435,6 @@ function listRoutes({ name, title, api, summary, answerApi, showPage }: (typeof 
   ];
 }
 
-/** An API handler that runs `act` on the thing with the id in the request's path, and answers without content. */
 function byId(act: (hub: Hub, id: number, request: MemberRequest) => unknown): Handler<'member'> {
   return async (hub, req) => {
     await act(hub, pathId(req.params), req);
@@ -450,7 +442,6 @@ function byId(act: (hub: Hub, id: number, request: MemberRequest) => unknown): H
   };
 }
 
-/** A form handler that runs `act` and redirects to `path`, with the request's `:id`. */
 function thenSee(act: (hub: Hub, request: MemberRequest) => unknown, path: string): Handler<'member'> {
   return async (hub, req) => {
     await act(hub, req);

@@ -29,15 +29,13 @@ import { readUndo } from '../features/reading/reading-store.ts';
 import { removeOldRows } from '../features/retention/remove-old-rows.ts';
 import { watchContentQuotas } from '../features/sources/content-quota.ts';
 import { syncState } from '../features/sources/sync-state-store.ts';
-import { findSilentWebhooks, removeExpiredSecrets, sealSecrets } from '../features/webhooks/manage-webhooks.ts';
+import { findSilentWebhooks, sealSecrets } from '../features/webhooks/manage-webhooks.ts';
 import { noteDeliveries } from '../features/webhooks/note-deliveries.ts';
-import { removeOldEvents } from '../features/webhooks/receive-event.ts';
-import { webhooks } from '../features/webhooks/webhook-store.ts';
+import { EVENTS_KEPT } from '../features/webhooks/receive-event.ts';
+import { webhookEvents, webhooks } from '../features/webhooks/webhook-store.ts';
 import { DAY, hasPassed, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
 import type { Task } from '../platform/jobs/scheduler.ts';
 import { JOB_KINDS } from './job-kinds.ts';
-
-const TRIAL_BEAT = 'heartbeat on trial';
 
 export const FINISHED_JOBS_KEPT = DAY;
 
@@ -50,9 +48,11 @@ type ScheduledTask = {
   rehearse?(hub: Hub): void;
 };
 
-/** The scheduled tasks of the worker. */
+/** While a new version or restored data is being tried, shows that the process is alive and can write. */
+const TRIAL_BEAT: ScheduledTask = { name: 'heartbeat on trial', everyMs: 2 * SECOND, run: beatOnTrial };
+
 const WORKER_SCHEDULE: ScheduledTask[] = [
-  trialBeat(),
+  TRIAL_BEAT,
   sqlTask('heartbeat', 5 * SECOND, beatOfWorker),
   sqlTask('note changed settings', MINUTE, noteChangedSettings),
   sqlTask('repair times in the future', MINUTE, bringBackTimes),
@@ -84,8 +84,10 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
 
   sqlTask('watch content quotas', 10 * SECOND, watchContentQuotas),
   throttledTask('find silent webhooks', HOUR, findSilentWebhooks),
-  throttledTask('forget old webhook events', MINUTE, removeOldEvents),
-  throttledTask('forget replaced webhook secrets', HOUR, removeExpiredSecrets),
+  throttledTask('forget old webhook events', MINUTE, (hub, limit) =>
+    webhookEvents(hub).removeBefore(hub.clock() - EVENTS_KEPT, limit)),
+  throttledTask('forget replaced webhook secrets', HOUR, (hub, limit) =>
+    webhooks(hub).removePreviousSecrets(hub.clock(), limit)),
   throttledTask('seal webhook secrets', HOUR, sealSecrets),
   throttledTask('seal passwords of feeds', HOUR, sealFeedPasswords),
 
@@ -97,45 +99,33 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   onceADay(throttledTask('remove old alerts', HOUR, removeOldDeliveries)),
 ];
 
-/** The scheduled tasks of web. */
 const WEB_SCHEDULE: ScheduledTask[] = [
-  trialBeat(),
+  TRIAL_BEAT,
   sqlTask('heartbeat', MINUTE, beatOfWeb),
   sqlTask('note changed settings', MINUTE, noteChangedSettings),
   { name: 'watch the worker', everyMs: 10 * SECOND, run: watchWorker },
   { name: 'note deliveries', everyMs: 2 * SECOND, run: noteDeliveries },
 ];
 
-/** Repairs times that were stored while the clock was ahead (`createTimeRepair`). */
 function bringBackTimes(hub: Hub): void {
   const stores = [jobs, syncState, webhooks, sessions, invitations, passwordLinks, drafts, offers, uploads,
     cachedFiles, sourceIcons, fullTexts];
   for (const storeOf of stores) storeOf(hub).bringBackTimes();
 }
 
-/** The worker's tasks, for its scheduler. */
-export function workerTasks(hub: Hub): Task[] {
-  return tasksOf(hub, WORKER_SCHEDULE);
-}
-
-/** Web's tasks, for its scheduler. */
-export function webTasks(hub: Hub): Task[] {
-  return tasksOf(hub, WEB_SCHEDULE);
-}
+export const workerTasks = (hub: Hub): Task[] => tasksOf(hub, WORKER_SCHEDULE);
+export const webTasks = (hub: Hub): Task[] => tasksOf(hub, WEB_SCHEDULE);
 
 function tasksOf(hub: Hub, schedule: ScheduledTask[]): Task[] {
   return schedule.map(({ name, everyMs, run }) => ({
     name,
     everyMs,
     run: (stopping) => run(hub, stopping),
-    isHeld: () => (isOnTrial(hub) ? name !== TRIAL_BEAT : name === TRIAL_BEAT),
+    isHeld: () => (isOnTrial(hub) ? name !== TRIAL_BEAT.name : name === TRIAL_BEAT.name),
   }));
 }
 
-/**
- * Tests the worker of a new version or on restored data, before the worker's first heartbeat: runs the SQL of the
- * worker's schedule, claims a job of each kind, and rolls all changes back. Throws if a statement fails.
- */
+/** Tries the SQL of the worker's schedule and of claiming jobs, and rolls all changes back; throws on failure. */
 export function rehearseWorker(hub: Hub): void {
   rehearse(hub, () => {
     for (const { rehearse: run } of WORKER_SCHEDULE) run?.(hub);
@@ -143,10 +133,7 @@ export function rehearseWorker(hub: Hub): void {
   });
 }
 
-/**
- * Runs the task once a day, however often the worker starts: the database holds the time of the task's last run. A task
- * that failed or was stopped runs again after its interval.
- */
+/** Runs the task once a day, also across restarts; a task that failed or was stopped runs again at its interval. */
 function onceADay(task: ScheduledTask): ScheduledTask {
   const name = `task: ${task.name}`;
   return {
@@ -159,19 +146,11 @@ function onceADay(task: ScheduledTask): ScheduledTask {
   };
 }
 
-/** While a new version or restored data is being tried, shows that the worker process is alive and can write. */
-function trialBeat(): ScheduledTask {
-  return { name: TRIAL_BEAT, everyMs: 2 * SECOND, run: beatOnTrial };
-}
-
 function sqlTask(name: string, everyMs: number, run: (hub: Hub) => void): ScheduledTask {
   return { name, everyMs, run, rehearse: run };
 }
 
-/**
- * A task made of short transactions, between which other processes can write. `some` handles up to `limit` rows and
- * returns their number.
- */
+/** A task made of short transactions, between which other processes write; `some` handles up to `limit` rows. */
 function throttledTask(name: string, everyMs: number, some: (hub: Hub, limit: number) => number): ScheduledTask {
   return {
     name,

@@ -4,9 +4,10 @@
  * 8 s to finish.
  */
 import type { AddressInfo } from 'node:net';
-import { loadBridgeConfigOrExit } from '../app/clamd-bridge/bridge-settings.ts';
+import { readBridgeConfig } from '../app/clamd-bridge/bridge-settings.ts';
 import { createBridgeServer } from '../app/clamd-bridge/bridge-server.ts';
 import { onStopSignals } from '../app/processes/stop-signals.ts';
+import { configOrExit, settingsSource } from '../features/hub/read-config.ts';
 import { SECOND } from '../platform/clock.ts';
 import { closeServer } from '../platform/http/connections.ts';
 import { createLog, errorFields } from '../platform/log.ts';
@@ -15,7 +16,7 @@ import { createClamdClient } from '../platform/net/clamd-client.ts';
 const HOST = '127.0.0.1';
 const GRACE = 8 * SECOND;
 
-const config = loadBridgeConfigOrExit(process.env);
+const config = configOrExit(() => readBridgeConfig(settingsSource(process.env)));
 const { maxBytes } = config;
 const log = createLog('clamd-bridge', config.logLevel, Date.now, (text) => void process.stderr.write(text));
 process.on('exit', log.flush);

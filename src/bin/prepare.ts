@@ -10,7 +10,7 @@ import {
 import { confinedCommand, makeDataFolderOrExit, nodeFacts, watchedCommand } from '../app/processes/confined-command.ts';
 import { prepareHub } from '../app/processes/prepare-hub.ts';
 import { waitForHealth, type Listening } from '../app/processes/readiness.ts';
-import type { Prepared } from '../app/processes/start-preparation.ts';
+import type { Prepared } from '../app/processes/run-hub.ts';
 import { DataInUseError } from '../platform/db/migration-files.ts';
 
 const args = process.argv.slice(2);

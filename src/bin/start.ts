@@ -5,8 +5,9 @@
  * lasts as long as the hub, so start.ts loads few modules: 32 MiB of memory instead of 78 MiB.
  */
 import { join } from 'node:path';
-import { listenForPause, noteProcess, runAroundRestores, runHub } from '../app/processes/run-hub.ts';
-import { startPreparation } from '../app/processes/start-preparation.ts';
+import {
+  listenForPause, noteProcess, runAroundRestores, runHub, startPreparation,
+} from '../app/processes/run-hub.ts';
 
 const AGAIN = '--again'; // an argument of start.ts and prepare.ts: this start follows a restore or an upgrade
 const PROJECT_ROOT = join(import.meta.dirname, '../..');
@@ -24,10 +25,7 @@ const problem = await runAroundRestores(dataDir, run, beginAnew);
 if (problem !== null) process.stderr.write(`${problem}\n`);
 process.exit(problem === null ? 0 : 1);
 
-/**
- * Replaces this process by the version of the hub that is installed now, perhaps with another Node, under the same
- * process id.
- */
+/** Replaces this process by the version that is installed now, perhaps with another Node, under the same process id. */
 async function beginAnew(): Promise<never> {
   if (!process.execve) throw new Error(`Node cannot replace a process on ${process.platform}`);
   // The waiting shell ignores SIGUSR2, which another restore may send before start.ts runs again. If find-node.sh finds

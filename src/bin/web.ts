@@ -49,7 +49,6 @@ keepRunning(async () => {
   release();
 });
 
-/** Sends a message to the parent process, if there is a channel. */
 function tell(message: WebMessage, done: () => void = () => {}): void {
   if (process.send) process.send(message, done);
   else done();

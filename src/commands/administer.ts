@@ -18,7 +18,6 @@ import { JOB_STATES, type JobRow } from '../platform/jobs/job-records.ts';
 import { singleLine } from '../platform/markup/tidy-text.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './command.ts';
 
-/** Lists accounts, or changes the named account: its role, whether it is disabled, or (with a link) its password. */
 export const accountCommand: Command = {
   options: { json: { type: 'boolean' } },
   operands: 3,
@@ -72,7 +71,6 @@ async function listAccounts(json: unknown, { out, lookAtHub }: CommandContext): 
   return 0;
 }
 
-/** Sends a test alert to the operator's receiver, or lists the alerts that were sent to the receiver. */
 export const alertsCommand: Command = {
   options: { state: { type: 'string' }, json: { type: 'boolean' } },
   operands: 1,
@@ -84,7 +82,6 @@ export const alertsCommand: Command = {
   },
 };
 
-/** Prints an invitation link, and nothing else, on standard output. */
 export const inviteCommand: Command = {
   options: { role: { type: 'string' }, hours: { type: 'string' } },
   operands: 0,
@@ -101,7 +98,6 @@ export const inviteCommand: Command = {
   },
 };
 
-/** Lists jobs (by default failed jobs), retries a job or discards a job. */
 export const jobsCommand: Command = {
   options: { state: { type: 'string' }, json: { type: 'boolean' } },
   operands: 2,
@@ -113,7 +109,6 @@ export const jobsCommand: Command = {
   },
 };
 
-/** Removes rows older than their retention period, as the worker does once a day. */
 export const retentionCommand: Command = {
   options: { 'dry-run': { type: 'boolean' }, json: { type: 'boolean' } },
   operands: 0,
@@ -135,18 +130,15 @@ const OUTCOMES = {
 };
 
 /** Sends one alert immediately, without the queue. The receiver's address is secret and never shown. */
-async function testReceiver({ out, err, lookAtHub, config }: CommandContext): Promise<ExitCode> {
-  const { hub } = await lookAtHub();
+async function testReceiver(context: CommandContext): Promise<ExitCode> {
+  const { hub } = await context.lookAtHub();
   const receiver = receiverOf(hub);
-  if (!receiver) {
-    err('no receiver is configured: ALERT_WEBHOOK_URL is not set\n');
-    return 1;
-  }
+  if (!receiver) return refuse('no receiver is configured: ALERT_WEBHOOK_URL is not set', context);
   const { body: text, ...message } = TEST_MESSAGE;
-  const alert = { ...message, text, event: TEST, at: hub.clock(), hubUrl: config.baseUrl };
+  const alert = { ...message, text, event: TEST, at: hub.clock(), hubUrl: context.config.baseUrl };
   const { outcome, detail } = await sendAlert(receiver, alert);
   const why = receiver.format === 'auto' ? ', which ALERT_WEBHOOK_FORMAT=auto derives from the address' : '';
-  out(`${OUTCOMES[outcome]}: ${detail}\nformat: ${formatFor(receiver)}${why}\n`);
+  context.out(`${OUTCOMES[outcome]}: ${detail}\nformat: ${formatFor(receiver)}${why}\n`);
   return outcome === 'delivered' ? 0 : 1;
 }
 
@@ -190,27 +182,24 @@ function jobLine({ id, kind, dedupeKey, state, attempts, maxAttempts, runAt, las
 }
 
 async function changeJob(
-  act: 'retry' | 'discard', id: string | undefined, { err, openHub }: CommandContext,
+  act: 'retry' | 'discard', id: string | undefined, context: CommandContext,
 ): Promise<ExitCode> {
   const jobId = parseId(id ?? '');
   if (jobId === undefined) throw new UsageError(`jobs ${act} needs the id of a job`);
-  const hub = await openHub();
+  const hub = await context.openHub();
   const job = jobs(hub).find(jobId);
   if (job && settleJob(hub, act, job, COMMAND_LINE)) return 0;
-  err(act === 'retry'
-    ? `job ${jobId} cannot be retried: it has not failed, or another job for the same source is waiting\n`
-    : `job ${jobId} cannot be discarded: it does not exist, is running or has ended\n`);
-  return 1;
+  return refuse(act === 'retry'
+    ? `job ${jobId} cannot be retried: it has not failed, or another job for the same source is waiting`
+    : `job ${jobId} cannot be discarded: it does not exist, is running or has ended`, context);
 }
 
 function expiredLine({ kind, before, rows }: ExpiredRows): string {
   return `${kind}\t${rows}\t${before === null ? 'kept for ever' : `older than ${isoTime(before)}`}\n`;
 }
 
-/** The most jobs or alerts that a command of hubctl lists. */
 const LISTED = 100;
 
-/** Prints the newest entries of a list as lines, or with `json` as an array; prints `none` if the list is empty. */
 function tellNewest<Item>(
   found: Item[], json: unknown, write: (item: Item) => unknown, none: string, { out, err }: CommandContext,
 ): ExitCode {

@@ -1,7 +1,6 @@
 import { constants } from 'node:os';
 import { BackupBusy, BackupError } from '../features/backups/backup-name.ts';
-import { readKept, type RunResult } from '../features/backups/backup-status.ts';
-import { INTERIM_HOURS, type InterimRun } from '../features/backups/interim-status.ts';
+import { INTERIM_HOURS, type InterimRun, readKept, type RunResult } from '../features/backups/backup-status.ts';
 import { type MadeBackup, makeBackup } from '../features/backups/make-backup.ts';
 import { makeInterim } from '../features/backups/make-interim.ts';
 import type { Config } from '../features/hub/read-config.ts';
@@ -13,10 +12,6 @@ import { absentLines, backupBytes, noteLocalRun, runOf } from './verify.ts';
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
 
-/**
- * Makes and verifies a nightly or an interim backup, and prints its result, name and folder. With arguments,
- * `hubctl backup` reads an existing backup (read-backup.ts).
- */
 export const backupCommand: Command = {
   options: {
     json: { type: 'boolean' }, interim: { type: 'boolean' }, every: { type: 'string' }, unattended: { type: 'boolean' },
@@ -60,7 +55,6 @@ function printSkipped(values: Values, { out, err }: CommandContext): ExitCode {
   return 0;
 }
 
-/** The reason of an abort: a signal has stopped the backup. */
 class Stopped extends Error {
   readonly signal: NodeJS.Signals;
 

@@ -18,7 +18,6 @@ export type Terminal = {
 /** 0: done. 1: failed. 2: wrong usage. 75: busy, try again. 128 + n: stopped by signal n. */
 export type ExitCode = 0 | 1 | 2 | 75 | 129 | 130 | 143;
 
-/** A command of hubctl. The usage and the summary of each command stand in run-hubctl.ts. */
 export type Command = {
   options: NonNullable<ParseArgsConfig['options']>;
   operands?: number; // maximum number of arguments; absent: the command checks its arguments itself
@@ -27,19 +26,16 @@ export type Command = {
 
 export type Values = Record<string, string | boolean | undefined>;
 
-/** A hub that is opened read-only, and the migrations that its database lacks. */
 export type HubToLookAt = { hub: Hub; pending: readonly Migration[] };
 
 /** Opens a hub for a command, and closes the hub when the command ends; never creates a hub in a mistyped DATA_DIR. */
 export type CommandContext = Terminal & {
   readonly config: Config; // a getter: reads .env and the environment when a command first needs a setting
-  /** Opens the hub and writes nothing at all, whether or not migrations are pending. */
   lookAtHub(): Promise<HubToLookAt>;
   /** Opens the hub's database to change its content. Throws SchemaError while migrations are pending. */
   openHub(): Promise<Hub>;
 };
 
-/** Thrown for invalid arguments: hubctl prints the usage and exits with 2. */
 export class UsageError extends Error {}
 
 const LONGEST_PROBLEM = 500; // characters
@@ -92,7 +88,6 @@ function bar(share: number): string {
   return `[${'#'.repeat(full)}${'.'.repeat(WIDTH - full)}]`;
 }
 
-/** The time left at the pace so far; empty while too little is done for an estimate. */
 function timeLeft(took: number, share: number): string {
   if (took < 3 * SECOND || share < 0.02) return '';
   return `, ${duration((took / share) * (1 - share))} left`;

@@ -5,10 +5,7 @@ import { noteDrill } from '../features/backups/note-run.ts';
 import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { type Command, type CommandContext, type ExitCode, readProblem, UsageError, type Values } from './command.ts';
 
-/**
- * Steps of scripts/drill.sh, which fetches and restores off-site backups as a test. `due` prints the off-site
- * destinations to test now; `room` checks the disk space for the test; `note` records the result of the test.
- */
+/** Steps of scripts/drill.sh: `due` prints the destinations to test, `room` checks the disk, `note` stores results. */
 export const drillCommand: Command = {
   options: { name: { type: 'string' }, seconds: { type: 'string' } },
 
@@ -22,7 +19,6 @@ export const drillCommand: Command = {
   },
 };
 
-/** Returns 0 if the disk has room for an off-site backup of `copyBytes` and for the data restored from it, else 1. */
 async function checkRoom(copyBytes: number, { config, err }: CommandContext): Promise<ExitCode> {
   const { dataDir } = config;
   const bytes = Math.max(copyBytes, lastBackupBytes(dataDir) ?? 0);

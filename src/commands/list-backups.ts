@@ -47,7 +47,6 @@ export const backupsCommand: Command = {
   },
 };
 
-/** The size of a backup in bytes; for the uploads of an interim backup, the size that SHA256SUMS states. */
 function sizeOf(folder: string, manifest: Manifest | undefined): number | undefined {
   const hasArchive = manifest?.hashes.archive !== null;
   const sizes = [...hasArchive ? [DATABASE, ARCHIVE, SUMS] : [DATABASE, SUMS]]

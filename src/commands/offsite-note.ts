@@ -5,7 +5,6 @@ import type { Config } from '../features/hub/read-config.ts';
 import { type Command, type ExitCode, readProblem, UsageError, type Values } from './command.ts';
 import { readingOf } from './restic-hub.ts';
 
-/** Records the result of sending backups to an off-site destination, with a problem read from standard input. */
 export const offsiteNoteCommand: Command = {
   options: { name: { type: 'string' }, bytes: { type: 'string' }, seconds: { type: 'string' },
     unsent: { type: 'string' }, owed: { type: 'string' }, killed: { type: 'boolean' }, interim: { type: 'boolean' } },
@@ -35,7 +34,6 @@ function lastUnsent({ dataDir }: Config, destination: Destination): string | nul
   return readKept<OffsiteRun>(dataDir, `offsite-${destination}`).last?.unsent ?? null;
 }
 
-/** When the restic repository was last read and found good, and whether it is damaged. */
 function whatWasRead(config: Config): Pick<OffsiteRun, 'checkedAt' | 'isDamaged'> {
   const { checkedAt, damagedAt } = readingOf(config);
   return { checkedAt: checkedAt || null, isDamaged: damagedAt > 0 };

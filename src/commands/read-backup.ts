@@ -8,7 +8,7 @@ import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { extractUpload, openBackup, type OpenBackup, readSaved } from '../features/backups/verify-backup.ts';
 import { findSavedPost, searchSavedPosts } from '../features/posts/saved-posts-store.ts';
 import { isoTime } from '../platform/clock.ts';
-import { codeOf } from '../platform/error-code.ts';
+import { codeOf, messageOf } from '../platform/error-code.ts';
 import { grantedName, writtenPath } from '../platform/files/granted-name.ts';
 import { byteSize, plural } from '../platform/in-words.ts';
 import { type CommandContext, type ExitCode, UsageError } from './command.ts';
@@ -27,13 +27,12 @@ export async function readBackup(args: string[], context: CommandContext): Promi
     if (verb === 'extract' && rest.length === 2) return await extract(await openNamed(backup, context), rest, context);
   } catch (error) {
     if (!(error instanceof BackupError) && codeOf(error) === undefined) throw error;
-    context.err(`backup: ${error instanceof Error ? error.message : String(error)}\n`);
+    context.err(`backup: ${messageOf(error)}\n`);
     return 1;
   }
   throw new UsageError(EXPECTED);
 }
 
-/** Opens a backup by its name in BACKUP_DIR, or by its folder. */
 function openNamed(backup: string, context: CommandContext): Promise<OpenBackup> {
   const { backupDir } = context.config;
   if (timeOfBackup(backup) !== undefined) return openBackup(join(backupDir, backup));

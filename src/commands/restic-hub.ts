@@ -50,7 +50,6 @@ export async function lookForOlder({ config, err }: CommandContext): Promise<voi
   }
 }
 
-/** Reads this hub's origin from its own database, which may be in use. */
 function readOrigin(databasePath: string): string {
   const db = openDatabase(databasePath, { readonly: true });
   try {
@@ -62,7 +61,6 @@ function readOrigin(databasePath: string): string {
   }
 }
 
-/** Describes an older hub: "3 backups of hub 0123456789abcdef (newest 20260131-031500)". */
 function describeHub({ id, backups, newest }: OlderHub): string {
   return `${plural(backups, 'backup')} of hub ${id} (newest ${newest})`;
 }
@@ -167,7 +165,6 @@ export function readingOf(config: Config, now = Date.now()): RepositoryReading {
   return loadReading(config.dataDir, destinationKey(config, 'restic') ?? '', now);
 }
 
-/** Lets `work` change the stored state of the configured restic repository. */
 async function change(
   { config }: CommandContext, work: (reading: RepositoryReading, now: number) => void,
 ): Promise<void> {

@@ -44,10 +44,7 @@ export const resticCommand: Command = {
   },
 };
 
-/**
- * Describes a staged backup for off-site-restic.sh: the lines of `printHub`, one line of tags, then one upload path per
- * line. `name`: the backup's name.
- */
+/** Prints for off-site-restic.sh the lines of `printHub`, a line of tags, and the path of each upload. */
 async function describeStaged(
   context: CommandContext, folder: string, name: string, machineId: string, fileSystem: string,
 ): Promise<void> {
@@ -103,10 +100,7 @@ function stateOf({ id, verified }: Snapshot, reading: RepositoryReading): string
   return readAt === null ? 'checking' : backupName(readAt);
 }
 
-/**
- * Prints the snapshot's full id if its listing (a file from `restic ls --json`) has the right tags and exactly the
- * files of the staged folder.
- */
+/** Prints the snapshot's full id if a listing of `restic ls --json` has its tags and exactly the staged files. */
 async function compareSnapshot({ out }: CommandContext, ...operands: string[]): Promise<void> {
   const [folder = '', hub = '', name = '', id = '', listing = ''] = operands;
   const expected = await stagedFiles(folder);
@@ -124,7 +118,6 @@ async function compareSnapshot({ out }: CommandContext, ...operands: string[]): 
   out(`${snapshot.id}\n`);
 }
 
-/** The sizes of the staged files in bytes: uploads by their hashes, other files by their names. */
 async function stagedFiles(folder: string): Promise<Map<string, number>> {
   const { facts } = parseManifest(readFileSync(join(folder, SUMS), 'utf8'));
   const { uploads } = await readSnapshot(join(folder, DATABASE));
@@ -134,7 +127,6 @@ async function stagedFiles(folder: string): Promise<Map<string, number>> {
   return expected;
 }
 
-/** Checks lines of `restic ls` against the `expected` files, and removes the found files from `expected`. */
 function compareEntries(lines: string[], expected: Map<string, number>): void {
   for (const line of lines) {
     const { type, path, size } = JSON.parse(line) as { type?: unknown; path?: unknown; size?: unknown };
@@ -179,7 +171,6 @@ async function listForgettable(
 const STILL_DAMAGED = 'nothing was removed from the repository: it is damaged, and not all damaged parts have been ' +
   'read again; see "A damaged restic repository" in scripts/README.md';
 
-/** The names of the backups, oldest first, without duplicates. */
 function backupNames(snapshots: Snapshot[]): string[] {
   return [...new Set(snapshots.map(({ name }) => name))].sort();
 }
@@ -202,4 +193,3 @@ async function* readLines(path: string): AsyncGenerator<string[], undefined> {
 }
 
 const PIECE = 256 * 1024; // bytes
-

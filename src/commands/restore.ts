@@ -154,7 +154,6 @@ function requireNoStepInHand(dataDir: string): void {
 const PATIENCE = 60 * SECOND; // how long one reply of the hub may take
 const FILES_TO_TRY = 1_000; // rehearsing a restore tries this many uploads, because files may be missing
 
-/** Checks a hub that runs on a restored DATA_DIR: its health, a page and an uploaded file. */
 export const rehearseCommand: Command = {
   options: {},
 
@@ -167,7 +166,6 @@ export const rehearseCommand: Command = {
   },
 };
 
-/** Requests the health, a page and a file of a restored hub; returns the first problem, or null. */
 async function askForEverything(address: string, config: Config, tell: (line: string) => void): Promise<string | null> {
   const { problem: unready } = await askReadiness(address, AbortSignal.timeout(PATIENCE));
   if (unready !== null) return unready;
@@ -195,7 +193,6 @@ async function ask(url: string, headers: Record<string, string>): Promise<{ stat
   return { status: response.status, body: Buffer.from(await response.arrayBuffer()) };
 }
 
-/** Chooses the largest uploaded file to download, and makes an API token of the file's owner for the download. */
 function pickFile({ databasePath, dataDir }: Config) {
   const db: Db = openDatabase(databasePath);
   try {

@@ -208,7 +208,6 @@ async function requireHub({ databasePath, dataDir }: Config): Promise<void> {
     'check DATA_DIR, or run npm start');
 }
 
-/** Explains a statement that failed because a migration is pending. */
 async function explainLack(error: unknown, pending: readonly Migration[]): Promise<unknown> {
   if (pending.length === 0) return error;
   const { isMissingObject } = await import('../platform/db/open-database.ts');
@@ -229,7 +228,6 @@ function parse(argv: string[], { options }: Command): { values: Values; position
   }
 }
 
-/** Prints an error that the operator can act on and returns its exit code; rethrows any other error, which is a bug. */
 async function explain(error: unknown, usage: string, { err }: Terminal): Promise<ExitCode> {
   if (error instanceof UsageError) return say(err, `hubctl: ${error.message}\nusage: hubctl ${usage}\n`, 2);
   if (error instanceof ConfigError) return say(err, `${error.message}\n`, 2);

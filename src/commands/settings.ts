@@ -23,7 +23,6 @@ export const configCommand: Command = {
   },
 };
 
-/** The value of a setting as text. Throws UsageError for a secret setting and for a setting with a list of values. */
 function settingText(name: string, config: Config): string {
   const [key, setting] = Object.entries<Setting<unknown>>(SETTINGS).find(([, listed]) => listed.name === name) ?? [];
   const value = key === undefined || setting?.secret ? undefined : config[key as keyof typeof SETTINGS];
@@ -34,7 +33,6 @@ function settingText(name: string, config: Config): string {
   throw new UsageError(`${name} is not a setting that can be printed`);
 }
 
-/** Settings whose value is the path of a file that a restored hub needs too. */
 const NAMED_FILES: (keyof typeof SETTINGS)[] = ['backupResticPasswordFile', 'backupAgeRecipient'];
 
 /**
@@ -52,7 +50,6 @@ export const recoveryKitCommand: Command = {
   },
 };
 
-/** The paths of .env and of every file that a setting names, without duplicates. */
 function files({ env, config }: CommandContext): string[] {
   const { env: settings, projectRoot } = settingsSource(env);
   const own = join(projectRoot, '.env');

@@ -10,7 +10,6 @@ import { utcTime } from '../platform/in-words.ts';
 import { singleLine } from '../platform/markup/tidy-text.ts';
 import { type Command, type CommandContext, showProgress } from './command.ts';
 
-/** Prints what the administrators' overview shows: the verdict, then each finding, problems first. */
 export const statusCommand: Command = {
   options: { json: { type: 'boolean' } },
   operands: 0,
@@ -28,14 +27,12 @@ export const statusCommand: Command = {
 
 const MARKS: Record<Level, string> = { good: 'ok', off: '-', warn: 'WARN', bad: 'BAD' };
 
-/** "All is well.", or the number of problems. */
 function overallVerdict(all: readonly Finding[]): string {
   const problems = problemsOf(all);
   if (problems.length === 0) return 'All is well.\n';
   return problems.length === 1 ? 'One thing needs attention.\n' : `${problems.length} things need attention.\n`;
 }
 
-/** Formats a finding as a line, with a second line for a problem: its description, since when, and what to do. */
 function findingLines({ subject, level, state, detail, at, problem, since, whatToDo }: Finding): string {
   const more = [detail, at !== null && utcTime(at)].filter(Boolean).join(', ');
   const line = `${MARKS[level].padEnd(4)} ${singleLine(`${subject}: ${state}${more && ` (${more})`}`)}\n`;
@@ -43,7 +40,6 @@ function findingLines({ subject, level, state, detail, at, problem, since, whatT
   return below === '' ? line : `${line}     ${singleLine(below)}\n`;
 }
 
-/** Formats the findings as JSON: times in RFC 3339, or null if a time is unknown. */
 function jsonOf(all: readonly Finding[]): string {
   const findings = all.map(({ subject, level, state, detail, at, problem, since, whatToDo }) => ({
     subject, level, state, detail, at: at === null ? null : isoTime(at),
@@ -56,7 +52,6 @@ const NAMED = 10;
 
 const FROM_BACKUP = 'Get the files from a backup: ./scripts/hubctl backup extract <backup> upload <sha256>.';
 
-/** Checks the database and the uploads, then prints the findings of the overview, each with what to do. */
 export const doctorCommand: Command = {
   options: { hashes: { type: 'boolean' }, json: { type: 'boolean' } },
   operands: 0,

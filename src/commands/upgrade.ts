@@ -11,7 +11,6 @@ import { type Command, UsageError } from './command.ts';
 
 const FRESH = HOUR;
 
-/** Applies pending migrations; unsafe migrations only with --allow-unsafe and a fresh verified backup. */
 export const migrateCommand: Command = {
   options: { 'allow-unsafe': { type: 'boolean' } },
   operands: 0,
@@ -47,10 +46,7 @@ const PROGRAMS = ['web', 'worker'];
 const PATIENCE_SECONDS = '30';
 const POLL = SECOND / 4;
 
-/**
- * Waits until each named program has written a heartbeat after a time (unix ms). Fails early when npm start reports
- * that a program has ended.
- */
+/** Waits until each program has written a heartbeat after a time (unix ms), or npm start has reported a failure. */
 export const awaitWritesCommand: Command = {
   options: { seconds: { type: 'string', default: PATIENCE_SECONDS } },
 

@@ -2,8 +2,7 @@ import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { uploadPath } from '../features/attachments/upload-files.ts';
 import { timeOfBackup, timeOfInterim } from '../features/backups/backup-name.ts';
-import type { RunResult } from '../features/backups/backup-status.ts';
-import type { InterimRun } from '../features/backups/interim-status.ts';
+import type { InterimRun, RunResult } from '../features/backups/backup-status.ts';
 import type { AbsentUpload, Counts } from '../features/backups/manifest.ts';
 import { noteRun, noteVerdict } from '../features/backups/note-run.ts';
 import { type Verification, verifyBackup } from '../features/backups/verify-backup.ts';
@@ -66,10 +65,8 @@ export function backupBytes({ databaseBytes, archiveBytes }: Verification): numb
   return databaseBytes === null || archiveBytes === null ? null : databaseBytes + archiveBytes;
 }
 
-/** Health and alerts name at most this many lost files. */
 const NAMED = 2;
 
-/** The defects of a backup in one line, for health and alerts; null: no defects. */
 function whatIsWrong({ absent, defects }: Verification): string | null {
   const named = absent.slice(0, NAMED).map(({ sha256 }) => uploadPath(sha256)).join(', ');
   const more = absent.length > NAMED ? ', …' : '';
@@ -104,7 +101,6 @@ export function absentLines(absent: AbsentUpload[]): string[] {
   return absent.length > LISTED ? [...lines, `… and ${absent.length - LISTED} more`] : lines;
 }
 
-/** The report of a backup's verification as plain text. */
 function formatReport(verification: Verification): string {
   const { folder, name, defects, absent, notes, isInterim } = verification;
   const lines = [

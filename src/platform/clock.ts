@@ -9,10 +9,7 @@ export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
-/**
- * Whether a duration has passed since a time (unix ms). Returns true if `since` lies in the future, because the hub
- * stored `since` while the machine's clock was ahead.
- */
+/** Whether `duration` ms have passed since a time; true if a clock that was ahead put `since` into the future. */
 export function hasPassed(since: number, duration: number, now: number): boolean {
   return now - since >= duration || since > now;
 }
@@ -27,7 +24,9 @@ const MIN_YEAR = 1900;
 
 /** Unix ms as RFC 3339 in UTC, as the API shows times; null stays null. */
 export function isoTime(at: number): string;
+/** Unix ms as RFC 3339 in UTC, as the API shows times; null stays null. */
 export function isoTime(at: number | null): string | null;
+/** Unix ms as RFC 3339 in UTC, as the API shows times; null stays null. */
 export function isoTime(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString();
 }

@@ -14,27 +14,22 @@ export function createTally() {
         else counts.delete(name);
       }
     },
-    /** Whether a client's count exceeds `limit`, or would exceed `limit` after a further `amount`. */
+    /** Whether a client's count, after a further `amount`, exceeds `limit`. */
     isOver: (who: readonly string[], limit: number, amount = 0): boolean =>
       who.some((name, n) => countOf(name) + amount > limit * 2 ** n),
     clear: (): void => counts.clear(),
   };
 }
 
-type Slots = <T>(work: () => Promise<T>, who?: string | number) => Promise<T>;
-
-/**
- * A semaphore: runs at most `atOnce` calls at a time, queues up to `waiting` calls, and refuses further calls with
- * `busy()`. At most half of the queued calls may be from the same client (`who`).
- */
-export function createSlots(atOnce: number, waiting: number, busy: () => Error): Slots {
+/** Runs at most `atOnce` calls at a time and queues up to `waiting` calls, half of these from one client (`who`). */
+export function createSlots(atOnce: number, waiting: number, busy: () => Error) {
   let taken = 0;
   const queue: { who: string | number | undefined; start: () => void }[] = [];
 
   const isTooMany = (who: string | number | undefined): boolean => queue.length >= waiting
     || who !== undefined && queue.filter((one) => one.who === who).length >= Math.ceil(waiting / 2);
 
-  return async (work, who) => {
+  return async <T>(work: () => Promise<T>, who?: string | number): Promise<T> => {
     if (taken < atOnce) {
       taken++;
     } else {
@@ -51,17 +46,11 @@ export function createSlots(atOnce: number, waiting: number, busy: () => Error):
   };
 }
 
-/** Runs work under a key, such as a host, once fewer calls than the maximum run under this key. */
-type Lanes = <T>(key: string | number, signal: AbortSignal, work: () => Promise<T>) => Promise<T>;
-
-/**
- * Runs at most `atOnce` calls per key at a time, in their order. Throws the signal's reason if the signal is aborted
- * before the work begins. Each process of the hub has its own count of calls.
- */
-export function createLanes(atOnce = 1): Lanes {
+/** Runs at most `atOnce` calls per key at a time, in their order. Throws the reason of a signal that aborts first. */
+export function createLanes(atOnce = 1) {
   const lanes = new Map<string | number, { taken: number; waiting: Set<() => void> }>();
 
-  return async (key, signal, work) => {
+  return async <T>(key: string | number, signal: AbortSignal, work: () => Promise<T>): Promise<T> => {
     await turn(key, signal);
     try {
       return await work();
@@ -85,7 +74,6 @@ export function createLanes(atOnce = 1): Lanes {
     await promise.finally(() => signal.removeEventListener('abort', onAbort));
   }
 
-  /** Lets the next waiting call run in place of the call that has ended. */
   function leave(key: string | number): void {
     const lane = lanes.get(key);
     const [next] = lane?.waiting ?? [];

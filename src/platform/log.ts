@@ -6,7 +6,6 @@ export type LogFields = Record<string, string | number | boolean | null | undefi
 
 export type Log = Record<LogLevel, (event: string, fields?: LogFields) => void> & { flush(): void };
 
-/** Every log line carries the id of its request or job. */
 type LogContext = { requestId: string } | { jobId: number };
 
 /** The most characters of log lines in memory; V8 would move more characters to its old generation, at a cost. */
@@ -21,9 +20,8 @@ export function withLogContext<T>(ids: LogContext, work: () => T): T {
 }
 
 /**
- * A structured log: one JSON line per event. Lines of the levels `debug` and `info` are collected and written together
- * after 100 ms, or at `MOST_WAITING` characters, so that a busy server needs no system call per request. Lines of the
- * levels `warn` and `error` are written at once.
+ * One JSON line per event. Lines of the levels `debug` and `info` are written together after 100 ms, or at MOST_WAITING
+ * characters, so that a busy server needs no system call per request.
  */
 export function createLog(program: string, level: LogLevel, clock: Clock, write: (text: string) => void): Log {
   let waiting = '';
@@ -48,7 +46,6 @@ export function createLog(program: string, level: LogLevel, clock: Clock, write:
   return { debug: logger('debug'), info: logger('info'), warn: logger('warn'), error: logger('error'), flush };
 }
 
-/** Fields of a log line as JSON text with a comma in front. */
 function members(more: LogFields = {}): string {
   const text = JSON.stringify(more).slice(1, -1);
   return text && `,${text}`;

@@ -29,7 +29,6 @@ export function signText(text: string, seed: string): string {
 /** A stored secret that cannot be read, or a key file that cannot be used; the message is for the operator. */
 export class SealedSecretError extends Error {}
 
-/** Prefix of a secret that is stored unencrypted. */
 export const PLAIN = 'plain:';
 const SEALED = 'aes-256-gcm-v1:';
 
@@ -39,10 +38,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const PURPOSE = 'content hub: webhook secrets, version 1';
 
-/**
- * Derives the sealing key from all bytes of the key file, a line end included (HKDF with SHA-256, RFC 5869). Throws
- * SealedSecretError if the key file has fewer than 32 or more than 4,096 bytes.
- */
+/** The key of all bytes of a key file, its line end included (HKDF, SHA-256, RFC 5869). Throws SealedSecretError. */
 export function deriveSealingKey(fileBytes: Buffer): KeyObject {
   const { min, max } = KEY_FILE_BYTES;
   if (fileBytes.length < min || fileBytes.length > max) {
@@ -52,9 +48,8 @@ export function deriveSealingKey(fileBytes: Buffer): KeyObject {
 }
 
 /**
- * Encrypts a secret for storage, as `aes-256-gcm-v1:` and base64url of nonce, ciphertext and tag. Without a key,
- * returns `plain:` and the secret. `context` names the secret's owner and is authenticated: decryption for another
- * owner fails.
+ * Encrypts a secret to `aes-256-gcm-v1:` and base64url of nonce, ciphertext and tag; without a key, returns `plain:`
+ * and the secret. `context` names the secret's owner: decryption for another owner fails.
  */
 export function sealSecret(secret: string, key: KeyObject | null, context: string): string {
   if (key === null) return PLAIN + secret;
@@ -76,11 +71,7 @@ export function openSecret(stored: string, key: KeyObject | null, context: strin
   return decrypt(sealedBytes(stored.slice(SEALED.length)), key, context);
 }
 
-function isSealed(stored: string): boolean {
-  return stored.startsWith(SEALED);
-}
-
-/** Encrypts and decrypts the stored secrets of feeds or of webhooks. A secret decrypts only for its own owner's id. */
+/** Encrypts and decrypts the stored secrets of feeds or of webhooks, each bound to its owner's id. */
 export function sealedSecrets(kind: 'feed' | 'webhook') {
   const contextOf = (id: number): string => `${kind} ${id}`;
   const seal = ({ hubSecretKey }: SealingKey, id: number, secret: string): string =>
@@ -92,7 +83,7 @@ export function sealedSecrets(kind: 'feed' | 'webhook') {
     open,
     /** Encrypts a secret that was stored before the operator set a key. */
     sealAnew: (key: SealingKey, id: number, stored: string): string =>
-      isSealed(stored) ? stored : seal(key, id, open(key, id, stored)),
+      stored.startsWith(SEALED) ? stored : seal(key, id, open(key, id, stored)),
   };
 }
 

@@ -38,7 +38,6 @@ export type ClientKind = 'member' | 'network';
 /** The groups that a client belongs to, widest first; the last group is the client itself. */
 export type ClientGroups = readonly [ClientKind, ...string[]];
 
-/** A request's place in the queues for the main thread. */
 export type Ticket = {
   enter(): Promise<void>; // resolves when the request first runs; rejects if too many requests wait
   again(): Promise<void>; // resolves when the main thread runs the request again
@@ -112,7 +111,6 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
     for (; group.parent; group = group.parent) if (--group.waiting === 0) group.parent.busy.delete(group);
   }
 
-  /** Schedules turns in one round of the event loop, so that Node reads no input between these turns. */
   function schedule(turns: number): void {
     turnsLeft = turns;
     roundStartedAt = 0;
@@ -159,7 +157,6 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
     for (let group: Group | null = groupOf(client); group; group = group.parent) group.used += ms;
   }
 
-  /** Halves all used main-thread times once per HALF_LIFE, and forgets clients that have used next to nothing. */
   function halve(): void {
     const times = Math.floor((now() - halvedAt) / HALF_LIFE);
     if (times < 1) return;

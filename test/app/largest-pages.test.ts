@@ -71,7 +71,6 @@ test('every page of a hub full of the longest texts fits into the size limit', a
   assert.match(await page('/settings/delete'), /1900 more sources are in the/);
 });
 
-/** Sends a form for a post; the page that comes back. */
 async function sendPost(hub: Hub, ada: Client, path: string, fields: Record<string, string>): Promise<Answer> {
   return submitForm(hub, ada, path, { sourceId: '1', title: Q.repeat(500), url: '', ...fields }, []);
 }

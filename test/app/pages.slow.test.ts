@@ -5,14 +5,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { makeSetUpLink } from '../../src/features/accounts/join-hub.ts';
+import { noteError } from '../../src/features/errors/error-store.ts';
+import { jobs } from '../../src/features/hub/hub.ts';
+import { workerQueue } from '../../src/features/hub/worker-jobs.ts';
+import { notifications } from '../../src/features/notifications/notification-store.ts';
+import { addNotes, addPost, sendJson } from '../support/accounts.ts';
 import { openBrowser, type Browser } from '../support/browser.ts';
+import type { Client } from '../support/client.ts';
 import { fakeLookup } from '../support/fake-lookup.ts';
 import { rss, serving, type Item } from '../support/feeds.ts';
 import { followedFeed } from '../support/followed-feed.ts';
 import { HOSTILE_MARKUP } from '../support/hostile-markup.ts';
 import { startHub, type Hub } from '../support/hub.ts';
 import { reply, startOrigin } from '../support/origin.ts';
-import { FIND_FAINT_TEXT, follow, path, submit } from '../support/page-visits.ts';
+import { follow, path, submit } from '../support/page-visits.ts';
 import { setContent } from '../support/stored-posts.ts';
 import { requireTool } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -33,20 +39,15 @@ const ITEMS: Item[] = [
 ];
 
 /** Signs the browser in as an administrator who follows one feed of these items; ends on the list of sources. */
-async function signInWithFeed(t: TestContext, hub: Hub, browser: Browser, items = ITEMS): Promise<void> {
+async function signInWithFeed(t: TestContext, hub: Hub, browser: Browser, items = ITEMS): Promise<Client> {
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls &amp; more', items)) });
   const ada = await hub.person('ada');
   assert.equal((await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` })).status, 201);
   await browser.goto(`${hub.address}/sign-in?next=/sources`);
   await submit(browser, { username: 'ada', password: hub.password });
   assert.equal(await path(browser), '/sources');
+  return ada;
 }
-
-/** Every page that somebody signed in can come to. */
-const PAGES = [
-  '/', '/?q=owls', '/?q=nothing-has-this', '/posts/1', '/posts/2', '/posts/1/delete', '/sources', '/sources/1',
-  '/sources/1/delete', '/nowhere',
-];
 
 test('a person sets the hub up, follows a feed, reads, searches, pauses, renames, deletes, leaves and comes back, all without scripts', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
@@ -192,7 +193,7 @@ test('were such content not cleaned, the policy of the page alone would keep it 
   assert.deepEqual(elsewhere.requests, []);
 });
 
-test('pages are dark where the reader wants them dark, and text stands out in both', async (t) => {
+test('pages are dark where the reader wants them dark', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const hub = await startHub(t);
   const browser = await openBrowser(t);
@@ -211,22 +212,36 @@ test('pages are dark where the reader wants them dark, and text stands out in bo
     const [light, dark] = [await shoot('light'), await shoot('dark')];
     assert.notDeepEqual(light, dark, page);
     assert.deepEqual(light, await shoot('light'), 'only the scheme makes the difference');
-    for (const scheme of ['light', 'dark'] as const) {
-      await browser.setColorScheme(scheme);
-      assert.deepEqual(await browser.run(FIND_FAINT_TEXT), [], `${page} in the ${scheme}`);
-    }
   }
 });
 
-test('on a phone no page is wider than the window, whatever the posts hold', async (t) => {
+const PAGES = [
+  '/', '/?q=owls', '/?q=nothing-has-this', '/posts/1', '/posts/2', '/posts/1/delete', '/sources', '/sources/1',
+  '/sources/1/delete', '/nowhere', '/sign-in', '/join/unknown', '/settings', '/settings/delete', '/notifications',
+  '/history', '/sources/2', '/sources/2/transfer', '/goodbye', '/admin', '/admin/jobs?state=all', '/admin/errors',
+  '/admin/alerts', '/admin/webhooks', '/admin/audit?actor=ada', '/admin/accounts', '/admin/accounts/1',
+  '/admin/invitations', '/new-password/gone',
+];
+
+test('on a phone no page is wider than the window, whatever posts, titles and messages hold', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const hub = await startHub(t);
   const browser = await openBrowser(t);
-  await signInWithFeed(t, hub, browser);
+  const ada = await signInWithFeed(t, hub, browser);
+  await addPost(ada, await addNotes(ada, LONG), LONG);
+  await sendJson(ada, 'PUT', '/api/posts/2/read', {});
+  await ada.post('/api/sources', { kind: 'webhook', title: LONG });
+  await ada.post('/api/tokens', { name: LONG.slice(0, 80), currentPassword: hub.password });
+  await ada.post('/api/invitations', { currentPassword: hub.password });
+  notifications(hub.handle).add({ accountId: 1, kind: 'test', title: LONG, path: '/' });
+  noteError(hub.handle, new Error(LONG));
+  jobs(hub.handle).enqueue({ kind: 'sync-source', payload: {}, dedupeKey: LONG, maxAttempts: 1 });
+  const [job] = workerQueue(hub.handle).claim('sync-source', 1);
+  if (job) workerQueue(hub.handle).fail(job, new Error(LONG));
 
   for (const width of [360, 320]) {
     await browser.setWindowSize(width, 700);
-    for (const page of [...PAGES, '/sign-in', '/join/unknown']) {
+    for (const page of PAGES) {
       await browser.goto(hub.address + page);
       await browser.run(`for (const details of document.querySelectorAll('details')) details.open = true`);
       const [inner, content] = await browser.run<[number, number]>(

@@ -11,7 +11,6 @@ import { startOrigin } from '../support/origin.ts';
 import { submitForm } from '../support/own-posts.ts';
 
 type Refused = {
-  /** The route that is met, and the address at which. */
   form: string;
   at?: string;
   as?: 'ada' | 'nobody';
@@ -19,7 +18,6 @@ type Refused = {
   /** The field that is wrong; `of`: what its fault is called, where that is not the field's name. */
   field: string;
   of?: string;
-  /** It is sent as a form with files. */
   hasFiles?: true;
 };
 
@@ -129,7 +127,6 @@ const WITHOUT_FIELDS = [
 
 const FIELD = /<(?:input|select|textarea)\b[^>]*>/g;
 
-/** A hub with whatever there is a form for. */
 async function hubOfForms(t: TestContext) {
   const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', [{ guid: '1', title: 'Owls' }])) });

@@ -25,7 +25,6 @@ const ASSET = /^\/assets\//;
 
 const ADMINISTRATION = /^\/(?:api\/)?admin(?:\/|$)|^\/api\/invitations(?:\/|$)/;
 
-/** An address that fits the route. */
 function sample({ path }: Route): string {
   return path.replace(/:[a-z]+\*?/g, '1');
 }

@@ -26,7 +26,6 @@ async function openPages(t: TestContext) {
   return { pages, browser, press, arrive, row: () => rowOf(browser) };
 }
 
-/** The post whose row has the focus. */
 function rowOf(browser: Browser): Promise<string | null> {
   return browser.run(`return document.activeElement.closest('.row')?.dataset.id ?? null`);
 }

@@ -11,7 +11,6 @@ import { waitUntil } from '../support/wait-until.ts';
 const ESCAPE = '\ue00c';
 const POSTS = 30;
 
-/** The browser of `bob`, who follows a source with 30 unread posts, on his list. */
 async function openList(t: TestContext) {
   const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const sourceId = await addNotes(ada);

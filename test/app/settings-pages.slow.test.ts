@@ -2,15 +2,13 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { DAY } from '../../src/platform/clock.ts';
-import { notifications } from '../../src/features/notifications/notification-store.ts';
-import { noteError } from '../../src/features/errors/error-store.ts';
 import { jobs } from '../../src/features/hub/hub.ts';
 import { workerQueue } from '../../src/features/hub/worker-jobs.ts';
-import { addNotes, addPost, itemsAt, sendJson } from '../support/accounts.ts';
+import { addNotes, addPost, itemsAt } from '../support/accounts.ts';
 import { openBrowser, type Browser } from '../support/browser.ts';
 import { createClient } from '../support/client.ts';
 import { hubWith, type Hub } from '../support/hub.ts';
-import { FIND_FAINT_TEXT, FIND_FAULTS, follow, path, signIn, submit } from '../support/page-visits.ts';
+import { follow, path, signIn, submit } from '../support/page-visits.ts';
 import { countRows } from '../support/stored-rows.ts';
 import { requireTool } from '../support/tools.ts';
 
@@ -182,45 +180,4 @@ test('an administrator invites, retries a job and looks through the audit, witho
   await submit(browser, { actor: 'ada', target: 'invitation' }, '.filter button');
   assert.equal(await browser.run('return document.querySelectorAll("tbody tr").length'), 2);
   assert.match(await browser.text('tbody'), /invitation\.withdrawn[^]*invitation\.created/);
-});
-
-const PAGES = [
-  '/settings', '/settings/delete', '/notifications', '/history', '/', '/sources/1', '/sources/1/transfer',
-  '/goodbye', '/admin', '/admin/jobs?state=all', '/admin/errors', '/admin/alerts', '/admin/webhooks', '/admin/audit?actor=ada',
-  '/admin/accounts', '/admin/accounts/1', '/admin/invitations', '/sign-in', '/new-password/gone',
-];
-
-/** A word that no narrow window can hold on one line. */
-const LONG = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft';
-
-test('the pages have no faults, stand out in light and dark, and are no wider than a phone', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
-  const { hub, ada } = await hubWith(t, ['ada']);
-  const browser = await openBrowser(t);
-  const sourceId = await addNotes(ada, LONG);
-  await addPost(ada, sourceId, LONG);
-  await sendJson(ada, 'PUT', '/api/posts/1/read', {});
-  await ada.post('/api/sources', { kind: 'webhook', title: LONG });
-  await ada.post('/api/tokens', { name: LONG.slice(0, 80), currentPassword: hub.password });
-  await ada.post('/api/invitations', { currentPassword: hub.password });
-  notifications(hub.handle).add({ accountId: 1, kind: 'test', title: LONG, path: '/' });
-  noteError(hub.handle, new Error(LONG));
-  jobs(hub.handle).enqueue({ kind: 'sync-source', payload: {}, dedupeKey: LONG, maxAttempts: 1 });
-  const [job] = workerQueue(hub.handle).claim('sync-source', 1);
-  if (job) workerQueue(hub.handle).fail(job, new Error(LONG));
-  await openSettings(browser, hub, 'ada');
-
-  for (const page of PAGES) {
-    await browser.setWindowSize(1000, 900);
-    await browser.goto(hub.address + page);
-    assert.deepEqual(await browser.run(FIND_FAULTS), [], page);
-    for (const scheme of ['light', 'dark'] as const) {
-      await browser.setColorScheme(scheme);
-      assert.deepEqual(await browser.run(FIND_FAINT_TEXT), [], `${page} in the ${scheme}`);
-    }
-    await browser.setWindowSize(320, 700);
-    await browser.run(`for (const details of document.querySelectorAll('details')) details.open = true`);
-    const [inner, content] = await browser.run<[number, number]>('return [innerWidth, document.documentElement.scrollWidth]');
-    assert.ok(content <= inner, `${page} is ${content} wide in a window of ${inner}`);
-  }
 });

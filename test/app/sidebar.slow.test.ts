@@ -27,7 +27,6 @@ async function openSidebar(t: TestContext) {
   return { last, browser, go: (path: string): Promise<void> => browser.goto(hub.address + path) };
 }
 
-/** Whether a folder is open, and whether its line shows that a feed fails. */
 function folder(browser: Browser, name: string) {
   return browser.run<{ isOpen: boolean; isFailing: boolean }>(`
     const summary = [...document.querySelectorAll('.rail summary')].find((one) => one.textContent.includes(arguments[0]));

@@ -44,7 +44,6 @@ function rowsWhere(db: Db, table: string, column: string, id: number): number {
   return db.prepare<[number], { n: number }>('rows', `SELECT COUNT(*) AS n FROM ${table} WHERE ${column} = ?`).get(id)?.n ?? NaN;
 }
 
-/** How many rows name the account, by table. */
 function rowsOf(db: Db, accountId: number): Map<string, number> {
   const columns = db.prepare<[string], { table: string; name: string }>('columns of persons', `
     SELECT t.name AS "table", c.name FROM pragma_table_list t, pragma_table_info(t.name) c
@@ -136,7 +135,6 @@ test('leaving removes what the list says, from every table in which the account 
   for (const [name, rows] of rowsOf(hub.db, id)) assert.equal(rows, 0, name);
 });
 
-/** The rows of each table, as texts. */
 function contents(path: string): Map<string, Set<string>> {
   const db = openDatabase(path, { readonly: true });
   const rows = (name: string): Set<string> => new Set(db.prepare<[], object>('rows', `SELECT * FROM ${name}`).all()

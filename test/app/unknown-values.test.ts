@@ -82,7 +82,6 @@ test('an invitation is refused when its hours or role are not understood, also w
   assert.deepEqual(await itemsAt(ada, '/api/invitations'), []);
 });
 
-/** Everything that the forms below could change. */
 function stateOf(hub: Awaited<ReturnType<typeof startHub>>): string {
   const tables = ['accounts', 'sources', 'follows', 'stars', 'read_marks', 'read_undo', 'list_choices', 'posts', 'preferences', 'audit_records'];
   return JSON.stringify(rowsOf(hub, ...tables));

@@ -151,8 +151,8 @@ function addRulesAndSearches(db: Db, below: (limit: number) => number, accountId
   const followed = db.prepare<[number], { id: number }>('posts of follows', `
     SELECT p.id FROM follows f CROSS JOIN posts p ON p.source_id = f.source_id WHERE f.account_id = ?`).all(accountId);
   const muted = followed.filter(() => below(MUTED_EVERY) === 0);
-  const store = mutedPosts({ db, clock: () => NOW });
-  for (const { id } of muted) store.add(accountId, id, ids[ACTS.length * below(RULES_MAX / ACTS.length)] ?? 0);
+  mutedPosts({ db, clock: () => NOW }).add(muted.map(({ id }): [number, number, number] =>
+    [accountId, id, ids[ACTS.length * below(RULES_MAX / ACTS.length)] ?? 0]));
   const kinds = [
     () => word(), () => `${word()} ${word()}`, () => `title:${word()} OR title:${word()}`, () => `${word().slice(0, 4)}* -${word()}`,
     () => `${all[0]}`, () => `${all[1]} is:starred`, () => `author:somebody ${word()}`, () => `"${all[0]} ${all[2]}"`,

@@ -62,7 +62,6 @@ test('case 103: scripts see .env as the hub does: spaces, #, $ and quotes, and n
   assert.equal(stdout, '/mnt/$(touch gone) `touch gone` # "x"\n81\n');
 });
 
-/** The source files that hubctl loads, in a process of its own. */
 async function loadedBy(...argv: string[]): Promise<string[]> {
   const recorder = `data:text/javascript,
     import { registerHooks } from 'node:module';

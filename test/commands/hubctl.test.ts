@@ -29,7 +29,6 @@ import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
 
 const PASSWORD = 'correct horse battery';
 
-/** A hub that nobody runs, with its parts at hand. */
 function idleHub(t: TestContext) {
   const dataDir = temporaryDataDir(t);
   const config = loadConfig(hubEnvironment(dataDir));

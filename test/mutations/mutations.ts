@@ -83,7 +83,7 @@ export const MUTATIONS: Mutation[] = [
     from: "'secure_delete = ON'",
     to: "'secure_delete = OFF'",
     test: 'test/features/leaving/leaving.test.ts',
-    name: 'without a VACUUM, too, what leaving removes is overwritten',
+    name: 'without a VACUUM, too, what leaving removes and what was deleted in order to leave is overwritten',
   },
   {
     promise: 'an account is removed only when the log of the database is empty of it',
@@ -135,7 +135,7 @@ export const MUTATIONS: Mutation[] = [
     from: "SET state = 'done', finished_at = ?, lease_token = NULL, lease_expires_at = NULL\n       WHERE id = ? AND",
     to: "SET state = 'done', finished_at = ?, lease_token = NULL, lease_expires_at = NULL\n       WHERE id = ? OR",
     test: 'test/platform/jobs/job-queue.test.ts',
-    name: 'a worker that outlived its lease can neither complete nor fail, extend or release the job',
+    name: 'a worker that outlived its lease can neither complete nor fail nor release the job',
   },
   {
     promise: 'attempts are counted when a job is claimed',
@@ -287,7 +287,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'DEADLINE = 0.9',
     to: 'DEADLINE = 1.1',
     test: 'test/platform/jobs/worker-trouble.test.ts',
-    name: 'a handler is told to stop, and then given up, before its lease ends, also an extended lease',
+    name: 'a handler is told to stop, and then given up, before its lease ends',
   },
   {
     promise: 'remote files of one owner leave places for those of others',
@@ -359,7 +359,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'syncState(hub).planNext(sourceId, retryAt);',
     to: '{}',
     test: 'test/features/feeds/fair-syncs.test.ts',
-    name: '“Next” is when the next try really is',
+    name: '429 with Retry-After is obeyed, and “Next” is when the next try really is',
   },
   {
     promise: 'one lane is at work once',
@@ -716,10 +716,18 @@ export const MUTATIONS: Mutation[] = [
     name: 'a form whose post was taken back publishes the post again only if its author wants',
   },
   {
+    promise: 'a form whose post was deleted does not publish the post again by itself',
+    file: 'src/features/writing/write-post.ts',
+    from: 'unusedGuid(hub, source.id, form, viewer) ?? prepared.guid',
+    to: 'prepared.guid',
+    test: 'test/features/writing/sent-twice.test.ts',
+    name: 'a form whose post was deleted, or taken back and discarded, publishes the post again only if its author wants',
+  },
+  {
     promise: 'a form that is sent twice publishes one post',
     file: 'src/features/writing/check-versions.ts',
-    from: 'return 0 - (postTexts(hub).postOfForm(accountId, form) ?? postId);',
-    to: 'return 0 - postId;',
+    from: "if (published !== undefined) return { state: 'published', mark: published };",
+    to: '',
     test: 'test/features/writing/sent-twice.test.ts',
     name: 'a form that is sent twice, at once or one after the other, publishes one post, and both answers lead to the post',
   },
@@ -737,7 +745,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'OR EXISTS (SELECT 1 FROM draft_files WHERE draft_files.sha256 = uploads.sha256)',
     to: '',
     test: 'test/features/writing/saved-drafts.test.ts',
-    name: 'a draft keeps its files however long it waits',
+    name: 'a draft has its files after a refusal, a preview and a new session, and the post has them',
   },
   {
     promise: 'a discarded draft is restored only by its author',
@@ -941,7 +949,7 @@ export const MUTATIONS: Mutation[] = [
     from: "a: [['class', oneOf('remote-image')],",
     to: "a: [['onclick', (value) => value], ['class', oneOf('remote-image')],",
     test: 'test/platform/markup/sanitize-html.test.ts',
-    name: 'hostile markup comes out in the narrow grammar of allowed elements, and stays as it is when read again',
+    name: 'hostile markup comes out safe, also inside allowed places',
   },
   {
     promise: 'no link runs a script',
@@ -1368,7 +1376,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a nightly backup keeps interim ones from being late',
-    file: 'src/features/backups/interim-status.ts',
+    file: 'src/features/backups/backup-status.ts',
     from: 'listBackups(backupDir).findLast(isGood)?.createdAt ?? 0',
     to: '0',
     test: 'test/features/backups/interim-shown.test.ts',
@@ -2292,7 +2300,7 @@ export const MUTATIONS: Mutation[] = [
     from: ' WHERE ${MAY_SEE}`);\n  const selectLast',
     to: '`);\n  const selectLast',
     test: 'test/features/reading/reading-now.test.ts',
-    name: 'what became of posts that one may not see any more is not told, nor how many of them were unread',
+    name: 'posts that one may not see any more are in no list, and their states and number are not told, until one may see them again',
   },
 
   // Limits.
@@ -2667,7 +2675,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'replaced secrets of webhooks are forgotten',
     file: 'src/app/schedule.ts',
-    from: "throttledTask('forget replaced webhook secrets', HOUR, removeExpiredSecrets),",
+    from: "throttledTask('forget replaced webhook secrets', HOUR, (hub, limit) =>\n" +
+      '    webhooks(hub).removePreviousSecrets(hub.clock(), limit)),',
     to: '',
     test: 'test/features/webhooks/webhooks-signed.test.ts',
     name: 'after a rotation both secrets are valid for 24 hours, and never more than two',
@@ -2675,7 +2684,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'ids of webhook events are forgotten after seven days',
     file: 'src/app/schedule.ts',
-    from: "throttledTask('forget old webhook events', MINUTE, removeOldEvents),",
+    from: "throttledTask('forget old webhook events', MINUTE, (hub, limit) =>\n" +
+      '    webhookEvents(hub).removeBefore(hub.clock() - EVENTS_KEPT, limit)),',
     to: '',
     test: 'test/features/webhooks/webhooks.test.ts',
     name: 'ids of events are forgotten after 7 days, and those of younger ones are not',
@@ -3054,7 +3064,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'compressing takes a bounded share of memory and threads',
-    file: 'src/platform/http/compress-answer.ts',
+    file: 'src/platform/http/send-reply.ts',
     from: 'if (!response.isCompressible || underWay >= AT_ONCE) return response;',
     to: 'if (!response.isCompressible) return response;',
     test: 'test/platform/http/compressed-answers.test.ts',
@@ -3144,7 +3154,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a signal ends what prepares the data',
-    file: 'src/app/processes/start-preparation.ts',
+    file: 'src/app/processes/run-hub.ts',
     from: '    child.kill();\n',
     to: '',
     test: 'test/app/processes/start.slow.test.ts',
@@ -3232,7 +3242,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a backup beside the data can be read',
-    file: 'src/app/processes/grant-names.ts',
+    file: 'src/app/processes/confined-command.ts',
     from: "return longer.name.startsWith(shorter.name) && longer.name[shorter.name.length] !== '/';",
     to: 'return false;',
     test: 'test/app/processes/granted-names.test.ts',
@@ -3808,8 +3818,8 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/follows/follow-store.ts',
     from: "MAY_SEE = `(s.visibility = 'public'",
     to: "MAY_SEE = `(s.visibility <> ''",
-    test: 'test/features/reading/reading-api.test.ts',
-    name: 'a source that became private is not in its followers’ lists, and is there again with it',
+    test: 'test/features/reading/reading-now.test.ts',
+    name: 'posts that one may not see any more are in no list, and their states and number are not told, until one may see them again',
   },
   {
     promise: 'a folder is its owner’s alone',
@@ -3911,7 +3921,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a list cannot be made to show posts that its menu does not offer',
-    file: 'src/features/reading/list-choice-pages.ts',
+    file: 'src/features/reading/list-pages.ts',
     from: ' || !showsOf(view).includes(chosen.show)',
     to: '',
     test: 'test/features/reading/list-choices.test.ts',
@@ -4074,8 +4084,8 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/input.ts',
     from: '/^\\/(?![/\\\\])[^',
     to: '/^\\/[^',
-    test: 'test/features/reading/reading-api.test.ts',
-    name: 'forms mark, star and undo without a script, and lead back to the page that they were on',
+    test: 'test/features/reading/reading-pages.test.ts',
+    name: 'a form leads to pages of the hub alone, and a page says nothing but what the hub has words for',
   },
   {
     promise: 'a post that anybody who follows has yet to read is not removed',
@@ -4409,7 +4419,7 @@ export const MUTATIONS: Mutation[] = [
     from: "throw new HttpError(400, 'ts must be a time in seconds, milliseconds or microseconds.');",
     to: 'return undefined;',
     test: 'test/features/reader-api/edit-tags.test.ts',
-    name: 'marking a stream as read until a time that cannot be read is refused and marks nothing',
+    name: 'marking a stream as read marks what arrived until its time, also posts that were kept unread',
   },
   {
     promise: 'an app that asks for ids gets the ids',
@@ -4695,6 +4705,22 @@ export const MUTATIONS: Mutation[] = [
     name: 'a search lists one post of each row among those that fit, also over pages and by relevance, and its counts agree',
   },
   {
+    promise: 'the id of a hidden post tells nothing of the posts with the same link',
+    file: 'src/features/reading/double-store.ts',
+    from: " AND EXISTS (SELECT 1 ${fromSource('d.source_id')} AND ${MAY_SEE})",
+    to: '',
+    test: 'test/features/reading/doubles.test.ts',
+    name: 'the id of a post that a member may not see tells nothing of its doubles, whatever is marked or starred by the id',
+  },
+  {
+    promise: 'a search lists one post of a row, also if the posts of the row are on two pages',
+    file: 'src/features/reading/find-in-lists.ts',
+    from: 'return { found: found.filter(({ id }) => !later.has(id)),',
+    to: 'return { found,',
+    test: 'test/features/reading/doubles.test.ts',
+    name: 'a search lists one post of each row among those that fit, also over pages and by relevance, and its counts agree',
+  },
+  {
     promise: 'a post that does not fit a search stands for no post of the search',
     file: 'src/features/reading/find-in-lists.ts',
     from: 'as NamedFacts[]).some(fits)',
@@ -4717,6 +4743,14 @@ export const MUTATIONS: Mutation[] = [
     to: 'joined ?? first.postId',
     test: 'test/features/reading/doubles.test.ts',
     name: 'a post that gets another link leaves its row, and its new row has no post of the old row',
+  },
+  {
+    promise: 'a post from before the hub stored links gives its states to its row',
+    file: 'src/features/posts/link-store.ts',
+    from: 'of isOld ? alike : []',
+    to: 'of [] as typeof alike',
+    test: 'test/features/reading/doubles.test.ts',
+    name: 'a post from before the hub stored links gives its states to its row, and gets those of a post that arrived since',
   },
   {
     promise: 'posts from before the hub stored links join their rows',

@@ -28,7 +28,6 @@ function startTurns() {
   return {
     ...turns, ask, served,
     pass: (ms: number) => void (time += ms),
-    /** Lets so many turns run. */
     async run(count: number): Promise<void> {
       for (let n = 0; n < count; n++) {
         for (const act of deferred.splice(0)) {

@@ -189,7 +189,7 @@ test('case 86: it is asked before each removal whether one is being verified', a
   };
 
   const { removed, problems } = await applyRetention(beginningMeanwhile,
-    { made: backupName(NOW), complete: backupName(NOW), days: 30, now: NOW }, () => lockForRemoving(hub.dataDir));
+    { made: backupName(NOW), complete: backupName(NOW), days: 30, now: NOW }, hub.dataDir);
 
   assert.deepEqual([removed, problems.length, begun.length], [madeBefore(60), 2, 1]);
   assert.deepEqual(hub.backups(), madeBefore(50, 40, 2, 1, 0));
@@ -300,7 +300,7 @@ test('case 87: what is removed here stays elsewhere', async (t) => {
 test('case 84: folders that cannot be listed are a problem that is told, not a failure', async (t) => {
   const hub = backupHub(t);
   const folder = backupFolder(join(hub.dataDir, 'nowhere'));
-  const { removed, problems } = await applyRetention(folder, { made: 'x', complete: 'x', days: 1, now: NOW }, () => undefined);
+  const { removed, problems } = await applyRetention(folder, { made: 'x', complete: 'x', days: 1, now: NOW }, hub.dataDir);
   assert.deepEqual(removed, []);
   assert.match(problems.join(), /could not be listed: ENOENT/);
 });

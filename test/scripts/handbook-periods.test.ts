@@ -1,4 +1,4 @@
-// Protects the handbook's numbers: what it says of retention, limits and alerts is what the program does.
+// Protects the handbook: its retention, limits and alerts are the program's, and each alert's name leads to what to do.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,6 +24,7 @@ import { EVENTS_KEPT } from '../../src/features/webhooks/receive-event.ts';
 import { LONGEST_QUIET } from '../../src/features/webhooks/manage-webhooks.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/platform/clock.ts';
 import { backoff } from '../../src/platform/jobs/finish-jobs.ts';
+import { anchorOf } from '../support/contents.ts';
 import { readHandbook } from '../support/handbook.ts';
 import { startHub } from '../support/hub.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
@@ -161,4 +162,15 @@ test('how often alerts are told and tried, and how long they are kept, is said b
   ];
   const at = told.map((said) => text.replaceAll('\n', ' ').indexOf(said));
   assert.deepEqual(at, at.filter((place) => place >= 0).sort((a, b) => a - b), `${at.join()} of ${told.join(', ')}`);
+});
+
+test('the chapter “When something is wrong” names every alert, and every rule in the section to which the rule leads', () => {
+  const read = (name: string): string => readFileSync(join(PROJECT_ROOT, 'scripts', name), 'utf8');
+  const [, chapter = ''] = /^## When something is wrong\n([^]*?)^## /m.exec(read('README.md')) ?? [];
+  const sections = new Map(chapter.split(/^### /m).map((text) => [anchorOf(text.split('\n', 1)[0] ?? ''), text]));
+  const isNamed = (text: string | undefined, name: string): boolean => text?.includes(`\`${name}\``) ?? false;
+  assert.deepEqual([...ALERT_WORDS.keys()].filter((name) => !isNamed(chapter, name)), []);
+  const rules = [...read('monitoring/alerts.yml').matchAll(/- alert: (\w+)[^]*?runbook: scripts\/README\.md#([\w-]+)/g)];
+  assert.ok(rules.length > 20, `${rules.length} rules`);
+  assert.deepEqual(rules.filter(([, name = '', anchor = '']) => !isNamed(sections.get(anchor), name)).map(([, name]) => name), []);
 });

@@ -6,7 +6,7 @@ import {
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { interimName } from '../../src/features/backups/backup-name.ts';
-import { readInterim } from '../../src/features/backups/interim-status.ts';
+import { readInterim } from '../../src/features/backups/backup-status.ts';
 import { backupLock, takeFileLock } from '../../src/features/hub/data-locks.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { HOUR } from '../../src/platform/clock.ts';

@@ -7,6 +7,11 @@ export function sendJson(client: Client, method: string, path: string, value: un
   return client.send(method, path, { body: JSON.stringify(value), headers: { 'content-type': 'application/json' } });
 }
 
+/** Follows a source, or changes the follow. */
+export async function addFollow(client: Client, sourceId: number, values: Record<string, unknown> = {}): Promise<void> {
+  assert.equal((await sendJson(client, 'PUT', `/api/sources/${sourceId}/follow`, values)).status, 204);
+}
+
 /** Asks to have the account deleted, by default with the right words. */
 export function leave(hub: Hub, client: Client, values: Record<string, unknown> = {}) {
   return sendJson(client, 'DELETE', '/api/account', { password: hub.password, confirmation: 'DELETE', ...values });
@@ -52,6 +57,14 @@ export async function itemsAt<Item = Record<string, unknown>>(client: Client, pa
   assert.equal(answer.status, 200, answer.text);
   return answer.json<{ items: Item[] }>().items;
 }
+
+/** The titles of the sources in each folder of somebody's reading list; null for sources without a folder. */
+export async function foldersOf(client: Client): Promise<[name: string | null, titles: string[]][]> {
+  const { folders } = (await client.get('/api/reading')).json<Reading>();
+  return folders.map(({ name, sources }) => [name, sources.map(({ title }) => title)]);
+}
+
+type Reading = { folders: { name: string | null; sources: { title: string }[] }[] };
 
 /** What somebody has been told, newest first. */
 export async function notificationTitles(client: Client, query = ''): Promise<string[]> {

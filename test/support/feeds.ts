@@ -14,6 +14,10 @@ ${channel}
 ${items.map(item).join('')}</channel></rss>`;
 }
 
+export function opml(outlines: string): string {
+  return `<?xml version="1.0"?><opml version="2.0"><head/><body>${outlines}</body></opml>`;
+}
+
 /** Serves what `document()` returns at the moment. */
 export function serving(document: () => string, headers: Record<string, string> = {}): OriginHandler {
   return (_request, response) => {

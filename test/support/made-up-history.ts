@@ -1,5 +1,4 @@
-import { ANSWERS, type Figures } from '../../src/features/history/figures.ts';
-import { backupRuns, FINE, history } from '../../src/features/history/history-store.ts';
+import { ANSWERS, backupRuns, FINE, history, type Figures } from '../../src/features/history/history-store.ts';
 import type { Hub } from '../../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE } from '../../src/platform/clock.ts';
 import { seeded } from './random.ts';

@@ -33,7 +33,7 @@ export async function hubWithReader(t: TestContext, count: number, apart = MINUT
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const bob = await hub.person('bob');
   const posts: number[] = [];
-  for (let n = 0; n < count; n++) {
+  for (let n = 1; n <= count; n++) {
     hub.passTime(apart);
     posts.push(await addPost(ada, sourceId, `Post ${n}`));
   }
@@ -45,6 +45,14 @@ export function submitForm(
   hub: Hub, client: Client, path: string, fields: Record<string, string>, files: SentFile[],
 ): Promise<Answer> {
   return sendForm(hub, client, path, formOf(fields, files), 'text/html');
+}
+
+/** The form for a post on a page: its address, the path of the address, and the hidden fields that a browser sends. */
+export function formOn(page: string): { action: string; path: string; hidden: Record<string, string> } {
+  const action = /<form method="post" action="([^"]+)" enctype/.exec(page)?.[1]?.replaceAll('&amp;', '&') ?? assert.fail();
+  const fields = page.matchAll(/<input type="hidden" name="(tab|revision|version)"\s+value="([^"]*)"/g);
+  const hidden = Object.fromEntries(Array.from(fields, ([, name = '', value = '']) => [name, value]));
+  return { action, path: action.replace(/\?.*/, ''), hidden };
 }
 
 /** Path and identity of the only attachment of a new post. */

@@ -11,7 +11,7 @@ export const START = Date.UTC(2025, 0, 1);
 
 /** A queue on a file of its own, with a clock that the test moves and a table for the effects of jobs. */
 export function startQueue(t: TestContext) {
-  const { db, connect } = migratedDatabase(t);
+  const { db } = migratedDatabase(t);
   let now = START;
   const clock = () => now;
   const queue = createWorkerQueue(db, clock, () => 0.5);
@@ -20,7 +20,6 @@ export function startQueue(t: TestContext) {
     db,
     queue,
     passTime: (milliseconds: number) => void (now += milliseconds),
-    anotherQueue: () => createWorkerQueue(connect(), clock, () => 0.5),
     effect: (job: Job) => () => effects.leave(job.id),
     effects: effects.ids,
   };

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 
 /** Names and values in turn, as Node's `rawHeaders`. */
@@ -41,4 +42,34 @@ export function withHeader(headers: RawHeaders, name: string, change: (value: st
     const isValue = index % 2 === 1 && headers[index - 1]?.toLowerCase() === name;
     return isValue ? change(text) : text;
   });
+}
+
+/** Changes one thing that is signed or that signs; the id of GitHub's form is not signed. */
+export function mutate({ rawHeaders, body }: SignedEvent, below: (limit: number) => number): SignedEvent {
+  const headers = [...rawHeaders];
+  const header = headers.length === 6 ? 2 * below(3) : 2;
+  const value = headers[header + 1] ?? '';
+  const at = below(value.length);
+  const other = (not: string): string => {
+    const char = String.fromCharCode(33 + below(94));
+    return char === not ? (char === 'x' ? 'y' : 'x') : char;
+  };
+  const kinds: (() => SignedEvent)[] = [
+    () => ({ rawHeaders: headers.toSpliced(header + 1, 1, value.slice(0, at) + other(value[at] ?? '') + value.slice(at + 1)), body }),
+    () => ({ rawHeaders: headers.toSpliced(header + 1, 1, value.slice(0, at) + value.slice(at + 1)), body }),
+    () => ({ rawHeaders: headers.toSpliced(header + 1, 1, value.slice(0, at) + other('') + value.slice(at)), body }),
+    () => ({ rawHeaders: headers.toSpliced(header + 1, 1, value.slice(0, at)), body }),
+    () => ({ rawHeaders: headers.toSpliced(header, 2), body }),
+    () => ({ rawHeaders: [...headers, headers[header] ?? '', value], body }),
+    () => ({ rawHeaders: [...headers, ...githubHeaders('1', `sha256=${'0'.repeat(64)}`)], body }),
+    () => ({ rawHeaders: headers, body: Buffer.concat([body.subarray(0, at), Buffer.from(' '), body.subarray(at)]) }),
+    () => ({ rawHeaders: headers, body: body.subarray(0, below(body.length)) }),
+    () => {
+      const flipped = Buffer.from(body);
+      const place = below(body.length);
+      flipped[place] = (flipped[place] ?? 0) ^ (1 << below(8));
+      return { rawHeaders: headers, body: flipped };
+    },
+  ];
+  return kinds[below(kinds.length)]?.() ?? assert.fail();
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { argon2Sync } from 'node:crypto';
 import { type Account, accounts, type Role } from '../../src/features/accounts/account-store.ts';
 import { type AuditRecord, auditRecords } from '../../src/features/audit/audit-store.ts';
 import type { Stored } from './stored-rows.ts';
@@ -28,4 +29,12 @@ export function storedActs({ db }: Stored): AuditRecord[] {
 /** Makes an app password of an API token, which keeps its spelling. */
 export function makeAppPassword({ db }: Stored, tokenId: number): void {
   db.exec(`UPDATE api_tokens SET for_reader = 1 WHERE id = ${tokenId}`);
+}
+
+/** A stored hash with other parameters than the hub's; quick to check when they are small. */
+export function storedHash(password: string, { memory = 8, passes = 1, parallelism = 1 } = {}): string {
+  const nonce = Buffer.alloc(16, 7);
+  const tag = argon2Sync('argon2id', { message: password, nonce, tagLength: 32, memory, passes, parallelism });
+  const unpadded = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${unpadded(nonce)}$${unpadded(tag)}`;
 }

@@ -100,7 +100,12 @@ export function filesIn(dataDir: string): { uploads: string[]; tmp: string[] } {
 /** The same, of this process's own open files. */
 export function openFilesIn(dataDir: string): string[] {
   const folders = ['tmp', 'uploads'].map((name) => `${join(dataDir, name)}/`);
-  return readdirSync('/proc/self/fd').map(targetOf).filter((path) => folders.some((folder) => path.startsWith(folder)));
+  return openPaths().filter((path) => folders.some((folder) => path.startsWith(folder)));
+}
+
+/** The paths of all open descriptors of this process. */
+export function openPaths(): string[] {
+  return readdirSync('/proc/self/fd').map(targetOf);
 }
 
 function targetOf(fd: string): string {

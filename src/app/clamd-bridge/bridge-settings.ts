@@ -1,14 +1,11 @@
 import type { ClamdAddress } from '../../platform/net/clamd-client.ts';
-import {
-  ConfigError, configOrExit, readSettings, settingsSource, type SettingsSource,
-} from '../../features/hub/read-config.ts';
+import { ConfigError, readSettings, type SettingsSource } from '../../features/hub/read-config.ts';
 import { misspeltNames, variableNames } from '../../features/hub/env-file.ts';
 import { host, integer } from '../../features/hub/setting-values.ts';
 import { SETTINGS, type SettingList, type SettingValues } from '../../features/hub/settings.ts';
 
 const MAX_SOCKET_PATH = 107; // bytes of a socket's path: sun_path of unix(7) without its final NUL
 
-/** Settings of the clamd bridge, by their keys in `BridgeConfig`. */
 export const BRIDGE_SETTINGS = {
   clamd: {
     name: 'CLAMD_ADDRESS', parse: clamdAddress, default: '/run/clamav/clamd.ctl',
@@ -35,11 +32,6 @@ export function readBridgeConfig(source: SettingsSource): BridgeConfig {
   problems.push(...misspeltNames(source.fileNames ?? [], known));
   if (problems.length > 0) throw new ConfigError(problems);
   return values;
-}
-
-/** Reads the clamd bridge's settings. Prints mistakes in .env or the environment, then exits with status 2. */
-export function loadBridgeConfigOrExit(env: Record<string, string | undefined>): BridgeConfig {
-  return configOrExit(() => readBridgeConfig(settingsSource(env)));
 }
 
 function clamdAddress(text: string): ClamdAddress {

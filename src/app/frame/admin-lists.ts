@@ -7,7 +7,6 @@ import { errorList } from '../../features/errors/error-list.ts';
 import { webhookList } from '../../features/webhooks/webhook-list.ts';
 import type { AdminList } from '../../features/hub/admin-list.ts';
 
-/** The lists for administrators, in the order of their navigation. `summary`: text for the description of the API. */
 export const ADMIN_LISTS: (AdminList & { summary: string })[] = [
   { ...jobList, summary: 'Jobs, newest first; state filters them' },
   { ...errorList, summary: 'Errors of the hub, grouped by kind, last seen first' },

@@ -8,21 +8,18 @@ import { text, type Reply } from '../../platform/http/reply.ts';
 import { route, type HubRequest, type Route } from '../../platform/http/router.ts';
 
 const FOLDER = join(import.meta.dirname, 'assets');
+const SCRIPT = 'text/javascript; charset=utf-8';
 const FOR_NOW = { 'cache-control': 'public, max-age=0, must-revalidate' };
 const FOR_EVER = { 'cache-control': 'public, max-age=31536000, immutable' };
 
-/** Images that are the same in every hub. */
 const FILES = ['icon.svg', 'icon-180.png', 'icon-192.png', 'icon-512.png', 'icon-maskable.png'] as const;
 
 type FileName = (typeof FILES)[number];
 
-/**
- * Addresses and routes of the files that pages load, such as the stylesheet. A file's address contains the hash of the
- * file, so that browsers may cache the file for ever.
- */
+/** Addresses and routes of the files that pages load; an address has the file's hash, so it is cached for ever. */
 export const assets = once((hub: Hub) => {
   const { stylesheet, route: stylesheetRoute } = readStylesheet(hub);
-  const [script, writeScript] = [readScript('hub.js'), readScript('write.js')];
+  const [script, writeScript] = [readAsset('hub.js', SCRIPT), readAsset('write.js', SCRIPT)];
   const files = FILES.map((name) => readAsset(name, name.endsWith('.svg') ? 'image/svg+xml' : 'image/png'));
   const paths = Object.fromEntries(files.map(({ path }, index) => [FILES[index], path])) as Record<FileName, string>;
   const routes = [stylesheetRoute, script.route, writeScript.route, ...files.map((file) => file.route)];
@@ -52,11 +49,6 @@ function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
     stylesheet: () => current().path,
     route: route('GET /assets/:hash/hub.css', 'public', 'Asset: hub.css', ({ path }) => show(path), { cached: [] }),
   };
-}
-
-/** Reads the script of all members' pages, or the script of the pages on which members write posts. */
-function readScript(name: 'hub.js' | 'write.js'): Asset {
-  return readAsset(name, 'text/javascript; charset=utf-8');
 }
 
 /** `hash`: the file's hash for `integrity` and the Content-Security-Policy. */
@@ -90,8 +82,7 @@ export function showManifest(hub: Hub, _request: HubRequest): Reply {
       icon(path('icon-maskable.png'), 512, 'maskable'),
     ],
   };
-  const caching = { 'cache-control': 'public, max-age=0, must-revalidate' };
-  return text(JSON.stringify(manifest), 'application/manifest+json', caching);
+  return text(JSON.stringify(manifest), 'application/manifest+json', FOR_NOW);
 }
 
 /** The hub's logo: three lines (the sources) that run into one dot (the hub). */
@@ -99,7 +90,6 @@ export const MARK = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true
   stroke-width="3" stroke-linecap="round"><path d="M3 6c11 0 9 10 19 10M3 16h17M3 26c11 0 9-10 19-10"/></g><circle
   cx="24.5" cy="16" r="5.5" fill="currentColor"/></svg>`;
 
-/** A large logo for the sign-in page. */
 export const ARRIVALS = html`<svg class="arrivals" viewBox="0 0 448 128" preserveAspectRatio="xMaxYMid slice"
   aria-hidden="true"><g fill="none" stroke="currentColor" stroke-width="11" stroke-linecap="round"><path
   d="M-900 22H270c66 0 54 42 118 42M-900 64H376M-900 106H270c66 0 54-42 118-42"/></g><circle cx="406" cy="64" r="24"

@@ -13,17 +13,12 @@ import { ADMIN_LISTS } from './admin-lists.ts';
 import { ARRIVALS, assets, MARK } from './assets.ts';
 import { rail } from './rail.ts';
 
-/**
- * The navigation between pages for administrators. `section`: the part of the navigation that the linked page belongs
- * to.
- */
 const ADMIN_PAGES = [
   { section: 'admin/', href: '/admin', label: 'Overview' },
   ...ADMIN_LISTS.map(({ name, title }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label: title })),
   { section: 'admin/hub', href: '/admin/hub', label: 'Appearance' },
 ];
 
-/** Everything that the frame around a page depends on. */
 type Frame = { hub: Hub; look: HubLook; viewer: Viewer | null; said: Html | false };
 
 /** Renders a whole page: the content with head, navigation and the message about the last act. */

@@ -15,16 +15,11 @@ import { icon, type IconName } from '../../platform/http/icons.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { MARK } from './assets.ts';
 
-/** The sidebar counts notifications up to this number, and shows this number as "99+". */
 const MOST_TOLD = 100;
 
-/**
- * The sidebar shows every source of a member who follows at most this many sources, and collapses the folders of other
- * members. A folder with more than MOST_OPEN sources lists only sources with unread posts.
- */
+/** If a member follows more sources, folders collapse, and a long folder lists only sources with unread posts. */
 const MOST_OPEN = 40;
 
-/** Maximum number of folders in the sidebar. Above MOST_FOLDERS, only folders with unread posts are shown. */
 const MOST_FOLDERS = 60;
 
 /** The main navigation of a member: a sidebar, or a menu in narrow windows. `section`: the current page. */
@@ -99,7 +94,6 @@ ${shown.map((folder) => folder.name === null ? sourceItems(hub, folder, section)
 </div>`;
 }
 
-/** The first `most` items with unread posts, and all items for which `isKept` holds. */
 function fitting<Shown extends { unread: number }>(
   all: Shown[], most: number, isKept: (one: Shown) => boolean,
 ): Shown[] {

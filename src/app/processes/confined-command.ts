@@ -4,16 +4,14 @@ import { timeOfBackup, timeOfInterim } from '../../features/backups/backup-name.
 import { ConfigError, loadConfig, PROJECT_ROOT, type Config } from '../../features/hub/read-config.ts';
 import { isInside } from '../../features/hub/settings.ts';
 import { codeOf } from '../../platform/error-code.ts';
-import { nameBehindLinks } from '../../platform/files/granted-name.ts';
-import { chooseNames, type ReadablePath } from './grant-names.ts';
+import { MOST_LINKS, nameBehindLinks } from '../../platform/files/granted-name.ts';
 import type { StartCommand } from './supervise.ts';
 
-/** The capabilities of this Node and this machine. */
-export type NodeFacts = {
+type NodeFacts = {
   execPath: string;
   cwd: string;
   hasNetFlag: boolean; // Node ≥ 25 denies the network without --allow-net; Node 24 rejects --allow-net
-  hasRootLink: boolean; // whether this machine has the link /proc/self/root (see grant-names.ts)
+  hasRootLink: boolean; // whether this machine has the link /proc/self/root (see chooseNames)
 };
 
 /** Reads the capabilities of Node and of the machine from the running process. */
@@ -79,7 +77,6 @@ export function makeDataFolderOrExit(dataDir: string): void {
   process.exit(1);
 }
 
-/** Returns null if the folder exists now, otherwise the reason why the folder is missing. */
 function makeFolder(path: string): string | null {
   try {
     mkdirSync(path, { mode: 0o700 });
@@ -100,7 +97,6 @@ export function confinedCommand(config: Config, name: string, args: readonly str
   return { name, file: node.execPath, args: [...flags, entrypoint(config.projectRoot, name), ...args] };
 }
 
-/** The commands of hubctl whose next argument is a folder to read. */
 const READING = ['verify', 'restore begin', 'backup show', 'backup extract'].map((words) => words.split(' '));
 
 /** The folder argument of a command in the list READING; undefined if the argument names a backup in BACKUP_DIR. */
@@ -139,10 +135,7 @@ export function bridgeCommand(projectRoot: string, args: readonly string[], node
   return { name, file: node.execPath, args: [...flags, entrypoint(projectRoot, name), ...args] };
 }
 
-/**
- * Returns the command that starts a program under tsx, which restarts the program after each change of a source file.
- * Node's permission model does not confine this command, because tsx compiles files and starts processes.
- */
+/** Returns the command that runs a program under tsx, unconfined: tsx compiles files and starts processes. */
 export function watchedCommand({ projectRoot }: Config, name: string, node: NodeFacts): StartCommand {
   const tsx = join(projectRoot, 'node_modules/tsx/dist/cli.mjs');
   return { name, file: node.execPath, args: [tsx, 'watch', '--clear-screen=false', entrypoint(projectRoot, name)] };
@@ -194,10 +187,7 @@ function networkFlags({ hasNetFlag, needsNetwork }: Pick<ProcessAccess, 'hasNetF
   return hasNetFlag ? [...needsNetwork ? ['--allow-net'] : [], '--disable-warning=ExperimentalWarning'] : [];
 }
 
-/**
- * Makes a path with a comma relative to `cwd`, which often removes the folder with the comma: Node warns of commas in
- * --allow-fs-write.
- */
+/** Makes a path with a comma relative to `cwd`, because Node warns of commas in --allow-fs-write. */
 function withoutComma(path: string, cwd: string): string {
   return path.includes(',') ? relative(cwd, path) || '.' : path;
 }
@@ -221,4 +211,40 @@ function realPath(path: string): string {
   } catch {
     return path; // hubctl reports that the backup folder is missing
   }
+}
+
+type ReadablePath = { path: string; isFolder: boolean };
+
+type Named = ReadablePath & { name: string };
+
+/**
+ * Chooses for each path the name for Node's flag --allow-fs-read. Node denies a granted folder /x/data if /x/data-y is
+ * granted, so the later of two such folders is granted as /proc/self/root/x/data-y, if Linux has the link
+ * /proc/self/root. Throws ConfigError with both paths if Node cannot grant both folders.
+ */
+export function chooseNames(places: readonly ReadablePath[], hasRootLink: boolean): Map<string, string> {
+  const chosen = new Map<string, Named>();
+  for (const place of places) {
+    if (chosen.has(place.path)) continue;
+    chosen.set(place.path, { ...place, name: freeName(place, [...chosen.values()], hasRootLink) });
+  }
+  return new Map([...chosen].map(([path, { name }]) => [path, name]));
+}
+
+function freeName(place: ReadablePath, chosen: readonly Named[], hasRootLink: boolean): string {
+  const rivalOf = (name: string): Named | undefined => chosen.find((other) => areBeside(other, { ...place, name }));
+  for (let links = 0; links <= (hasRootLink ? MOST_LINKS : 0); links++) {
+    const name = nameBehindLinks(place.path, links);
+    if (!rivalOf(name)) return name;
+  }
+  const rival = rivalOf(place.path)?.path;
+  throw new ConfigError([`Node cannot grant both ${rival} and ${place.path}, because these two paths begin alike. ` +
+    `Rename ${rival} or ${place.path}.`]);
+}
+
+/** Whether Node would deny a path because another folder's name is a prefix of the path (/x/data beside /x/data-y). */
+function areBeside(one: Named, other: Named): boolean {
+  const [shorter, longer] = one.name.length < other.name.length ? [one, other] : [other, one];
+  if (!shorter.isFolder || shorter.name === longer.name || shorter.name === '/') return false;
+  return longer.name.startsWith(shorter.name) && longer.name[shorter.name.length] !== '/';
 }

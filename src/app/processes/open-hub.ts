@@ -15,7 +15,6 @@ import { openDatabase, openToLook, type Db, type SlowQuery } from '../../platfor
 import type { Log } from '../../platform/log.ts';
 import { createOutboundFetch } from '../../platform/net/outbound-fetch.ts';
 
-/** The folders in DATA_DIR, beside the database. */
 const FOLDERS = ['uploads', 'cache', 'backups', 'tmp', 'run'];
 
 /** Opens the database and applies safe migrations. Throws SchemaError if a restore is in progress. */
@@ -37,7 +36,6 @@ export function openHubDatabase(
   }
 }
 
-/** An open database, and the migrations that it lacks. */
 export type FoundDatabase = { db: Db; pending: Migration[] };
 
 /** Opens a hub's database read-only, with any schema. Throws SchemaError while a restore replaces the database. */

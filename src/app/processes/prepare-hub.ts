@@ -4,10 +4,7 @@ import type { Config } from '../../features/hub/read-config.ts';
 import { DataInUseError } from '../../platform/db/migration-files.ts';
 import { anotherHub, openHubDatabase } from './open-hub.ts';
 
-/**
- * Prepares the data before web and worker start: no other hub uses the data, its folders exist, and its schema is
- * current. Returns the set-up link while there is no account, otherwise null.
- */
+/** Prepares the data before web and worker start; returns the set-up link while there is no account, else null. */
 export function prepareHub(config: Config): string | null {
   if (isHubRunning(config.dataDir)) throw new DataInUseError(anotherHub(config));
   const db = openHubDatabase(config);

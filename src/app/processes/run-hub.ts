@@ -1,10 +1,12 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isRestoreOpen, isRestoreUnderWay } from '../../features/backups/restore-state.ts';
 import { isWebMessage, type Listening } from './readiness.ts';
 import { onStopSignals } from './stop-signals.ts';
-import { supervise, type Ending, type StartCommand } from './supervise.ts';
+import { supervise, type StartCommand } from './supervise.ts';
 
 type RunHubOptions = {
   cwd: string;
@@ -18,7 +20,6 @@ const POLL = 250; // ms
 /** The signal with which restore.sh and upgrade.sh ask the hub to stop until they are done. */
 const PAUSE_SIGNAL = 'SIGUSR2';
 
-/** The result of `runHub` after PAUSE_SIGNAL. */
 const PAUSED = 'the hub pauses';
 
 /** Stops PAUSE_SIGNAL from ending this process; the returned function tells whether PAUSE_SIGNAL has come. */
@@ -28,10 +29,7 @@ export function listenForPause(): () => boolean {
   return () => hasCome;
 }
 
-/**
- * Runs web and worker until a signal or until one of them ends. Resolves to null after a requested stop, otherwise
- * to a line that says why the hub ended.
- */
+/** Runs web and worker until a signal or the end of a process; resolves to null, or to the reason for the end. */
 export async function runHub(
   commands: readonly StartCommand[], { cwd, env, onListening, isPaused: wasPaused }: RunHubOptions,
 ): Promise<string | null> {
@@ -55,12 +53,8 @@ export async function runHub(
   const ending = await supervision.ended;
   ignoreSignals();
   process.off(PAUSE_SIGNAL, pause);
-  return isPaused ? PAUSED : describeEnding(ending, failure);
-}
-
-function describeEnding(ending: Ending, failure: string | undefined): string | null {
-  if (ending.stopRequested) return null;
-  return failure ?? `${ending.died ?? 'the hub ended'}; the hub has stopped`;
+  if (isPaused) return PAUSED;
+  return ending.stopRequested ? null : failure ?? `${ending.died ?? 'the hub ended'}; the hub has stopped`;
 }
 
 /** Writes the id of this supervising process to `run/hub.pid` for scripts, and removes it at the end. */
@@ -101,10 +95,7 @@ export async function runAroundRestores(
   return beginAnew();
 }
 
-/**
- * Waits until restore.sh or upgrade.sh has put the new data or version in place; a hub that failed on the new data or
- * version waits until restore.sh or upgrade.sh has put the previous data or version back, or has given up.
- */
+/** Waits until new data or another version is in place; after a failure, until the previous data or version is back. */
 async function restoreToMakeWay(dataDir: string, problem: string): Promise<void> {
   const hasFailed = problem !== PAUSED && !isRestoreUnderWay(dataDir);
   if (hasFailed) tellRestore(dataDir, problem);
@@ -118,4 +109,44 @@ function tellRestore(dataDir: string, problem: string): void {
   } catch {
     return; // without the file run/hub.failed, restore.sh waits until its own time limit has passed
   }
+}
+
+/** The message of prepare.ts to its parent process, which trusts the message: both are the same program. */
+export type Prepared = {
+  dataDir: string;
+  commands: StartCommand[];
+  failure: string | null; // why the hub cannot run on restored data that is being tried
+};
+
+type Preparation = {
+  prepared: Prepared;
+  announce(message: Listening): void; // makes prepare.ts print the address once web is healthy
+  end(): void; // ends prepare.ts if it still waits for web
+};
+
+/** Runs prepare.ts. Resolves to the message of prepare.ts, or to the exit status with which `npm start` must end. */
+export async function startPreparation(args: readonly string[]): Promise<Preparation | number> {
+  const child = spawn(process.execPath, [...process.execArgv, 'src/bin/prepare.ts', ...args],
+    { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  let isStopped = false;
+  const stop = (): void => {
+    isStopped = true;
+    child.kill();
+  };
+  const ignoreSignals = onStopSignals(stop, stop);
+  const ended = once(child, 'exit');
+  const prepared = await Promise.race([once(child, 'message'), ended.then(() => null)]);
+  ignoreSignals();
+  if (isStopped) return 0; // a signal ends the start even if everything was prepared at that moment
+  if (prepared === null) return statusOf(child);
+  return {
+    prepared: prepared[0] as Prepared,
+    announce: (message) => void (child.connected && child.send(message)),
+    end: () => void (child.connected && child.disconnect()),
+  };
+}
+
+function statusOf({ exitCode, signalCode }: ChildProcess): number {
+  if (signalCode) process.stderr.write(`the preparation of the hub was ended by ${signalCode}; nothing was started\n`);
+  return exitCode ?? 1;
 }

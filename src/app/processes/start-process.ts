@@ -74,7 +74,6 @@ function openOrExit(program: 'web' | 'worker', config: Config, log: Log, self: N
   }
 }
 
-/** Describes another program's change of the schema since the start, or returns null if the schema is unchanged. */
 function createSchemaChange(db: Db): () => string | null {
   const read = createSchemaVersion(db);
   const began = read();

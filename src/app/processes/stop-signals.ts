@@ -5,10 +5,7 @@ const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 // On Ctrl-C the terminal and npm both send SIGINT: a signal this soon after the first signal is the same request.
 const SAME_REQUEST = SECOND;
 
-/**
- * Calls `stop` at the first signal that asks the process to end, and `kill` at a later signal. Returns a function that
- * removes the signal listeners.
- */
+/** Calls `stop` at the first signal to end, and `kill` at a later signal; returns a function that stops listening. */
 export function onStopSignals(stop: () => void, kill: () => void, clock: Clock = Date.now): () => void {
   let first: number | undefined;
 

@@ -8,10 +8,9 @@ import { SECOND } from '../../platform/clock.ts';
  */
 export const MALLOC_SETTINGS = { MALLOC_ARENA_MAX: '2', MALLOC_TRIM_THRESHOLD_: '131072' };
 
-/** The command that starts a program, with its environment. */
 export type StartCommand = { name: string; file: string; args: string[] };
 
-export type Ending = {
+type Ending = {
   stopRequested: boolean;
   died: string | null; // the first process that ended without being asked to end, and how the process ended
   killed: string[]; // the processes that did not stop in time
@@ -26,10 +25,7 @@ type SuperviseOptions = {
   onMessage?: (name: string, message: unknown) => void;
 };
 
-/**
- * Runs processes side by side: when one process ends by itself, the hub stops the other processes too. `ended` resolves
- * when all supervised processes have ended.
- */
+/** Runs processes until one of them ends, then stops the other processes; `ended` resolves when all have ended. */
 export function supervise(commands: readonly StartCommand[], options: SuperviseOptions) {
   const { promise: ended, resolve } = Promise.withResolvers<Ending>();
   const running = new Map<ChildProcess, string>();
@@ -59,13 +55,11 @@ export function supervise(commands: readonly StartCommand[], options: SuperviseO
     for (const child of running.keys()) child.kill('SIGTERM');
   }
 
-  /** Asks every process to stop (SIGTERM) and kills every process left after the grace time. */
   function stop(): void {
     if (!stopping) ending.stopRequested = true;
     stopAll();
   }
 
-  /** Kills every supervised process that still runs. */
   function kill(): void {
     for (const [child, name] of running) {
       ending.killed.push(name);

@@ -1,12 +1,11 @@
 import { readForm } from '../../platform/http/body.ts';
 import { orAgain } from '../../platform/http/form-faults.ts';
 import { createInput, localPath, pathId } from '../../platform/http/input.ts';
-import type { Preferences } from '../../platform/http/router.ts';
-import { CHOICES, SWITCHES } from '../hub/preferences.ts';
 import { HttpError, invalid, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
-import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import type { HubRequest, MemberRequest, Preferences } from '../../platform/http/router.ts';
 import { isTimeZone, timesOf } from '../../platform/http/times.ts';
 import type { Hub } from '../hub/hub.ts';
+import { CHOICES, SWITCHES } from '../hub/preferences.ts';
 import { saying } from '../hub/said.ts';
 import { deleteSession } from './account-routes.ts';
 import {
@@ -73,7 +72,6 @@ export function submitSignOut(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying('/', 'signed-out'), deleteSession(hub, req).headers);
 }
 
-/** Signs a person in by `act` and redirects to `path`; if `act` throws an HttpError, shows the page of `refused`. */
 async function thenSignedIn(
   hub: Hub, path: string, act: () => Promise<SignedIn>, refused: (problem: HttpError) => Reply,
 ): Promise<Reply> {
@@ -144,7 +142,6 @@ export async function submitStepsAway(hub: Hub, req: MemberRequest): Promise<Rep
   return seeOther(saying(localPath(from), 'steps-put-away'));
 }
 
-/** Reads the preferences from their form; throws 422 for an unknown value. */
 function readPreferences(values: Record<string, unknown>): Preferences {
   const input = createInput(values);
   const timeZone = input.optionalText('timeZone', { max: 100 }) || null;
@@ -155,7 +152,7 @@ function readPreferences(values: Record<string, unknown>): Preferences {
   return { timeZone, ...Object.fromEntries([...choices, ...switches]) as Omit<Preferences, 'timeZone'> };
 }
 
-/** Form: ends one session by its id, or with `others` all of the viewer's sessions except the current one. */
+/** `others` ends all of the viewer's sessions except the current session. */
 export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'sessions', async (values) => {
     const id = values['session'] === 'others' ? undefined : pathId({ id: values['session'] ?? '' });
@@ -165,7 +162,6 @@ export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> 
   });
 }
 
-/** Stores a settings form by `act`; if `act` refuses the form, shows the settings page with sent values and errors. */
 async function answerForm(
   hub: Hub, req: MemberRequest, form: SentSettings['form'], act: (values: Record<string, string>) => Promise<Reply>,
 ): Promise<Reply> {

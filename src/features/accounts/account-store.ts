@@ -1,6 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
+import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
 import { hashSecret, newSecret } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
@@ -10,7 +10,6 @@ export type Account = {
   id: number; username: string; displayName: string; role: Role; createdAt: number; disabledAt: number | null;
 };
 export type AccountWithHash = Account & { passwordHash: string };
-type Pseudonym = { name: string };
 type NewAccount = { username: string; displayName: string; role: Role; passwordHash: string };
 
 /** An account as the API shows it to its owner. */
@@ -18,21 +17,17 @@ export function accountJson({ id, username, displayName, role, createdAt }: Acco
   return { id, username, displayName, role, createdAt: isoTime(createdAt) };
 }
 
-/** SQL condition: the account has not been deleted. */
 const PRESENT = 'left_at IS NULL';
 const COLUMNS = 'id, username, display_name AS displayName, role, created_at AS createdAt, disabled_at AS disabledAt';
 
-/** SQL condition: the account with the id `id` exists and has not been deleted. */
 export const isPresent = (id: string): string => `EXISTS (SELECT 1 FROM accounts WHERE id = ${id} AND ${PRESENT})`;
 
-/** SQL expression: the display name of the account with the id `id`. */
 export const displayNameOf = (id: string): string => `(SELECT display_name FROM accounts WHERE id = ${id})`;
 
-/** SQL expression: the display name of an account that has not left the hub; NULL for other accounts. */
 export const presentNameOf = (id: string): string =>
   `(SELECT display_name FROM accounts WHERE id = ${id} AND ${PRESENT})`;
 
-/** Stores accounts. User names are case-insensitive. */
+/** User names are case-insensitive. */
 export const accounts = store(({ db, clock }) => {
   const selectAny = db.prepare<[], { id: number }>('any account', `SELECT id FROM accounts WHERE ${PRESENT} LIMIT 1`);
   const insert = db.prepare<[NewAccount & { now: number }], Account>('create account', `
@@ -47,11 +42,11 @@ export const accounts = store(({ db, clock }) => {
     'UPDATE accounts SET role = ?, disabled_at = ?, updated_at = ? WHERE id = ?');
   const selectOtherAdmin = db.prepare<[number], { id: number }>('another admin',
     `SELECT id FROM accounts WHERE role = 'admin' AND id <> ? AND disabled_at IS NULL AND ${PRESENT} LIMIT 1`);
-  const depart = db.prepare<[Pseudonym & { id: number; now: number }]>('account leaves', `
-    UPDATE accounts SET username = @name, display_name = @name, role = 'member', password_hash = '', left_at = @now,
-           created_at = @now, updated_at = @now
+  const depart = db.prepare<[{ id: number; pseudonym: string; now: number }]>('account leaves', `
+    UPDATE accounts SET username = @pseudonym, display_name = @pseudonym, role = 'member', password_hash = '',
+           left_at = @now, created_at = @now, updated_at = @now
      WHERE id = @id AND ${PRESENT}`);
-  const selectLeaver = db.prepare<[number], Pseudonym>('account that left',
+  const selectLeaver = db.prepare<[number], { name: string }>('account that left',
     'SELECT username AS name FROM accounts WHERE id = ? AND left_at IS NOT NULL');
 
   return {
@@ -64,16 +59,11 @@ export const accounts = store(({ db, clock }) => {
     /** Creates an account; returns undefined if the user name is taken. */
     create: (account: NewAccount): Account | undefined => insert.get({ ...account, now: clock() }),
 
-    /** Lists the accounts whose ids are greater than `after`, in the order of their ids. */
     list: db.prepare<[after: number, limit: number], Account>('accounts',
       `SELECT ${COLUMNS} FROM accounts WHERE id > ? AND ${PRESENT} ORDER BY id LIMIT ?`).all,
-    /** Whether an enabled administrator exists besides this account. */
     hasOtherAdmin: (id: number): boolean => selectOtherAdmin.get(id) !== undefined,
-    /** Marks the account as deleted and replaces its names with `name`, a pseudonym. */
-    depart: (id: number, name: string): void => void depart.run({ id, name, now: clock() }),
-    /** The pseudonym of a deleted account; returns undefined if no deleted account has this id. */
+    depart: (id: number, pseudonym: string): void => void depart.run({ id, pseudonym, now: clock() }),
     pseudonymOf: (id: number): string | undefined => selectLeaver.get(id)?.name,
-    /** Removes the row of a deleted account. */
     delete: db.prepare<[id: number]>('delete account', 'DELETE FROM accounts WHERE id = ? AND left_at IS NOT NULL').run,
     setDisplayName: (id: number, displayName: string): void => void updateName.run(displayName, clock(), id),
     setState: (id: number, role: Role, disabledAt: number | null): void =>
@@ -102,17 +92,9 @@ export type NewInvitation = Invitation & { token: string };
 
 const INVITATION = 'id, role, purpose, created_at AS createdAt, expires_at AS expiresAt';
 
-/** Maximum of unused invitations that one account may have. */
 export const INVITATIONS_MAX = TABLES.invitations.most;
 
-const INVITATION_TIMES: StoredTime[] = [
-  { table: 'invitations', column: 'created_at', furthest: 0, along: 'expires_at' },
-];
-
-/**
- * Invitation links, and the set-up links for the first account. An invitation's row is removed when somebody uses the
- * link, or when the link expires.
- */
+/** Invitation links, and the set-up links for the first account. Using a link removes the link's row. */
 export const invitations = store(({ db, clock }) => {
   const insert = db.prepare<[string, Role, string, number | null, number, number], Invitation>('create invitation', `
     INSERT INTO invitations (token_hash, role, purpose, created_by, created_at, expires_at)
@@ -137,18 +119,16 @@ export const invitations = store(({ db, clock }) => {
       return { ...row, token };
     },
 
-    /** Finds the invitation of a link; returns undefined if the link is unknown, used or expired. */
     find: (token: string): Invitation | undefined => select.get(hashSecret(token), clock()),
-    /** Lists the invitations that have not expired, in the order of their ids. */
     list: (after: number, limit: number): Invitation[] => selectPage.all(after, clock(), limit),
-    /** The newest INVITATIONS_MAX invitations that an account has made and that nobody has used yet. */
     listOf: (accountId: number): Invitation[] => selectOf.all(accountId, clock()),
-    /** Removes an invitation and returns its role; returns undefined if no invitation has this id. */
     remove: (id: number): Role | undefined => remove.get(id)?.role,
     removeOf: db.prepare<[accountId: number]>('remove invitations of account',
       'DELETE FROM invitations WHERE created_by = ?').run,
     removeSetUpLinks: db.prepare<[]>('remove set-up links', `DELETE FROM invitations WHERE purpose = 'set-up'`).run,
     removeExpired: (batch: number): number => deleteExpired.run(clock(), batch).changes,
-    bringBackTimes: createTimeRepair(db, clock, INVITATION_TIMES),
+    bringBackTimes: createTimeRepair(db, clock, [
+      { table: 'invitations', column: 'created_at', furthest: 0, along: 'expires_at' },
+    ]),
   };
 });

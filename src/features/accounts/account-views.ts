@@ -3,12 +3,10 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
-type FormState = { values?: Record<string, string>; problem?: HttpError };
+/** The sent values and the error of a form that was refused; empty if no form was refused. */
+export type FormState = { values?: Record<string, string>; problem?: HttpError };
 
-/**
- * The input for the current password, which some forms ask a signed-in member for. The error of a form that the hub
- * has refused with 403 stands under the password input, unless the error names another input.
- */
+/** If the hub has refused a form with 403, the error stands under this input, unless the error names another input. */
 export function passwordField(problem?: HttpError, label = 'Your password'): Html {
   const whole = { whole: problem?.status === 403 };
   return html`<label>${label}
@@ -21,7 +19,7 @@ export function problemAbove(problem: HttpError | undefined): Html | false {
   return problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem);
 }
 
-/** Page: the form to join with an invitation. `isFirst`: the new account becomes the administrator. */
+/** `isFirst`: the new account becomes the administrator. */
 export function joinPage({ isFirst, values = {}, problem }: FormState & { isFirst: boolean }): Page {
   const heading = isFirst ? 'Set up your hub' : 'Join the hub';
   const lead = isFirst
@@ -75,22 +73,20 @@ export function newPasswordPage({ username, problem }: FormState & { username: s
 
 /** Page for a password link that was used, has expired or never existed. */
 export function passwordLinkGonePage(): Page {
-  const main = html`
-<section class="narrow">
-  <h1>This link is no longer valid</h1>
-  <p class="lead">The link has been used or has expired. Ask an administrator for a new link.</p>
-  <p>If you run this hub, <code>./scripts/hubctl account reset-password NAME</code> prints a new link.</p>
-</section>`;
-  return { title: 'Link no longer valid', main, shape: 'door' };
+  return gonePage('Link', 'Ask an administrator for a new link.', 'account reset-password NAME');
 }
 
 /** Page for an invitation that was used, has expired or never existed. */
 export function invitationGonePage(): Page {
+  return gonePage('Invitation', 'Ask the sender of the invitation for a new one.', 'invite');
+}
+
+function gonePage(thing: 'Link' | 'Invitation', advice: string, command: string): Page {
   const main = html`
 <section class="narrow">
-  <h1>This invitation is no longer valid</h1>
-  <p class="lead">The invitation has been used or has expired. Ask the sender of the invitation for a new one.</p>
-  <p>If you run this hub, <code>./scripts/hubctl invite</code> prints a new link.</p>
+  <h1>This ${thing.toLowerCase()} is no longer valid</h1>
+  <p class="lead">The ${thing.toLowerCase()} has been used or has expired. ${advice}</p>
+  <p>If you run this hub, <code>./scripts/hubctl ${command}</code> prints a new link.</p>
 </section>`;
-  return { title: 'Invitation no longer valid', main, shape: 'door' };
+  return { title: `${thing} no longer valid`, main, shape: 'door' };
 }

@@ -1,15 +1,24 @@
 import { readForm } from '../../platform/http/body.ts';
-import { orAgain } from '../../platform/http/form-faults.ts';
-import { page, type HttpError, type Reply } from '../../platform/http/reply.ts';
+import { faultOf, faulty, orAgain } from '../../platform/http/form-faults.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import { page, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { timesOf } from '../../platform/http/times.ts';
+import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import type { Hub } from '../hub/hub.ts';
-import { appsPage, headerCheckPage } from './app-views.ts';
+import { passwordField, problemAbove, type FormState } from './account-views.ts';
 import { makeToken } from './change-account.ts';
-import { apiTokens, TOKENS_MAX, type NewToken } from './credential-store.ts';
+import { apiTokens, TOKENS_MAX, type ApiToken, type NewToken } from './credential-store.ts';
+import { settingsSection } from './settings-views.ts';
 
-/** The form for an app password that was just sent: its values, and the new app password or the error. */
-type SentApp = { made?: NewToken; values?: Record<string, string>; problem?: HttpError };
+/** The form for an app password that was just sent. `made`: the new app password, whose value the page shows once. */
+type SentApp = FormState & { made?: NewToken };
+type AppSettings = SentApp & { username: string; baseUrl: string; passwords: ApiToken[]; times: Times };
+
+const ABOUT_PASSWORDS = 'Make a password for each app. With an app password, an app can read and mark your posts and ' +
+  'add sources that only you see, but cannot change your settings. A new account password ends all app passwords.';
+const ABOUT_ADDRESS = 'Apps for feeds use the Google Reader API. ' +
+  'In the app, choose “FreshRSS” or “Google Reader API” as the kind of account.';
+const ABOUT_CHECK = 'If a proxy removes the Authorization header, every app fails after signing in.';
 
 /** Page: app passwords, and how to connect apps. */
 export function showApps(hub: Hub, { viewer }: MemberRequest, sent: SentApp = {}): Reply {
@@ -33,4 +42,94 @@ export function showHeaderCheck(_hub: Hub, { headers }: MemberRequest): Reply {
   const hasArrived = headers.authorization !== undefined;
   const ask = { 'www-authenticate': 'Basic realm="Type any word, no real password"', 'cache-control': 'no-store' };
   return page(headerCheckPage(hasArrived), hasArrived ? 200 : 401, hasArrived ? { 'cache-control': 'no-store' } : ask);
+}
+
+function appsPage({ username, baseUrl, passwords, times, made, values, problem }: AppSettings): Page {
+  const address = `${baseUrl}/api/greader.php`;
+  const main = html`
+${made && madeNote(made, username, address)}
+<div class="sections">
+${settingsSection('app-passwords', 'App passwords', ABOUT_PASSWORDS, html`
+  ${passwords.length > 0 && html`<ul class="items">${passwords.map((password) => passwordItem(password, times))}</ul>`}
+  ${newPasswordForm(values, problem)}`)}
+${settingsSection('address', 'Address for apps', ABOUT_ADDRESS, html`
+  <p><code class="secret">${address}</code></p>
+  ${appHints(baseUrl, address, username).map(([app, hint]) => html`<p><strong>${app}</strong><br>${hint}</p>`)}
+  <p>If you add a feed in an app, only you can read its posts. The settings of the source can open the posts to
+    everyone.</p>`)}
+${settingsSection('check', 'If an app cannot connect', ABOUT_CHECK, html`
+  <p>The check asks your browser for a name and a password. In the browser’s window, type any word as name and as
+    password, but no real password: the check only tests whether the Authorization header arrives.</p>
+  <div class="actions"><a class="button" href="/settings/apps/check">Check the Authorization header</a></div>`)}
+</div>`;
+  return { title: 'Apps', bar: html`<h1>Apps</h1>`, main, section: 'settings' };
+}
+
+/** The new app password, at the top of the page and focused, because its value is shown only once. */
+function madeNote({ name, token }: NewToken, username: string, address: string): Html {
+  return html`
+<div class="done" role="status" tabindex="-1" autofocus>
+  <p><strong>The password for ${name} is shown only once.</strong> Type the address, the name and the password into
+    the app:</p>
+  <p>Address: <code>${address}</code></p><p>Name: <code>${username}</code></p>
+  <p>Password: <code class="secret">${token}</code></p></div>`;
+}
+
+function newPasswordForm(values: Record<string, string> = {}, problem: HttpError | undefined): Html {
+  return html`
+  <form method="post" action="/settings/apps" class="stack">
+    ${problemAbove(problem)}
+    <label>Name of the app <span class="optional">for example, NetNewsWire on my phone</span>
+      <input name="name" value="${values['name']}" required maxlength="80" autocomplete="off"
+        ${faulty(problem, 'name')}>${faultOf(problem, 'name')}</label>
+    ${passwordField(problem)}
+    <button>Create app password</button>
+  </form>`;
+}
+
+function passwordItem({ id, name, createdAt, seenAt, address, expiresAt }: ApiToken, times: Times): Html {
+  return html`
+  <li><div><p class="title">${name}</p>
+    <p class="meta"><span>created ${showTime(times, createdAt)}</span>
+      <span>${seenAt === null ? 'never used' : html`last used ${showTime(times, seenAt)}`}</span>
+      ${address && html`<span>from ${address}</span>`}
+      ${expiresAt !== null && html`<span>${expiresAt <= (times.now ?? 0) ? 'expired' : 'expires'}
+        ${showTime(times, expiresAt)}</span>`}</p></div>
+    <form method="post" action="/settings/apps/${id}/end">
+      <button class="link" aria-label="End the password for ${name}">End</button></form></li>`;
+}
+
+/** How to connect five apps. RSS Guard itself adds `api/greader.php` to the address. */
+function appHints(baseUrl: string, address: string, username: string): [app: string, hint: Html][] {
+  return [
+    ['NetNewsWire', html`Add a FreshRSS account. As API URL, enter the hub’s address for apps (shown above).`],
+    ['Capy Reader', html`Add a FreshRSS account. As server, enter the hub’s address for apps (shown above).`],
+    ['Fluent Reader', html`In the settings, choose the service Google Reader API. As endpoint, enter the hub’s address
+      for apps (shown above).`],
+    ['Newsboat', html`Put these lines into the file <code>config</code> (version 2.24 or newer):
+      <br><code>urls-source "freshrss"</code><br><code>freshrss-url "${address}"</code>
+      <br><code>freshrss-login "${username}"</code><br><code>freshrss-password "…"</code>`],
+    ['RSS Guard', html`Add an account of type Google Reader API, choose the service FreshRSS, and enter
+      <code>${baseUrl}/</code> as the account’s URL.`],
+  ];
+}
+
+function headerCheckPage(hasArrived: boolean): Page {
+  const main = hasArrived ? html`
+<section class="narrow">
+  <h1>The Authorization header arrives</h1>
+  <p class="lead">Apps that have signed in can read through this address.</p>
+  <p>If an app still fails, check the address, your sign-in name and the app password.</p>
+  <div class="actions"><a class="button" href="/settings/apps">Back to apps</a></div>
+</section>` : html`
+<section class="narrow">
+  <h1>No Authorization header arrived</h1>
+  <p class="lead">If you typed a name and a password, a proxy in front of this hub has removed the Authorization
+    header.</p>
+  <p>Apache removes the Authorization header for CGI programs; <code>CGIPassAuth On</code> keeps the header. nginx
+    removes or changes the header if its configuration says <code>proxy_set_header Authorization</code>.</p>
+  <div class="actions"><a class="button" href="/settings/apps/check">Check again</a>
+    <a class="button" href="/settings/apps">Back to apps</a></div>
+</section>`;
+  return { title: 'Check of the Authorization header', main, section: 'settings' };
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { SECOND } from '../../platform/clock.ts';
 import { clientAddress } from '../../platform/http/call-handler.ts';
 import { cookieName, readCookie, setCookie } from '../../platform/http/headers.ts';
@@ -23,19 +23,15 @@ export function authenticate(hub: Hub, req: IncomingMessage): Caller {
   const from = usedFrom(hub, req);
   const bearer = apiTokenOf(req);
   if (bearer !== undefined) return { viewer: requireToken(hub, bearer, from), hasCookie: false };
-  const secret = sessionOf(hub, req);
+  const secret = sessionOf(hub, req.headers);
   return { viewer: secret ? sessions(hub).viewerOf(secret, from) : null, hasCookie: secret !== undefined };
 }
 
-/** Returns a function that finds the client's address, to store with a credential's last use, or undefined. */
 function usedFrom(hub: Hub, { headers, socket }: IncomingMessage): () => string | undefined {
   return () => (mayRecord(hub) ? clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies) : undefined);
 }
 
-/**
- * The viewer of a request to the Google Reader API, by the app password in the Authorization header; null without a
- * valid app password, even if the request has a valid cookie or an API token of another scope.
- */
+/** Null without a valid app password, even if the request has a valid cookie or an API token of another scope. */
 export function authenticateApp(hub: Hub, req: IncomingMessage): Caller {
   const password = appPasswordOf(req);
   return { viewer: password === undefined ? null : viewerOfApp(hub, password, req), hasCookie: false };
@@ -51,16 +47,13 @@ export function appPasswordOf({ headers }: Pick<IncomingMessage, 'headers'>): st
   return /^GoogleLogin +auth=(\S+)$/i.exec(headers.authorization ?? '')?.[1];
 }
 
-/**
- * The account for which fair queueing counts a request; undefined if the request has no valid token or session.
- * `accountOf` reads one row and writes nothing, so requests with forged tokens or sessions cost little.
- */
+/** The account for fair queueing. Reads one row and writes nothing, so that forged tokens or sessions cost little. */
 export function accountOf(hub: Hub, req: IncomingMessage): number | undefined {
   const bearer = apiTokenOf(req);
   if (bearer !== undefined) return apiTokens(hub).accountOf(bearer, 'api');
   const appPassword = appPasswordOf(req);
   if (appPassword !== undefined) return apiTokens(hub).accountOf(appPassword, 'reader');
-  const secret = sessionOf(hub, req);
+  const secret = sessionOf(hub, req.headers);
   return secret ? sessions(hub).accountOf(secret) : undefined;
 }
 
@@ -69,8 +62,9 @@ function apiTokenOf({ headers }: IncomingMessage): string | undefined {
   return bearer?.startsWith(TOKEN_PREFIX) ? bearer : undefined;
 }
 
-function sessionOf({ config }: Hub, { headers }: IncomingMessage): string | undefined {
-  return readCookie(headers.cookie, cookieName(SESSION_COOKIE, config.secure));
+/** The secret in the session cookie, whether a session with this secret exists or not. */
+export function sessionOf({ config }: Hub, { cookie }: IncomingHttpHeaders): string | undefined {
+  return readCookie(cookie, cookieName(SESSION_COOKIE, config.secure));
 }
 
 function requireToken(hub: Hub, token: string, from: () => string | undefined): Viewer {
@@ -95,10 +89,7 @@ export function endedSession({ config: { secure } }: Hub): { 'set-cookie': strin
 /** A signed-in account, and the secret of its new session: the session cookie contains this secret. */
 export type SignedIn = { account: Account; session: string };
 
-/**
- * Signs in with name and password. Throws 401 if name or password is wrong, without saying which of the two is wrong;
- * 403 if the account is disabled; 429 after repeated failures.
- */
+/** Throws 401 without saying whether name or password is wrong; 403 for a disabled account; 429 after many failures. */
 export async function signIn(hub: Hub, values: Record<string, unknown>, address: string): Promise<SignedIn> {
   const { username, password } = readInput(values, (input) => (
     { username: input.text('username', { max: 200 }), password: input.secret('password', 1, PASSWORD_MAX) }));

@@ -12,9 +12,8 @@ import { confirmed, PASSWORD_MAX, PASSWORD_MIN, readConfirmation } from './passw
 type Change = { displayName: string | undefined; newPassword: string | undefined; currentPassword: string };
 
 /**
- * Changes the display name or the password of the viewer's account. A new password requires the current password, and
- * ends the account's other sessions, app passwords and password links, but not other API tokens. Throws 403 for a wrong
- * password or a request with an API token; also throws 401, 422 and 429.
+ * A new password ends the account's other sessions, app passwords and password links, but not other API tokens. Throws
+ * 403 for a wrong password or a request with an API token; also throws 401, 422 and 429.
  */
 export async function changeAccount(hub: Hub, values: Record<string, unknown>, by: By): Promise<Account> {
   const change = readChange(values, by);
@@ -60,10 +59,7 @@ function readChange(values: Record<string, unknown>, by: By): Change {
   return { displayName, newPassword, currentPassword };
 }
 
-/**
- * Ends the session `sessionId` of the viewer; without `sessionId`, ends all the viewer's sessions except the current
- * session. Throws 403 for a wrong password, 404 for a session of another account, 422 for an invalid form.
- */
+/** Without `sessionId`, ends all the viewer's other sessions. Throws 403, 404 (another account's session) and 422. */
 export async function endSessions(
   hub: Hub, values: Record<string, unknown>, by: By, sessionId?: number,
 ): Promise<void> {
@@ -80,15 +76,9 @@ export async function endSessions(
   });
 }
 
-/** The longest lifetime of an API token, in days. */
 export const TOKEN_DAYS_MAX = 3_650;
 
-/**
- * Creates an API token from `name` (up to 80 characters), `scope` (default `write`) and the expiry `expiresAt` or
- * `days`. Without an expiry, the token never expires. The secret token is only in the returned value; the hub stores
- * the token's hash. Throws 403 for a wrong password or a request with an API token, and 422 if the account already has
- * TOKENS_MAX tokens.
- */
+/** A token without `expiresAt` and `days` never expires. Throws 403 and 422 (the account has TOKENS_MAX tokens). */
 export async function makeToken(
   hub: Hub, values: Record<string, unknown>, by: By,
 ): Promise<NewToken> {
@@ -109,7 +99,6 @@ export async function makeToken(
 const TOO_MANY_TOKENS = `An account may have at most ${TOKENS_MAX} API tokens and app passwords together. ` +
   'End or revoke an unused one first.';
 
-/** When a new API token expires (unix ms), or null if the token never expires. */
 function readExpiry(input: Input, now: number): number | null {
   const days = input.optionalInteger('days', 1, TOKEN_DAYS_MAX);
   const expiresAt = input.time('expiresAt');

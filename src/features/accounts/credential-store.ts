@@ -3,38 +3,28 @@ import { isStorageTrouble } from '../../platform/db/open-database.ts';
 import { networksOf } from '../../platform/http/call-handler.ts';
 import { DEFAULT_PREFERENCES } from '../hub/preferences.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
+import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
 import { hashSecret, newSecret, newTypedSecret } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 import { TOKEN_PREFIX } from '../hub/setting-values.ts';
 import { TABLES } from '../hub/tables.ts';
 import type { PreferencesRow } from './preferences-store.ts';
 
-/** A session ends after 30 days without use, and after 180 days in any case. */
 export const SESSION_LIFETIME = 30 * DAY;
 export const SESSION_MAX = 180 * DAY;
 export const PASSWORD_LINK_LIFETIME = HOUR;
 
-/** The time at which a session or API token was last used is stored at most this often. */
-const USE_NOTED = 10 * MINUTE;
-/** For each account, the hub remembers this many networks from which the account has signed in. */
-const NETWORKS = TABLES.sign_in_networks.most;
-/** Maximum of sessions of an account. A new session beyond the maximum ends the oldest session. */
-export const SESSIONS_KEPT = TABLES.sessions.most;
-/** Maximum of API tokens of an account, including expired tokens that the owner has not revoked. */
+const LAST_USE_STORED_EVERY = 10 * MINUTE;
+const SESSIONS_KEPT = TABLES.sessions.most;
 export const TOKENS_MAX = TABLES.api_tokens.most;
 
 /** An API token of scope `reader` is an app password, which opens the Google Reader API and nothing else. */
 export const TOKEN_SCOPES = ['read', 'write', 'admin', 'reader'] as const;
 type TokenScope = (typeof TOKEN_SCOPES)[number];
-type Used = { createdAt: number; seenAt: number | null };
-export type ApiToken = Used & {
-  id: number; name: string; scope: TokenScope; expiresAt: number | null;
-  /** The client's address at the last stored use of the token. */
-  address: string | null;
-};
+type Used = { createdAt: number; seenAt: number | null; address: string | null };
+export type ApiToken = Used & { id: number; name: string; scope: TokenScope; expiresAt: number | null };
 export type NewToken = ApiToken & { token: string };
-export type Session = Used & { id: number; expiresAt: number; address: string | null };
+export type Session = Used & { id: number; expiresAt: number };
 
 /** `keys`: the preference for keyboard shortcuts; null if the account has no row in `preferences`. */
 type ViewerRow = Omit<Viewer, 'via' | 'preferences'> & Omit<PreferencesRow, 'keys'> &
@@ -46,10 +36,9 @@ const WITH_PREFERENCES = 'LEFT JOIN preferences p ON p.account_id = a.id';
 const ACTIVE = 'a.left_at IS NULL AND a.disabled_at IS NULL';
 /** SQL condition: at the time `?` the token `t` has not expired, and its account `a` is active. */
 export const LIVE = `(t.expires_at IS NULL OR t.expires_at > ?) AND ${ACTIVE}`;
-const USED = 'created_at AS createdAt, seen_at AS seenAt, expires_at AS expiresAt';
-
+const USED = 'created_at AS createdAt, seen_at AS seenAt, expires_at AS expiresAt, address';
 const SCOPE = `iif(for_reader, 'reader', scope) AS scope`;
-const TOKEN = `id, name, ${SCOPE}, address, ${USED}`;
+const TOKEN = `id, name, ${SCOPE}, ${USED}`;
 
 /** Networks from which accounts have signed in. Failed sign-ins from unknown networks never lock known networks out. */
 export const signInNetworks = store(({ db, clock }) => {
@@ -66,7 +55,7 @@ export const signInNetworks = store(({ db, clock }) => {
     has: (accountId: number, network: string): boolean => select.get(accountId, network) !== undefined,
     remember(accountId: number, address: string): void {
       upsert.run(accountId, networksOf(address)[0], clock());
-      keepLatest.run({ id: accountId, kept: NETWORKS });
+      keepLatest.run({ id: accountId, kept: TABLES.sign_in_networks.most });
     },
     listOf: db.prepare<[accountId: number], { network: string; seenAt: number }>('networks of account',
       'SELECT network, seen_at AS seenAt FROM sign_in_networks WHERE account_id = ? ORDER BY seen_at').all,
@@ -74,7 +63,6 @@ export const signInNetworks = store(({ db, clock }) => {
   };
 });
 
-/** Makes the viewer from a session or token, whose last use `note` stores; calls `note` at most once per USE_NOTED. */
 function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => void): Viewer {
   const {
     seenAt, timeZone, density, textSize, theme, typeface, measure, sourcesBy,
@@ -86,7 +74,7 @@ function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => v
     joinsDoubles: joinsDoubles === 1, nextSteps: nextSteps === 1,
   };
   const viewer = { ...who, via, preferences: keys === null ? DEFAULT_PREFERENCES : chosen };
-  if (seenAt !== null && !hasPassed(seenAt, USE_NOTED, now)) return viewer;
+  if (seenAt !== null && !hasPassed(seenAt, LAST_USE_STORED_EVERY, now)) return viewer;
   try {
     note();
   } catch (error) {
@@ -95,15 +83,8 @@ function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => v
   return viewer;
 }
 
-/** SESSION_MAX counts from a session's `created_at`, SESSION_LIFETIME from its `seen_at`. */
-const SESSION_TIMES: StoredTime[] = [
-  { table: 'sessions', column: 'created_at', furthest: 0 },
-  { table: 'sessions', column: 'seen_at', furthest: 0, along: 'expires_at' },
-];
-
 type NewSession = { accountId: number; hash: string; now: number; address: string | null; expiresAt: number };
 
-/** Stores the sessions of browsers. */
 export const sessions = store((hub) => {
   const { db, clock } = hub;
   const select = db.prepare<[string, number], ViewerRow>('session', `
@@ -122,7 +103,7 @@ export const sessions = store((hub) => {
   const removeExpired = db.prepare<[number, number]>('remove expired sessions',
     'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ? LIMIT ?)');
   const selectOf = db.prepare<[number, number], Session>('sessions of account', `
-    SELECT id, address, ${USED} FROM sessions WHERE account_id = ? AND expires_at > ?
+    SELECT id, ${USED} FROM sessions WHERE account_id = ? AND expires_at > ?
      ORDER BY id DESC LIMIT ${SESSIONS_KEPT}`);
 
   return {
@@ -137,13 +118,9 @@ export const sessions = store((hub) => {
       });
     },
 
-    /** The account of a session, or undefined if the session is not valid. Writes nothing. */
     accountOf: (secret: string): number | undefined => select.get(hashSecret(secret), clock())?.id,
 
-    /**
-     * Starts a session and returns the secret for the cookie; the database stores only the secret's hash. Remembers the
-     * client's network, and ends the oldest sessions beyond SESSIONS_KEPT.
-     */
+    /** Returns the secret for the cookie. The oldest sessions beyond SESSIONS_KEPT end. */
     start(accountId: number, address: string | null = null): string {
       const secret = newSecret();
       const now = clock();
@@ -153,14 +130,16 @@ export const sessions = store((hub) => {
       return secret;
     },
 
-    /** Lists the newest SESSIONS_KEPT sessions of an account that have not expired, oldest first. */
     listOf: (accountId: number): Session[] => selectOf.all(accountId, clock()).toReversed(),
     end: db.prepare<[id: number]>('end session', 'DELETE FROM sessions WHERE id = ?').run,
-    /** Ends all sessions of the account except the session `id`. Returns the number of ended sessions. */
     endOthers: db.prepare<[accountId: number, id: number]>('end other sessions',
       'DELETE FROM sessions WHERE account_id = ? AND id <> ?').change,
     removeExpired: (batch: number): number => removeExpired.run(clock(), batch).changes,
-    bringBackTimes: createTimeRepair(db, clock, SESSION_TIMES),
+    /** SESSION_MAX counts from a session's `created_at`, SESSION_LIFETIME from its `seen_at`. */
+    bringBackTimes: createTimeRepair(db, clock, [
+      { table: 'sessions', column: 'created_at', furthest: 0 },
+      { table: 'sessions', column: 'seen_at', furthest: 0, along: 'expires_at' },
+    ]),
   };
 });
 
@@ -169,10 +148,8 @@ type NewTokenRow = {
   expiresAt: number | null;
 };
 
-/** The API that a token opens: the hub's own, or for an app password the Google Reader API. */
 type Opens = 'api' | 'reader';
 
-/** Stores API tokens, with which programs sign in, and app passwords. */
 export const apiTokens = store(({ db, clock }) => {
   const select = db.prepare<[string, number, number], ViewerRow>('api token', `
     SELECT ${VIEWER}, iif(t.scope = 'admin', a.role, 'member') AS role, ${SCOPE}, t.id AS credentialId,
@@ -201,11 +178,9 @@ export const apiTokens = store(({ db, clock }) => {
       });
     },
 
-    /** The account of an API token, or undefined if the token is not valid. Writes nothing. */
     accountOf: (token: string, opens: Opens): number | undefined =>
       select.get(hashSecret(token), Number(opens === 'reader'), clock())?.id,
 
-    /** Creates an API token. The secret token is only in the returned value; the hub stores the token's hash. */
     create(accountId: number, name: string, scope: TokenScope, expiresAt: number | null): NewToken {
       const isReader = scope === 'reader';
       const token = isReader ? newTypedSecret() : TOKEN_PREFIX + newSecret();
@@ -215,13 +190,9 @@ export const apiTokens = store(({ db, clock }) => {
       return { ...row, token };
     },
 
-    /** How many more API tokens the account may create. */
     left: (accountId: number): number => TOKENS_MAX - (count.get(accountId)?.n ?? 0),
     nameOf: (id: number, accountId: number): string | undefined => selectOne.get(id, accountId)?.name,
-    /**
-     * Lists an account's API tokens whose ids are greater than `after`, in the order of their ids. An account may have
-     * more than TOKENS_MAX tokens if it made them with version 1.0.0.
-     */
+    /** An account may have more than TOKENS_MAX tokens if it made them with version 1.0.0. */
     listOf: db.prepare<[accountId: number, after: number, limit: number], ApiToken>('api tokens',
       `SELECT ${TOKEN} FROM api_tokens WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`).all,
     revoke: db.prepare<[id: number, accountId: number]>('revoke api token',
@@ -232,11 +203,6 @@ export const apiTokens = store(({ db, clock }) => {
       'revoke api tokens', 'DELETE FROM api_tokens WHERE account_id = ?').run,
   };
 });
-
-/** A password link that expires later than `furthest` ms from now was stored while the clock was wrong, and ends. */
-const LINK_TIMES: StoredTime[] = [
-  { table: 'password_links', column: 'expires_at', furthest: PASSWORD_LINK_LIFETIME + 5 * MINUTE },
-];
 
 /** Links for choosing a new password; an account has at most one such link. */
 export const passwordLinks = store(({ db, clock }) => {
@@ -250,21 +216,21 @@ export const passwordLinks = store(({ db, clock }) => {
       (SELECT account_id FROM password_links WHERE expires_at <= ? LIMIT ?)`);
 
   return {
-    /** Creates a password link, which replaces the account's older link. The database stores only the link's hash. */
     create(accountId: number): { token: string; expiresAt: number } {
       const [token, expiresAt] = [newSecret(), clock() + PASSWORD_LINK_LIFETIME];
       upsert.run(accountId, hashSecret(token), expiresAt);
       return { token, expiresAt };
     },
 
-    /** The id of the account whose password a link changes; undefined if the link is unknown, used or expired. */
     accountOf: (token: string): number | undefined => select.get(hashSecret(token), clock())?.accountId,
     removeOf: db.prepare<[accountId: number]>(
       'remove password link', 'DELETE FROM password_links WHERE account_id = ?').run,
-    /** Removes the password links of all accounts. */
     removeAll: db.prepare<[]>('remove all password links', 'DELETE FROM password_links').run,
     removeExpired: (batch: number): number => removeExpired.run(clock(), batch).changes,
-    bringBackTimes: createTimeRepair(db, clock, LINK_TIMES),
+    /** A password link that expires more than `furthest` ms from now was stored while the clock was wrong, and ends. */
+    bringBackTimes: createTimeRepair(db, clock, [
+      { table: 'password_links', column: 'expires_at', furthest: PASSWORD_LINK_LIFETIME + 5 * MINUTE },
+    ]),
   };
 });
 
@@ -275,10 +241,7 @@ export function revokeCredentials(hub: StoreHub, accountId: number): void {
   passwordLinks(hub).removeOf(accountId);
 }
 
-/**
- * Ends all sessions and password links in a restored database: a session that was ended after the backup was made must
- * not work again. Returns the number of ended sessions.
- */
+/** A session that was ended after the backup was made must not work again. Returns the number of ended sessions. */
 export function endAllSessions({ db }: Pick<StoreHub, 'db'>): number {
   db.exec('DELETE FROM password_links');
   return db.prepare<[]>('end all sessions', 'DELETE FROM sessions').run().changes;

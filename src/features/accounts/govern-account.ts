@@ -12,10 +12,7 @@ import type { SignedIn } from './authenticate.ts';
 type Values = Record<string, unknown>;
 type Change = { role?: Role | undefined; disabled?: boolean | undefined };
 
-/**
- * Changes the role of an account, or disables or enables the account. Throws 403 for a wrong administrator password,
- * 404 for an unknown account, 409 for the last administrator.
- */
+/** Throws 403 for a wrong administrator password, 404 for an unknown account, 409 for the last administrator. */
 export async function governAccount(hub: Hub, id: number, values: Values, by: By): Promise<Account> {
   const input = createInput(values);
   const change = { role: input.optionalChoice('role', ['admin', 'member']), disabled: input.optionalFlag('disabled') };
@@ -26,11 +23,7 @@ export async function governAccount(hub: Hub, id: number, values: Values, by: By
   return confirmed(hub, password, by, () => setState(hub, id, change, actorOf(by)));
 }
 
-/**
- * Changes the role of an account, or disables or enables the account. Disabling an account ends its sessions, API
- * tokens and password links. If an administrator is demoted or disabled, the invitations and password links that this
- * administrator made end. Throws 409 if the change would leave no enabled administrator.
- */
+/** Disabling an account ends its credentials. Throws 409 if the change would leave no enabled administrator. */
 export function setState(hub: Hub, id: number, change: Change, actor: Actor): Account {
   return hub.db.write('change account', () => {
     const before = requireAccount(hub, id);
@@ -50,10 +43,7 @@ export function setState(hub: Hub, id: number, change: Change, actor: Actor): Ac
   });
 }
 
-/**
- * Makes a link with which the owner of an account chooses a new password. Throws 403 for a wrong administrator
- * password, 404 for an unknown account, 409 for a disabled account.
- */
+/** Throws 403 for a wrong administrator password, 404 for an unknown account, 409 for a disabled account. */
 export async function linkForPassword(hub: Hub, id: number, values: Values, by: By): Promise<PasswordLink> {
   const password = readInput(values, (input) => readConfirmation(input, by));
   return confirmed(hub, password, by, () => makePasswordLink(hub, id, actorOf(by)));

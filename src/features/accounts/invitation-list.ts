@@ -8,10 +8,9 @@ import { showTime, type Times } from '../../platform/http/times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { invitations, type Invitation } from './account-store.ts';
-import { passwordField, problemAbove } from './account-views.ts';
+import { passwordField, problemAbove, type FormState } from './account-views.ts';
 import { INVITATION_HOURS, invite, joinUrl } from './join-hub.ts';
 
-/** The page of open invitations, with a form to create an invitation. */
 export const invitationList = adminList<Invitation>({
   name: 'invitations',
   api: '/api/invitations',
@@ -29,7 +28,7 @@ export async function submitInvitation(hub: Hub, req: MemberRequest): Promise<Re
   const values = await readForm(req);
   try {
     const { token } = await invite(hub, values, req);
-    return invitationList.showPage(hub, req, { above: inviteForm({ url: joinUrl(hub.config, token) }) });
+    return invitationList.showPage(hub, req, { above: inviteForm({ newUrl: joinUrl(hub.config, token) }) });
   } catch (problem) {
     if (!(problem instanceof HttpError)) throw problem;
     return invitationList.showPage(hub, req, { above: inviteForm({ values, problem }), status: problem.status });
@@ -41,14 +40,11 @@ export function invitationJson({ id, role, createdAt, expiresAt }: Invitation) {
   return { id, role, createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt) };
 }
 
-/** `url`: the invitation link, if the invitation was created by this request. */
-type InviteForm = { values?: Record<string, string>; problem?: HttpError; url?: string };
-
-function inviteForm({ values = {}, problem, url }: InviteForm): Html {
+function inviteForm({ values = {}, problem, newUrl }: FormState & { newUrl?: string }): Html {
   return html`
-${url && html`
+${newUrl && html`
 <div class="done" role="status"><p>This invitation link is shown only once. Send the link to one person:</p>
-  <p><code class="secret">${url}</code></p></div>`}
+  <p><code class="secret">${newUrl}</code></p></div>`}
 <form method="post" action="/admin/invitations" class="panel stack">
   <h2>Invite someone</h2>
   ${problemAbove(problem)}

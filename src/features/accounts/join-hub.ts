@@ -19,10 +19,7 @@ const SET_UP_LIFETIME = 24 * HOUR;
 export const JOIN_LIMIT: NamedLimit = { name: 'join', burst: 20, everyMs: MINUTE };
 const USERNAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?$/;
 
-/**
- * Creates an invitation from the fields `role` (default member) and `hours` (the link's lifetime, default 72). Throws
- * 403 for a wrong password or a request with an API token, and 422 for invalid fields.
- */
+/** Throws 403 for a wrong password or a request with an API token, and 422 for an invalid `role` or `hours`. */
 export async function invite(hub: Hub, values: Record<string, unknown>, by: By): Promise<NewInvitation> {
   const input = createInput(values);
   const role = input.optionalChoice('role', ['admin', 'member']) ?? 'member';
@@ -54,10 +51,7 @@ export function withdrawInvitation(hub: Hub, id: number, by: By): void {
   });
 }
 
-/**
- * Makes a set-up link for the first account and returns the link's token; returns null if an account exists. Earlier
- * set-up links stay valid until somebody uses a set-up link, because the operator may still have an earlier link open.
- */
+/** Returns null if an account exists. Set-up links stay valid until one is used: the operator may have one open. */
 export function makeSetUpLink(hub: StoreHub): string | null {
   return hub.db.write('make set-up link', () => {
     if (accounts(hub).exists()) return null;

@@ -21,54 +21,38 @@ export const PASSWORD_MAX = 1024;
 const CURRENT = { memory: 19 * 1024, passes: 2, parallelism: 1 };
 const TAG_LENGTH = 32;
 
-/**
- * At most this many password hashes are computed at the same time. Computing a hash takes 0.1 s and 19 MiB, in Node's
- * thread pool, which also serves files and DNS.
- */
+/** Computing a password hash takes 0.1 s and 19 MiB, in Node's thread pool, which also serves files and DNS. */
 const AT_ONCE = 2;
 const WAITING = 30;
 
 type Parameters = typeof CURRENT;
 type Parsed = { parameters: Parameters; salt: Buffer; tag: Buffer };
 
-/**
- * A hash that no password matches. Sign-ins with an unknown user name are checked against this hash, so that they take
- * as long as sign-ins with a known name.
- */
+/** Sign-ins with an unknown user name are checked against this hash, so that they take as long as other sign-ins. */
 const OF_NOBODY: Parsed = { parameters: CURRENT, salt: Buffer.alloc(16), tag: Buffer.alloc(TAG_LENGTH) };
 
 const derive = promisify(argon2);
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
-/** Limit on wrong passwords with which a signed-in member confirms an action; failed sign-ins have other limits. */
-const SESSION_LIMIT: NamedLimit = { name: 'sign-in-session', burst: 10, everyMs: MINUTE };
-/**
- * The limit on failed sign-ins to an account from a network that the account has used before. Failed sign-ins from
- * other networks do not count towards this limit.
- */
-const KNOWN_LIMIT: NamedLimit = { name: 'sign-in-known', burst: 10, everyMs: MINUTE };
-/** The limit on failed sign-ins from one address, whatever the user name: ten at once, then one a minute. */
+const CONFIRMATION_LIMIT: NamedLimit = { name: 'sign-in-session', burst: 10, everyMs: MINUTE };
+const KNOWN_NETWORK_LIMIT: NamedLimit = { name: 'sign-in-known', burst: 10, everyMs: MINUTE };
 const ADDRESS_LIMIT: NamedLimit = { name: 'sign-in', burst: 10, everyMs: MINUTE };
-/** High limit on failed sign-ins to one account from unknown networks, so that strangers cannot lock owners out. */
+/** The limit of a user name from unknown networks is high, so that strangers cannot lock owners out. */
 const NAME_LIMIT: NamedLimit = { name: 'sign-in-name', burst: 100, everyMs: 10 * SECOND };
 
-/** A password is checked a second time only if the stored hash changed during the first check. */
 const ROUNDS = 2;
 
 type Attempt = {
   username: string;
   password: string;
   address: string;
-  /** The session in which the viewer confirms the password, if the viewer is signed in. */
-  sessionId?: number;
-  /** The new password, which is stored if `password` is the current password. */
-  newPassword?: string | undefined;
+  sessionId?: number; // the viewer's session, if a signed-in viewer confirms an action
+  newPassword?: string | undefined; // stored if `password` is the current password
 };
 
 /**
- * Checks a password. If the password is right, runs `act` in a transaction and resolves to the result of `act`;
- * otherwise resolves to undefined. If the stored hash changed during the slow check, checks the password once more.
- * Replaces a stored hash that has outdated parameters. Throws 429 after too many wrong passwords.
+ * If the password is right, runs `act` in a transaction and resolves to the result of `act`; otherwise resolves to
+ * undefined. If the stored hash changed during the slow check, checks the password once more. Throws 429.
  */
 export async function checkPassword<T>(
   hub: Hub, attempt: Attempt, act: (account: Account) => T,
@@ -96,7 +80,6 @@ export async function checkPassword<T>(
   }
 }
 
-/** Runs `act` if the account still has the password hash that was checked; otherwise returns undefined. */
 function whileUnchanged<T>(
   hub: Hub, { id, passwordHash }: AccountWithHash, newHash: string | undefined, act: (account: Account) => T,
 ): { result: T } | undefined {
@@ -113,10 +96,10 @@ export function signInLimitsOf(
   hub: Hub, { username, address, sessionId }: Omit<Attempt, 'password'>,
 ): { taken: [NamedLimit, string][]; who: string | number | undefined } {
   const account = accounts(hub).findByName(username);
-  if (sessionId !== undefined) return { taken: [[SESSION_LIMIT, String(sessionId)]], who: account?.id };
+  if (sessionId !== undefined) return { taken: [[CONFIRMATION_LIMIT, String(sessionId)]], who: account?.id };
   const networks = networksOf(address);
   if (account && signInNetworks(hub).has(account.id, networks[0])) {
-    return { taken: [[KNOWN_LIMIT, `${account.id}:${networks[0]}`]], who: account.id };
+    return { taken: [[KNOWN_NETWORK_LIMIT, `${account.id}:${networks[0]}`]], who: account.id };
   }
   const taken = [...byNetwork(ADDRESS_LIMIT, address), [NAME_LIMIT, hashSecret(username.toLowerCase())]] as const;
   return { taken: taken.map(([limit, key]) => [limit, key]), who: networks.at(-1) };
@@ -127,17 +110,14 @@ export function byNetwork({ name, burst, everyMs }: NamedLimit, address: string)
   return networksOf(address).map((network, n) => [{ name, burst: burst * 2 ** n, everyMs: everyMs / 2 ** n }, network]);
 }
 
-/**
- * Reads the viewer's own password from the field `currentPassword` or `password`; some actions require this password.
- * Throws 403 for a request with an API token.
- */
+/** Reads the password from `currentPassword` or `password`. Throws 403 for a request with an API token. */
 export function readConfirmation(input: Input, { viewer }: By, missing = 'currentPassword'): string {
   const name = ['currentPassword', 'password'].find((one) => input.value(one) !== undefined) ?? missing;
   if (viewer.via === 'session') return input.secret(name, 1, PASSWORD_MAX);
   throw new HttpError(403, 'An API token cannot do this. The action requires a session and the current password.');
 }
 
-/** Checks the viewer's password, then runs `act` in a transaction. Throws 403 for a wrong password, or 429. */
+/** Throws 403 for a wrong password, or 429. */
 export async function confirmed<T>(
   hub: Hub, password: string, by: By, act: () => T, newPassword?: string,
 ): Promise<T> {
@@ -161,10 +141,7 @@ export const passwords = once((hub: StoreHub) => {
       return format(CURRENT, salt, await tagOf(password, salt, CURRENT));
     }),
 
-    /**
-     * Whether the password matches the stored hash. For an unknown user name, which has no hash, the check takes as
-     * long and returns false. `outdated`: the stored hash has weaker parameters than CURRENT.
-     */
+    /** `outdated`: the stored hash has weaker parameters than CURRENT. */
     verify(
       password: string, stored: string | undefined, who?: string | number,
     ): Promise<{ ok: boolean; outdated: boolean }> {

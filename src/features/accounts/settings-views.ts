@@ -5,28 +5,21 @@ import { CHOICES, type SWITCHES } from '../hub/preferences.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Account } from './account-store.ts';
-import { passwordField, problemAbove } from './account-views.ts';
+import { passwordField, problemAbove, type FormState } from './account-views.ts';
 import type { ApiToken, Session } from './credential-store.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
-/** The settings form that the viewer has just sent, with the form's error or result. */
-export type SentSettings = {
+export type SentSettings = FormState & {
   form: 'preferences' | 'name' | 'password' | 'token' | 'sessions';
-  values?: Record<string, string>;
-  problem?: HttpError;
   newToken?: string;
 };
 
-/** The sent values and the error of a refused form; empty if no form was refused. */
-type Refused = { values?: Record<string, string>; problem?: HttpError };
-
-/** `current`: the id of the viewer's current session. */
 type Settings = {
   account: Account;
   preferences: Preferences;
   tokens: ApiToken[];
   sessions: Session[];
-  current: number;
+  current: number; // the id of the viewer's session
   times: Times;
   sent?: SentSettings | undefined;
 };
@@ -38,7 +31,7 @@ const ABOUT_DATA = 'One JSON file with everything the hub stores about you: sour
 /** Page: the settings of the viewer's account, and the viewer's preferences. */
 export function accountSettingsPage(settings: Settings): Page {
   const { account, tokens, sessions, current, times, sent } = settings;
-  const sentAs = (form: SentSettings['form']): Refused => (sent?.form === form && sent.problem ? sent : {});
+  const sentAs = (form: SentSettings['form']): FormState => (sent?.form === form && sent.problem ? sent : {});
   const bar = html`<h1>Settings</h1>`;
   const main = html`
 ${sent?.newToken !== undefined && newTokenNote(sent.newToken)}
@@ -88,7 +81,7 @@ const CHOICE_WORDS: { [Name in keyof typeof CHOICES]: [legend: string, words: Re
   sourcesBy: ['Sources in the sidebar', { name: 'By name', unread: 'Most unread posts first' }],
 };
 
-function readingSection(preferences: Preferences, { values, problem }: Refused): Html {
+function readingSection(preferences: Preferences, { values, problem }: FormState): Html {
   const chosen = { ...preferences, ...values };
   const tick = (name: (typeof SWITCHES)[number], label: string): Html =>
     tickBox(name, label, values ? values[name] === '1' : preferences[name], problem);
@@ -126,7 +119,6 @@ function tickBox(name: string, label: string, isOn: boolean, problem: HttpError 
       ${label}</label>${faultOf(problem, name)}`;
 }
 
-/** The menu of time zones, by region; the first item of the menu lets the browser send its time zone. */
 function zoneOptions(chosen: string | null): Html {
   const own = new Intl.DateTimeFormat().resolvedOptions().timeZone;
   const option = (zone: string): Html =>
@@ -144,7 +136,7 @@ function placeIn(zone: string): string {
   return zone.slice(zone.indexOf('/') + 1).replaceAll('_', ' ').replaceAll('/', ', ');
 }
 
-function nameSection({ displayName }: Account, { values, problem }: Refused): Html {
+function nameSection({ displayName }: Account, { values, problem }: FormState): Html {
   return settingsSection('name', 'Name', 'How other members see you.', html`
   <form method="post" action="/settings/name" class="stack">
     ${problem?.errors.length === 0 && formProblem(problem)}
@@ -217,7 +209,7 @@ function options(choices: Choice[], chosen: string): Html[] {
     html`<option value="${value}" ${value === chosen && html`selected`}>${label}</option>`);
 }
 
-function tokenSection(tokens: ApiToken[], times: Times, { values = {}, problem }: Refused): Html {
+function tokenSection(tokens: ApiToken[], times: Times, { values = {}, problem }: FormState): Html {
   const { name, scope = 'write', days = '90' } = values;
   const about = 'API tokens let programs act in your name. A token is shown once, when you create it.';
   return settingsSection('tokens', 'API tokens', about, html`

@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { cookieName, readCookie } from '../../platform/http/headers.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html } from '../../platform/http/html.ts';
 import { localPath } from '../../platform/http/input.ts';
 import { page, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { Hub } from '../hub/hub.ts';
-import { SESSION_COOKIE } from './authenticate.ts';
+import { sessionOf } from './authenticate.ts';
 
 /** `next`: the path to which the browser goes after signing in. `isEnded`: the browser had a session that has ended. */
 type SignIn = {
@@ -25,8 +24,8 @@ export function signInAgain(
 }
 
 /** Whether the request has a session cookie. If a request has a session cookie but no viewer, its session has ended. */
-export function hasCookie({ config: { secure } }: Hub, { cookie }: IncomingHttpHeaders): boolean {
-  return readCookie(cookie, cookieName(SESSION_COOKIE, secure)) !== undefined;
+export function hasCookie(hub: Hub, headers: IncomingHttpHeaders): boolean {
+  return sessionOf(hub, headers) !== undefined;
 }
 
 /** Page: the sign-in form. */

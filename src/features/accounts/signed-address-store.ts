@@ -15,7 +15,6 @@ const SIGNATURE_LENGTH = 22;
 
 type AppPassword = Pick<Viewer, 'id' | 'username' | 'displayName'> & { hash: string };
 
-/** The app passwords that sign addresses of files. */
 const signers = store(({ db }) => {
   const select = db.prepare<[number, number], AppPassword>('app password that signs', `
     SELECT a.id, a.username, a.display_name AS displayName, t.token_hash AS hash
@@ -24,10 +23,7 @@ const signers = store(({ db }) => {
   return { find: (id: number, now: number): AppPassword | undefined => select.get(id, now) };
 });
 
-/**
- * Returns a function that signs paths of files for an app, so that the app can load the files without an Authorization
- * header. The signing key is the stored hash of the app password, so signed addresses expire with the app password.
- */
+/** Apps load signed paths without an Authorization header. Addresses expire with the app password that signs them. */
 export function createAddressSigner(hub: StoreHub, { credentialId }: Viewer): (path: string) => string {
   const signer = signers(hub).find(credentialId, hub.clock());
   const expiryDay = Math.floor(hub.clock() / DAY) + SIGNED_DAYS + 1; // signed addresses change daily: apps cache them

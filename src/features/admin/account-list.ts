@@ -15,10 +15,8 @@ import type { Hub } from '../hub/hub.ts';
 import { contentUsage } from '../sources/content-usage-store.ts';
 import { sources } from '../sources/source-store.ts';
 
-/** `sources`: how many sources the account owns. `contentBytes`: the size of the posts in the account's sources. */
 type ListedAccount = Account & { sources: number; contentBytes: number };
 
-/** The list of all accounts, which only administrators see. */
 export const accountList = adminList<ListedAccount>({
   name: 'accounts',
   title: 'Accounts',
@@ -91,7 +89,6 @@ export function showAccountPage(hub: Hub, req: MemberRequest, sent: Sent = {}): 
   return page(accountPage(find(hub, req), sent, timesOf(hub, req.viewer)), sent.problem?.status, sent.problem?.headers);
 }
 
-/** For each button of the account page: the change that the button sends. */
 const CHANGES: Record<string, { role: string } | { disabled: boolean }> = {
   'make-admin': { role: 'admin' },
   'make-member': { role: 'member' },

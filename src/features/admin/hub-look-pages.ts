@@ -23,7 +23,6 @@ export async function changeHub(hub: Hub, req: MemberRequest): Promise<Reply> {
   return json(changeLook(hub, await readJson(req), req));
 }
 
-/** Changes the hub's name, text or hue, and returns the new look; throws 422 for invalid values. */
 function changeLook(hub: Hub, values: Record<string, unknown>, by: By): HubLook {
   const input = createInput(values);
   const name = input.optionalText('name', { max: HUB_NAME_MAX });
@@ -45,6 +44,7 @@ export function showLook(hub: Hub): Reply {
   return page(lookPage({ name, text, hue: String(hue) }));
 }
 
+/** Form: fetches the feed at an address and shows a preview of the feed. */
 export async function submitLook(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   return orAgain(async () => {

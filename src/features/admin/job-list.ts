@@ -11,21 +11,19 @@ import { counts, jobs, type Hub } from '../hub/hub.ts';
 import { progressBar } from '../hub/progress-views.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 
-/** The list of jobs, with buttons to retry or discard a job. By default the page shows only dead-lettered jobs. */
 export const jobList = adminList<JobRow, 'id', JobState | undefined>({
   name: 'jobs',
   title: 'Jobs',
   key: ['id'],
   select: (hub, after, limit, state) => jobs(hub).list({ state, before: after?.id, limit }),
   filter: byState('jobs', JOB_STATES, 'failed'),
-  lead: toDo,
+  lead: unfinishedJobs,
   toJson: jobJson,
   view: (items, times) => html`<ul class="items">${items.map((one) => item(one, times))}</ul>`,
   empty: 'No jobs in this state.',
 });
 
-/** How many unfinished jobs of each kind the queue has; for example, the queue has one virus-scan job per file. */
-function toDo(hub: Hub): Html {
+function unfinishedJobs(hub: Hub): Html {
   const reading = counts(hub).read();
   const left = new Map<string, number>();
   for (const label of reading.labels('jobs')) {
@@ -39,7 +37,6 @@ function toDo(hub: Hub): Html {
 
 const UNDER_WAY = ['queued', 'running', 'retrying'];
 
-/** A job as the API shows it, without its payload. `subject`: what the job works on (its dedupe key). */
 function jobJson({ id, kind, dedupeKey, lane, state, attempts, maxAttempts, lastError, ...at }: JobRow) {
   const { progress: done, progressTotal: total } = at;
   return {
@@ -98,10 +95,7 @@ function find(hub: Hub, { params }: MemberRequest): JobRow {
 
 const SETTLED = { retry: 'job.retried', discard: 'job.discarded' } as const;
 
-/**
- * Retries a failed job, or discards a failed or waiting job. Returns false if the retry is needless, because a job of
- * the same kind and key already waits, or if the job cannot be discarded, because the job runs or has ended.
- */
+/** Returns false if a job of the same kind and key already waits, or if the job to discard runs or has ended. */
 export function settleJob(hub: Hub, act: 'retry' | 'discard', { id, kind }: JobRow, actor: Actor): boolean {
   return hub.db.write(`${act} job`, () => {
     const isDone = jobs(hub)[act](id);

@@ -14,13 +14,9 @@ import { sourcePosts } from '../posts/source-posts-store.ts';
 import { countsForPage } from '../reading/reading-counts.ts';
 import { manySources } from '../sources/source-store.ts';
 
-/** A step of the getting-started list. The hub computes from its data whether a getting-started step is done. */
 type NextStep = { title: string; href: string; isDone: boolean; how: Html; button?: Html | false };
 
-/**
- * The getting-started list; false if every step is done or the viewer has hidden the list. `from`: the path of the page
- * that shows the list.
- */
+/** False if every step is done or the viewer has hidden the list. `from`: the path of the page that shows the list. */
 export function nextSteps(hub: Hub, viewer: Viewer, from: string): Html | false {
   if (!viewer.preferences.nextSteps) return false;
   const steps = viewer.role === 'admin' ? stepsOfAdmin(hub, viewer) : stepsOfMember(hub, viewer);
@@ -80,11 +76,7 @@ function isReading(hub: Hub, viewer: Viewer): boolean {
   return countsForPage(hub, viewer).folders.length > 0;
 }
 
-/**
- * The step "alerts" is done once any alert has reached the receiver; a test alert is enough. Delivered alerts are
- * removed after DELIVERED_KEPT. The step "alerts" also counts as done if the viewer's account is older than
- * DELIVERED_KEPT and no alert is failing.
- */
+/** An older account needs no delivered alert, because the hub removes delivered alerts after DELIVERED_KEPT. */
 function alertStep(hub: Hub, viewer: Viewer): NextStep {
   const [found] = findingOn('Alerts', startReading(hub));
   const isSetUp = hub.config.alertWebhookUrl !== null;

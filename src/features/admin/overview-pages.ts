@@ -19,7 +19,6 @@ import { asSentence } from '../manage-sources/source-state.ts';
 import { failingSources, type FailingSource } from '../sources/source-store.ts';
 import { nextSteps } from './next-steps.ts';
 
-/** The overview lists at most this many failing sources; the source that has failed longest comes first. */
 const FAILING_SHOWN = 5;
 
 /** Page: the administrators' overview, with a verdict on the hub, a tile for each subject, and plots of the past. */
@@ -36,7 +35,7 @@ export function showOverview(hub: Hub, { viewer, query }: MemberRequest): Reply 
   const main = html`
 ${verdict(problemsOf(all), lastOver(hub), times)}
 ${nextSteps(hub, viewer, '/admin')}
-${tiles(all, times)}
+<dl class="tiles">${all.map((one) => tile(one, times))}</dl>
 ${hasNights && nightsView(nights)}
 ${failing.length > 0 && failingView(failing, iconsOfSources(hub, failing), times)}
 <section aria-labelledby="plots"><div class="section-head"><h2 id="plots">The last ${RANGES[range].words}</h2>
@@ -48,7 +47,6 @@ ${jobsView(counts(hub).read())}`;
   return page({ title: 'Overview', bar, main, section: 'admin/' });
 }
 
-/** The alert that the hub most recently reported as over. */
 function lastOver(hub: Hub): PastTrouble | null {
   const over = alertEvents(hub).all().flatMap(({ event, isOpen, overToldAt }) => {
     const words = ALERT_WORDS.get(event)?.over;
@@ -63,14 +61,12 @@ function rangeOf(query: URLSearchParams): Range {
   throw new HttpError(400, `range must be ${Object.keys(RANGES).join(', ')}.`);
 }
 
-/** How often fetching the full texts of posts worked, and why it did not; nothing until a page was fetched. */
 function fullTextsView(hub: Hub): Html | false {
   const results = sourceFullTexts(hub).allResults();
   return results.length > 0 && html`<section aria-labelledby="full-texts"><div class="section-head"><h2
   id="full-texts">Full texts</h2></div><p>${resultsText(results)}</p></section>`;
 }
 
-/** The overview's table of jobs: one row for each kind of job and state. */
 function jobsView(kept: CountsReading): Html {
   const labels = kept.labels('jobs').filter((label) => kept.value('jobs', label) > 0);
   const row = (label: string): Html => {
@@ -87,10 +83,8 @@ function jobsView(kept: CountsReading): Html {
 ${labels.length > 0 ? table : html`<p class="empty">The queue is empty.</p>`}</section>`;
 }
 
-/** The problem that ended most recently, in words, and the time of its end (unix ms). */
-type PastTrouble = { words: string; at: number };
+type PastTrouble = { words: string; at: number }; // `at`: when the trouble ended
 
-/** The heading of the overview: "All is well", or the current problems, their beginnings, and what to do. */
 function verdict(problems: Finding[], past: PastTrouble | null, times: Times): Html {
   const [worst, ...others] = problems;
   if (!worst) {
@@ -122,12 +116,7 @@ const LAMP_WORDS: Record<Level, string> = {
   good: 'well', off: 'not set up', warn: 'look at this', bad: 'look at this',
 };
 
-/** The tiles of the overview, each made from one finding. */
-function tiles(all: Finding[], times: Times): Html {
-  return html`<dl class="tiles">${all.map((one) => tile(one, times))}</dl>`;
-}
-
-/** A tile of the overview. If the tile's text begins with a number, the number is shown larger. */
+/** If the tile's text begins with a number, the tile shows the number larger. */
 function tile({ subject, level, state, detail, at, href }: Finding, times: Times): Html {
   const [, number, rest] = /^(\d[\d.]*)( .*)?$/.exec(state) ?? [];
   const told = html`${detail}${detail !== null && at !== null && ', '}${at !== null && showTime(times, at)}`;
@@ -138,7 +127,6 @@ function tile({ subject, level, state, detail, at, href }: Finding, times: Times
 ${told.markup !== '' && html`<dd class="detail">${told}</dd>`}</div>`;
 }
 
-/** The overview's list of failing sources, with a button in each row that fetches the row's source again. */
 function failingView(failing: FailingSource[], icons: Map<number, Html>, times: Times): Html {
   const item = ({ id, title, since, reason, nextSyncAt }: FailingSource): Html => html`
 <li>${icons.get(id)}<div><a class="title" href="/sources/${id}" dir="auto">${title}</a>

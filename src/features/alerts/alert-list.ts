@@ -10,11 +10,8 @@ import { sendTestAlert } from './raise-alerts.ts';
 import { formatFor, receiverOf } from './send-alert.ts';
 
 const LOOK_AGAIN = 3; // seconds
+const BODY_SHOWN_MAX = 4_000; // characters
 
-/** The page shows at most this many characters of an alert's message; the API returns the whole message. */
-const SHOWN_BODY = 4_000;
-
-/** The form that sends the operator a test alert. */
 export const TEST_BUTTON = html`<form method="post" action="/admin/alerts/test">
 <button>Send a test alert</button></form>`;
 
@@ -24,7 +21,6 @@ export function submitTestAlert(hub: Hub): Reply {
   return seeOther('/admin/alerts');
 }
 
-/** The list of the alerts that the hub has sent, with the result of each delivery; only administrators see it. */
 export const alertList = adminList<AlertDelivery, 'id', DeliveryState | undefined>({
   name: 'alerts',
   title: 'Alerts',
@@ -82,7 +78,7 @@ function item(delivery: AlertDelivery, times: Times): Html {
       <span>${showTime(times, createdAt)}</span>
       ${attempts > 1 && html`<span>${attempts} attempts</span>`}
       ${suppressed > 0 && html`<span>${suppressed} more problems</span>`}</p>
-    ${body && html`<p class="summary">${excerpt(body, SHOWN_BODY)}</p>`}
+    ${body && html`<p class="summary">${excerpt(body, BODY_SHOWN_MAX)}</p>`}
     ${lastError && html`<p class="summary bad">${lastError}</p>`}
   </div></li>`;
 }

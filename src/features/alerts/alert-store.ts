@@ -1,6 +1,6 @@
 import { HOUR } from '../../platform/clock.ts';
 import { dueTimes } from '../../platform/jobs/job-records.ts';
-import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
+import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
 import { store } from '../hub/hub.ts';
 
 /** The state of the alerts of one condition; times in unix ms. */
@@ -17,12 +17,10 @@ export type AlertEvent = {
 
 type EventRow = Omit<AlertEvent, 'subjects'> & { subjects: string };
 
-/** Every state of a delivery. */
 export const DELIVERY_STATES = ['failed', 'pending', 'delivered'] as const;
-
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/** A message to the receiver of alerts, and how the delivery of this message goes; times in unix ms. */
+/** Times in unix ms. */
 export type AlertDelivery = AlertMessage & {
   id: number;
   event: string; // the name of a condition, possibly of an older version of the hub, or TEST
@@ -36,20 +34,11 @@ export type AlertDelivery = AlertMessage & {
 
 type NewDelivery = AlertMessage & { event: string };
 
-/** `before`: the id of the last delivery on the previous page of the list. */
 type DeliveryQuery = { state?: DeliveryState | undefined; before?: number | undefined; limit: number };
 
 const EVENT_COLUMNS = `event, is_open AS isOpen, is_told AS isTold, untold, subjects, raised_at AS raisedAt,
   told_at AS toldAt, over_told_at AS overToldAt`;
 
-/** Times of alerts that, if they lay in the future, would silence a condition's alerts for long. */
-const EVENT_TIMES: StoredTime[] = [
-  { table: 'alert_events', column: 'raised_at', furthest: 0 },
-  { table: 'alert_events', column: 'told_at', furthest: 0 },
-  { table: 'alert_events', column: 'over_told_at', furthest: 0 },
-];
-
-/** The alert of each condition: one row for each condition that has ever raised its alert. */
 export const alertEvents = store(({ db, clock }) => {
   const select = db.prepare<[string], EventRow>('alert event',
     `SELECT ${EVENT_COLUMNS} FROM alert_events WHERE event = ?`);
@@ -69,12 +58,16 @@ export const alertEvents = store(({ db, clock }) => {
 
     all: (): AlertEvent[] => selectAll.all().map(toEvent),
 
-    bringBackTimes: createTimeRepair(db, clock, EVENT_TIMES),
-    /** Replaces problems that wait for an alert message and contain the text `words` by the text `instead`. */
-    forget(words: string, instead: string): void {
+    /** A time of an alert in the future would silence the alerts of its condition for long. */
+    bringBackTimes: createTimeRepair(db, clock, [
+      { table: 'alert_events', column: 'raised_at', furthest: 0 },
+      { table: 'alert_events', column: 'told_at', furthest: 0 },
+      { table: 'alert_events', column: 'over_told_at', furthest: 0 },
+    ]),
+    replaceLines(words: string, instead: string): void {
       for (const { subjects, ...row } of selectAll.all().map(toEvent)) {
         if (!subjects.some((subject) => subject.includes(words))) continue;
-        upsert.run({ ...row, subjects: JSON.stringify(without(subjects, words, instead)) });
+        upsert.run({ ...row, subjects: JSON.stringify(withReplaced(subjects, words, instead)) });
       }
     },
     put: ({ subjects, ...row }: AlertEvent): void => void upsert.run({ ...row, subjects: JSON.stringify(subjects) }),
@@ -85,26 +78,22 @@ function toEvent({ subjects, ...row }: EventRow): AlertEvent {
   return { ...row, subjects: JSON.parse(subjects) as string[] };
 }
 
-function without(lines: string[], words: string, instead: string): string[] {
+function withReplaced(lines: string[], words: string, instead: string): string[] {
   return lines.map((line) => (line.includes(words) ? instead : line));
 }
 
 const DELIVERY_COLUMNS = `id, event, severity, title, body, suppressed, state, attempts, created_at AS createdAt,
   next_at AS nextAt, finished_at AS finishedAt, last_error AS lastError`;
 
-/** The name of the jobs that deliver a message. */
 export const DELIVER_ALERT = 'deliver-alert';
 
 /** After a failure or a Retry-After, the next attempt to deliver waits at most this time. */
 const LONGEST_PAUSE = 2 * HOUR;
 
-/** Messages to the receiver of alerts, and their deliveries. */
 export const alertDeliveries = store(({ db, clock }) => {
   const insert = db.prepare<[NewDelivery & { now: number }]>('create alert delivery', `
     INSERT INTO alert_deliveries (event, severity, title, body, suppressed, created_at, next_at)
     VALUES (@event, @severity, @title, @body, @suppressed, @now, @now)`);
-  const select = db.prepare<[number], AlertDelivery>('alert delivery',
-    `SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE id = ?`);
   const selectAll = db.prepare<[number, number], AlertDelivery>('alert deliveries',
     `SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE id < ? ORDER BY id DESC LIMIT ?`);
   const selectState = db.prepare<[string, number, number], AlertDelivery>('alert deliveries by state',
@@ -118,8 +107,6 @@ export const alertDeliveries = store(({ db, clock }) => {
     'SELECT id, body FROM alert_deliveries WHERE instr(body, ?) > 0');
   const rewrite = db.prepare<[string, number]>('rewrite alert delivery',
     'UPDATE alert_deliveries SET body = ? WHERE id = ?');
-  const selectPending = db.prepare<[], AlertDelivery>('pending alert deliveries',
-    `SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE state = 'pending'`);
   const prune = db.prepare<[string, number, number]>('remove old alert deliveries', `
     DELETE FROM alert_deliveries WHERE id IN
       (SELECT id FROM alert_deliveries WHERE state = ? AND finished_at < ? LIMIT ?)`);
@@ -127,30 +114,27 @@ export const alertDeliveries = store(({ db, clock }) => {
   return {
     bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE, DELIVER_ALERT)]),
 
-    /** Stores a delivery, and returns its id. */
     create: (delivery: NewDelivery): number => insert.run({ ...delivery, now: clock() }).lastInsertRowid,
 
-    find: (id: number): AlertDelivery | undefined => select.get(id),
+    find: db.prepare<[id: number], AlertDelivery>('alert delivery',
+      `SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE id = ?`).get,
 
-    /** Lists deliveries of alerts, the newest first. */
     list({ state, before = Number.MAX_SAFE_INTEGER, limit }: DeliveryQuery): AlertDelivery[] {
       return state ? selectState.all(state, before, limit) : selectAll.all(before, limit);
     },
 
-    /** Marks a delivery as delivered after `attempts` attempts. */
     markDelivered: (id: number, attempts: number): void => void finish.run('delivered', attempts, clock(), null, id),
     markFailed: (id: number, attempts: number, error: string): void =>
       void finish.run('failed', attempts, clock(), error, id),
     markRetrying: (id: number, attempts: number, nextAt: number, error: string): void =>
       void retry.run(attempts, nextAt, error, id),
-    /** Replaces each line of a stored alert message that contains the text `words` by the text `instead`. */
-    forget(words: string, instead: string): void {
+    replaceLines(words: string, instead: string): void {
       for (const { id, body } of selectNaming.all(words)) {
-        rewrite.run(without(body.split('\n'), words, instead).join('\n'), id);
+        rewrite.run(withReplaced(body.split('\n'), words, instead).join('\n'), id);
       }
     },
-    /** Lists the deliveries that have neither arrived nor failed: a few for each condition. */
-    pending: (): AlertDelivery[] => selectPending.all(),
+    pending: db.prepare<[], AlertDelivery>('pending alert deliveries',
+      `SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE state = 'pending'`).all,
     /** Removes up to `limit` deliveries whose current state began before `before` (unix ms). Returns their number. */
     prune: (state: DeliveryState, before: number, limit: number): number => prune.run(state, before, limit).changes,
   };

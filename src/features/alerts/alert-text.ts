@@ -2,19 +2,14 @@ import { utcTime } from '../../platform/in-words.ts';
 import { excerpt, singleLine, withoutControls } from '../../platform/markup/tidy-text.ts';
 import type { Severity } from './alert-store.ts';
 
-/**
- * An alert that is to be sent to the operator's receiver. `event`: the alert's name for programs. `at`: unix ms.
- * `hubUrl`: the hub's public address. `suppressed`: how many alerts about the condition were not sent since the last
- * message about it. The alert's title and text may contain any characters.
- */
 export type Alert = {
   title: string;
   text: string;
   severity?: Severity;
-  event: string;
-  at: number;
+  event: string; // the alert's name for programs
+  at: number; // unix ms
   hubUrl: string;
-  suppressed: number;
+  suppressed: number; // how many alerts about the condition were not sent since the last message about the condition
 };
 
 /** An alert whose texts are cleaned and cut to length, with the lines that follow the text. */
@@ -22,10 +17,8 @@ export type Message = {
   title: string;
   text: string;
   severity: Severity;
-  /** Says how many alerts were not sent; empty if no alert was left out. */
-  repeats: string;
-  /** The alert's time, the alert's name, and the hub's address. */
-  origin: string;
+  repeats: string; // says how many alerts were not sent; empty if no alert was left out
+  origin: string; // the alert's time, the alert's name, and the hub's address
 };
 
 const MAX = { title: 150, text: 20_000, event: 100 }; // characters
@@ -120,10 +113,7 @@ function outsideLinks(text: string, change: (part: string) => string): string {
 
 const SHRINK = 0.85;
 
-/**
- * Renders as much of the text as fits into `limit` characters, or into `limit` units of `measure`. The alert's text is
- * cut before it is escaped, so that no escape is cut in half.
- */
+/** `limit` counts units of `measure`. The text is cut before it is escaped, so that no escape is cut in half. */
 export function fitText(
   text: string, limit: number, render: (text: string) => string,
   measure: (rendered: string) => number = ({ length }) => length,
@@ -138,10 +128,7 @@ const WORD_START = '=?UTF-8?B?';
 const WORD_END = '?=';
 const WORD_BYTES = 45; // bytes: 60 characters of base64, because an encoded word has at most 75 (RFC 2047, section 2)
 
-/**
- * Encodes a text as the value of an ASCII header. A text of visible ASCII that does not look encoded is returned
- * unchanged. Any other text becomes encoded words (RFC 2047), which never split a character.
- */
+/** Visible ASCII stays as it is. Any other text becomes encoded words (RFC 2047), which never split a character. */
 export function encodeHeaderValue(text: string): string {
   const line = text.toWellFormed().replace(/\s+/g, ' ').trim();
   if (/^[ -~]*$/.test(line) && !line.includes('=?')) return line;

@@ -11,10 +11,7 @@ export type AlertRequest = { method: 'POST'; url: string; headers: Record<string
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/**
- * The HTTP request that delivers one alert in the given format. Credentials in the address become Basic authorization
- * (RFC 7617). Throws a TypeError, which does not quote the address, if the address is invalid.
- */
+/** Credentials in the address become Basic authorization (RFC 7617). Throws a TypeError without the address. */
 export function formatAlert(format: AlertFormat, address: string, alert: Alert): AlertRequest {
   const url = URL.parse(address);
   if (url === null) throw new TypeError('the address of the alert receiver is not valid');
@@ -29,7 +26,6 @@ export function formatAlert(format: AlertFormat, address: string, alert: Alert):
   return { method: 'POST', url: url.href, headers: { ...headers, ...authorization }, body };
 }
 
-/** Escapes an alert for a chat, so that the alert's text neither formats the message nor mentions anybody. */
 function jsonFor(format: Exclude<AlertFormat, 'ntfy'>, alert: Alert, message: Message): object {
   switch (format) {
     case 'slack': return slackBody(message);
@@ -110,7 +106,6 @@ function isTeams({ hostname, pathname }: URL): boolean {
     || /\.(?:logic\.azure\.com|api\.powerplatform\.com|webhook\.office\.com)$/.test(hostname);
 }
 
-/** Whether the server's name, an access token or the parameter `auth` shows that the server is ntfy. */
 function isNtfy({ hostname, password, searchParams }: URL): boolean {
   return /^ntfy(?:\.|$)/.test(hostname) || password.startsWith('tk_') || searchParams.has('auth');
 }
@@ -120,7 +115,6 @@ function isTopic({ pathname }: URL): boolean {
   return topic !== undefined && !RESERVED_TOPICS.has(topic);
 }
 
-/** For each severity: the sign before the title, colours in chats and cards, ntfy's and Gotify's priority. */
 const LOOKS = {
   error: { mark: '🔴', colour: 0xe01e5a, card: 'Attention', tag: 'red_circle', ntfy: 'high', gotify: 8 },
   warning: { mark: '🟠', colour: 0xde9e31, card: 'Warning', tag: 'orange_circle', ntfy: 'default', gotify: 5 },
@@ -161,7 +155,6 @@ function googleChatBody(message: Message): object {
   return { text: fitText(message.text, MAX.googlechat, render) };
 }
 
-/** An Adaptive Card for the Workflows app of Microsoft Teams. */
 function teamsBody(message: Message): object {
   const text = fitText(message.text, MAX_CARD_BYTES, escapeCard, (part) => Buffer.byteLength(JSON.stringify(part)));
   const footer = escapeCard([message.repeats, message.origin].filter(Boolean).join('\n'));

@@ -7,36 +7,25 @@ import {
 } from './alert-store.ts';
 import { deliverAlert } from './send-alert.ts';
 
-/** The shortest time between two messages about one condition. */
 export const TELL_EVERY = HOUR;
-
-/** While a problem lasts, the hub raises the problem's alert again once a day. */
 export const REMIND_EVERY = DAY;
 
 const LISTED = 5; // the number of problems that one message lists
 const MAX_PROBLEM = 300; // characters
 
-/**
- * A problem that the hub reports to the operator. `event`: the name of a condition in `health/conditions.ts`. `source`:
- * the source that has the problem, or null. When the source is deleted, the alert's text about the source is removed.
- * `problem`: one line.
- */
+/** `event`: the name of a condition in `health/conditions.ts`. `problem`: one line of text. */
 type NewAlert = { event: string; source: { id: number; title: string } | null; problem: string };
 
 /** The texts of the alert messages that tell the operator that a problem exists (`title`) or has ended (`over`). */
 export type AlertWords = { title: string; over: string; severity: Severity; whatToDo: string };
 
-/**
- * Logs an alert and, if an alert receiver is configured, stores the alert in the caller's transaction. `tellAlerts`
- * later sends the receiver at most one message an hour for each condition.
- */
+/** Stores the alert in the caller's transaction; `tellAlerts` sends at most one message an hour for each condition. */
 export function raiseAlert(hub: Hub, { event, source, problem }: NewAlert): void {
   const line = source ? `“${source.title}” (${hub.config.baseUrl}${addressEnd(source.id)} ${problem}` : problem;
   logAlert(hub, event, line);
   if (hasReceiver(hub)) noteRaised(hub, event, line);
 }
 
-/** The end of a source page's address, by which `forgetSourceAlerts` finds the lines of alerts about the source. */
 function addressEnd(sourceId: number): string {
   return `/sources/${sourceId}):`;
 }
@@ -44,18 +33,14 @@ function addressEnd(sourceId: number): string {
 /** Removes the texts about a source from alerts: its title may name a person. Runs in the caller's transaction. */
 export function forgetSourceAlerts(hub: Hub, sourceId: number): void {
   for (const storeOf of [alertEvents, alertDeliveries]) {
-    storeOf(hub).forget(addressEnd(sourceId), 'A source that has been deleted had this problem.');
+    storeOf(hub).replaceLines(addressEnd(sourceId), 'A source that has been deleted had this problem.');
   }
 }
 
 /** For each condition: the subjects that had the problem when this process last checked the condition. */
 const lookedAt = once(() => new Map<string, ReadonlySet<string>>());
 
-/**
- * Raises or ends the alert of a condition that the caller checks regularly. `problems` has a line for each subject that
- * has the problem. If `problems` is empty, the alert ends. The alert is raised when the problem begins, then once a
- * day, and whenever another subject has the problem.
- */
+/** Alerts when the problem begins, once a day, and for another subject; without `problems`, the alert ends. */
 export function watchAlert(hub: Hub, event: string, problems: ReadonlyMap<string, string>): void {
   const before = lookedAt(hub).get(event);
   const added = [...problems].filter(([thing]) => !before?.has(thing)).map(([, problem]) => problem);
@@ -69,7 +54,7 @@ export function watchAlert(hub: Hub, event: string, problems: ReadonlyMap<string
   });
 }
 
-/** Ends the alert of a condition, if the alert is open. Takes the write lock only if the alert is open. */
+/** Takes the write lock only if the alert is open. */
 export function resolveAlert(hub: Hub, event: string): void {
   if (!hasReceiver(hub) || !isAlertOpen(hub, event)) return;
   hub.db.write('resolve alert', () => {
@@ -124,7 +109,6 @@ function isToBeRaised(hub: Hub, event: string): boolean {
   return known?.isOpen !== 1 || hasPassed(known.raisedAt ?? -Infinity, REMIND_EVERY, hub.clock());
 }
 
-/** Sends the alert message about one condition, if the message is due. */
 function tellOne(hub: Hub, event: string, words: AlertWords): void {
   const state = alertEvents(hub).find(event);
   if (!state) return;
@@ -143,18 +127,16 @@ function tellOne(hub: Hub, event: string, words: AlertWords): void {
 }
 
 function messageOfProblems(state: AlertEvent, { title, severity, whatToDo }: AlertWords): AlertMessage {
-  return messageWith(title, severity, state, (lines) =>
-    [...lines, state.isOpen === 1 ? whatToDo : 'The problem has already been resolved.']);
+  const end = state.isOpen === 1 ? whatToDo : 'The problem has already been resolved.';
+  return messageWith(title, severity, state, [...state.subjects, end]);
 }
 
 function messageOfEnd(state: AlertEvent, { title, over }: AlertWords): AlertMessage {
-  return messageWith(over, 'resolved', state, (lines) => [`Resolved: ${title}`, ...lines]);
+  return messageWith(over, 'resolved', state, [`Resolved: ${title}`, ...state.subjects]);
 }
 
-function messageWith(
-  title: string, severity: Severity, { subjects, untold }: AlertEvent, body: (lines: string[]) => string[],
-): AlertMessage {
-  return { title, severity, body: body(subjects).join('\n'), suppressed: Math.max(0, untold - subjects.length) };
+function messageWith(title: string, severity: Severity, state: AlertEvent, lines: string[]): AlertMessage {
+  return { title, severity, body: lines.join('\n'), suppressed: Math.max(0, state.untold - state.subjects.length) };
 }
 
 function send(hub: Hub, event: string, message: AlertMessage): void {

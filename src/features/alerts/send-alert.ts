@@ -14,23 +14,18 @@ import { alertDeliveries, DELIVER_ALERT } from './alert-store.ts';
 import type { Alert } from './alert-text.ts';
 import { decode, formatAlert, guessFormat, type AlertRequest } from './format-alert.ts';
 
-/** The maximum number of attempts to deliver an alert, including the first attempt. */
 export const MAX_ATTEMPTS = 5;
 
 /** Alerts that could not be delivered are kept longer, so that an operator can find out the reason. */
 export const DELIVERED_KEPT = 30 * DAY;
 export const FAILED_KEPT = 90 * DAY;
 
-/** The longest Retry-After of a receiver that the hub follows. */
-const LONGEST_WAIT = HOUR;
+const LONGEST_RETRY_AFTER = HOUR;
 
 /** Jitter: up to this share of a Retry-After is added, so that refused alerts are not all sent again at once. */
 const SPREAD = 0.1;
 
-/**
- * Delivers an alert at least once: if the worker dies between the receiver's answer and the commit, the alert is sent
- * again. A restore discards the jobs that deliver alerts, because the alerts in a backup are old.
- */
+/** At least once: if the worker dies between the receiver's answer and the commit, the alert is sent again. */
 export const deliverAlert: JobKind<{ deliveryId: number }> = {
   name: DELIVER_ALERT,
   key: ({ deliveryId }) => String(deliveryId),
@@ -57,7 +52,6 @@ export async function deliver(
   throw new RetryLaterError(result.detail, hub.clock() + next.delayMs);
 }
 
-/** Notes a failed attempt in the row of an alert's delivery; after the last attempt, also discards the failed job. */
 function noteFailure(hub: Hub, deliveryId: number, error: Error, fate: Fate, { attempts }: Job): void {
   if (fate === 'retrying') {
     const nextAt = error instanceof RetryLaterError ? Math.ceil(error.at) : hub.clock();
@@ -67,16 +61,13 @@ function noteFailure(hub: Hub, deliveryId: number, error: Error, fate: Fate, { a
   jobs(hub).settleFailed(deliverAlert.name, String(deliveryId));
 }
 
-/**
- * The state of a delivery after attempt number `attempts` has failed. The wait before the next attempt grows with each
- * attempt (`backoff`), and is at least Retry-After. `delayMs`: the wait before the next attempt, in milliseconds.
- */
+/** The wait before the next attempt grows with each attempt (`backoff`), and is at least the receiver's Retry-After. */
 export function planDelivery(
   { outcome, retryAfterMs = 0 }: Pick<SendResult, 'outcome' | 'retryAfterMs'>, attempts: number, random: Random,
 ): { state: 'delivered' } | { state: 'failed' } | { state: 'pending'; delayMs: number } {
   if (outcome === 'delivered') return { state: 'delivered' };
   if (outcome === 'failed' || attempts >= MAX_ATTEMPTS) return { state: 'failed' };
-  const asked = Math.min(retryAfterMs, LONGEST_WAIT) * (1 + SPREAD * random());
+  const asked = Math.min(retryAfterMs, LONGEST_RETRY_AFTER) * (1 + SPREAD * random());
   return { state: 'pending', delayMs: Math.max(backoff(attempts, random), Math.ceil(asked)) };
 }
 
@@ -99,7 +90,6 @@ export function removeOldDeliveries(hub: Hub, limit: number): number {
 /** `retryAfterMs`: the receiver's Retry-After. `detail`: the result in words, which name only the address's host. */
 export type SendResult = { outcome: DeliveryOutcome; status: number | null; retryAfterMs?: number; detail: string };
 
-/** The operator's receiver. `timeoutMs`: limit in milliseconds for one attempt to deliver an alert. */
 type Receiver = {
   url: string;
   format: AlertFormat | 'auto';
@@ -126,11 +116,7 @@ export function formatFor({ url, format }: Pick<Receiver, 'url' | 'format'>): Al
   return format === 'auto' ? guessFormat(url) : format;
 }
 
-/**
- * Sends an alert with one POST request to the receiver that the operator chose, even at a private address, and returns
- * the result of the delivery. A redirect counts as a failed delivery, an abort of the signal as the result 'retry'.
- * Throws a TypeError, which does not quote the address, if the address is not http or https.
- */
+/** A redirect counts as failed, an abort as 'retry'. Throws a TypeError, which does not quote the address. */
 export async function sendAlert(receiver: Receiver, alert: Alert, signal?: AbortSignal): Promise<SendResult> {
   const { url, userAgent, clock, timeoutMs = 15 * SECOND } = receiver;
   const host = hostOf(url);
@@ -208,19 +194,14 @@ function reasonOf(error: unknown, host: string): string {
   return `the exchange with ${host} failed (${codeOf(error) ?? 'unknown error'})`;
 }
 
-/** The receiver's answer. `isWhole`: false if the answer broke off or was longer than the limit. */
+/** `isWhole`: false if the answer broke off or was longer than the limit. */
 type ReceiverAnswer = { status: number; contentType: string; body: string; isWhole: boolean };
 
 type DeliveryOutcome = 'delivered' | 'retry' | 'failed';
 
 const WORTH_RETRYING = new Set([408, 425, 429]);
 
-/**
- * Decides from the receiver's answer whether an alert arrived. With a 2xx status, the alert arrived if the answer's
- * body is a body that receivers of this format send. The hub tries again after a temporary status (408, 425, 429, 5xx),
- * or a 2xx answer that broke off. The hub does not try again after a permanent error, because the attempt would fail
- * again, nor after a 2xx answer with an unexpected body, because the attempt might deliver the alert twice.
- */
+/** After a 2xx answer with an unexpected body, another attempt might deliver the alert twice. */
 function judgeAnswer(format: AlertFormat, answer: ReceiverAnswer): DeliveryOutcome {
   const { status, isWhole } = answer;
   if (status >= 500 || WORTH_RETRYING.has(status)) return 'retry';
@@ -247,10 +228,7 @@ const COMMON_WORDS = new Set([
   'triggers', 'v1', 'webhook', 'webhooks', 'workflows',
 ]);
 
-/**
- * The receiver's answer to an alert, as one short line for the log. Returns an empty text if the answer repeats a part
- * of the receiver's address other than the host, as in "cannot POST /services/…".
- */
+/** Empty if the answer repeats a part of the receiver's address besides the host, as in "cannot POST /services/…". */
 function quoteAnswer(body: string, address: string): string {
   const visible = body.slice(0, 4 * MAX_QUOTED).toWellFormed().replace(/[\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
   const quoted = excerpt(singleLine(visible), MAX_QUOTED);

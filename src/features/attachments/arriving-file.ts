@@ -1,10 +1,6 @@
-/**
- * `type`: the hub does not accept files of this type, or the file's content is not of the type that its name says
- * (415). `damaged`: the file is incomplete or malformed (422). `dimensions`: the image has too many pixels (422).
- */
+/** `type` becomes the status 415, `damaged` (incomplete or malformed) and `dimensions` (too many pixels) 422. */
 type RefusalKind = 'type' | 'damaged' | 'dimensions';
 
-/** Refuses a file because of its content, with a message for the person who sent the file. */
 export class RefusedFile extends Error {
   readonly kind: RefusalKind;
 

@@ -9,11 +9,7 @@ import { uploadFiles } from './upload-files.ts';
 /** The maximum number of files of a post; posts of feeds have the same maximum. A post's page lists every file. */
 const FILES_OF_POST = 100;
 
-/**
- * Attaches uploaded files to a post, in the caller's transaction; returns the ids of the attachments. Throws 422 if the
- * files exceed the owner's quota, are too many or infected. Throws 503 if the daily sweep has just removed a stored
- * file with the same content.
- */
+/** Runs in the caller's transaction. Throws 422, and 503 if the daily sweep has just removed the same content. */
 export function attachFiles(hub: Hub, postId: number, ownerId: number, files: NewUpload[]): number[] {
   if (files.length === 0) return [];
   requireStorable(hub, ownerId, files);
@@ -23,7 +19,7 @@ export function attachFiles(hub: Hub, postId: number, ownerId: number, files: Ne
   return ids;
 }
 
-/** Adds uploaded files to a draft, in the caller's transaction. Throws the errors of `attachFiles`. */
+/** Runs in the caller's transaction. Throws the errors of `attachFiles`. */
 export function addFilesToDraft(hub: Hub, draftId: number, accountId: number, files: NewUpload[]): number[] {
   if (files.length === 0) return [];
   requireStorable(hub, accountId, files);
@@ -46,7 +42,6 @@ function requireFewFiles(hub: Hub, count: number): void {
   if (count > FILES_OF_POST) throw metLimit(hub, 'files-of-post', 0, `A post may have at most ${FILES_OF_POST} files.`);
 }
 
-/** Throws 422 if the scanner calls a stored file infected. Files without a scan result are scanned later. */
 function requireNotInfected(hub: Hub, files: NewUpload[]): void {
   for (const { sha256, filename } of files) {
     const scan = uploads(hub).find(sha256)?.scan;

@@ -1,7 +1,6 @@
 import type { Config } from '../hub/read-config.ts';
 import type { Attachment } from './attachment-store.ts';
 
-/** The settings that file addresses depend on: the hub's address, and whether the hub copies remote files. */
 export type LinkHub = { config: Pick<Config, 'baseUrl' | 'attachmentCacheMaxBytes'> };
 
 /** Media types of remote files that the hub copies. Readers get audio and video from the publisher. */
@@ -31,7 +30,7 @@ export function attachmentPath({ config }: LinkHub, attachment: Attachment): str
 
 type Served = Pick<Attachment, 'id' | 'urlKey' | 'filename' | 'servedAt'>;
 
-/** The path of a file at the hub. The random part of the path keeps an old path from ever leading to another file. */
+/** The random part of the path keeps an old path from ever leading to another file. */
 export function servedPath({ id, urlKey, filename, servedAt }: Served): string {
   return servedAt ?? `/attachments/${id}-${urlKey}/${encodeURIComponent(filename)}`;
 }

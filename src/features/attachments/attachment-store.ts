@@ -1,15 +1,14 @@
 import type { Db } from '../../platform/db/open-database.ts';
-import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
+import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 
 type ScanState = 'clean' | 'unscanned' | 'infected';
 
-/** A file of a post, either uploaded to the hub (native) or on the server of its publisher (remote). */
 export type Attachment = {
   id: number;
   urlKey: string; // the random part of the file's address
   postId: number;
-  kind: 'native' | 'remote';
+  kind: 'native' | 'remote'; // uploaded to the hub, or on the server of its publisher
   filename: string;
   mediaType: string | null;
   bytes: number | null;
@@ -21,11 +20,9 @@ export type Attachment = {
   scan: ScanState | null; // null for a file on the publisher's server
   width: number | null; // in pixels; null if the file is not an uploaded image
   height: number | null;
-  /** The path of a picture that is no row of `attachments`, such as a picture of a full text. */
-  servedAt?: string;
+  servedAt?: string; // the path of a picture that is no row of `attachments`, such as a picture of a full text
 };
 
-/** A received file, whose type is recognised and which may be scanned; a post can have it as an attachment. */
 export type NewUpload = {
   sha256: string;
   bytes: number;
@@ -36,7 +33,6 @@ export type NewUpload = {
   scan: 'clean' | 'unscanned';
 };
 
-/** A file on a publisher's server that the publisher lists with a post, or shows in the post's content. */
 export type RemoteFile = {
   url: string;
   filename: string;
@@ -58,44 +54,31 @@ export const FILES_OF_OWNER = 'SELECT post_id AS postId, bytes FROM attachments 
 /** The hub looks for a post's thumbnail only among this many first files of the post. */
 const FIRST_FILES = 6;
 
-const UPLOAD_TIMES: StoredTime[] = [{ table: 'uploads', column: 'unnamed_since', furthest: 0 }];
-
-/** Stores uploaded files, one row per content even if several attachments name the content; counts for quotas. */
+/** One row per content, even if several attachments name the content. */
 export const uploads = store(({ db, clock }) => {
   const sql = prepareUploads(db);
 
   return {
-    /**
-     * Adds the row of an uploaded file; if the hub already has the same file, notes that one more attachment uses the
-     * file. A scan result is stored only if the row's scan is 'unscanned'.
-     */
+    /** Stores a scan result only if the row's scan is 'unscanned'. */
     put: (file: NewUpload): void => void sql.put.run({ ...file, now: clock() }),
-    /** The bytes of the account's uploaded files, which count towards the account's file quota. */
     usageOf: (accountId: number): number => sql.usage.get(accountId)?.bytes ?? 0,
-    /** The row of an uploaded file; `bytes`: the size as counted when the file arrived. */
     find: db.prepare<[sha256: string], { scan: ScanState; bytes: number }>('upload',
       'SELECT scan, bytes FROM uploads WHERE sha256 = ?').get,
     setScan: (sha256: string, scan: ScanState): void => void sql.setScan.run(scan, sha256),
-    /** Sets `unnamed_since` on files that neither posts nor drafts have, and clears it on other files. */
     markUnnamed(): void {
       db.write('mark unnamed uploads', () => {
         sql.unmark.run();
         sql.mark.run(clock());
       });
     },
-    /**
-     * Deletes the rows of uploaded files that neither posts nor drafts have had since a time earlier than `before`, in
-     * the caller's transaction. Returns the hashes of the uploaded files whose rows were deleted.
-     */
+    /** Deletes the rows in the caller's transaction, and returns the hashes of the files. */
     takeUnnamed: (before: number, limit: number): string[] =>
       sql.takeUnnamed.all(before, limit).map(({ sha256 }) => sha256),
-    /** Lists up to `limit` files without a scan result whose hash is greater than `after`, ordered by hash. */
     unscanned: (after: string, limit: number): string[] =>
       sql.unscanned.all(after, limit).map(({ sha256 }) => sha256),
-    /** Lists up to `limit` files whose hash is greater than `after`, ordered by hash. */
     named: db.prepare<[after: string, limit: number], { sha256: string; bytes: number }>('named uploads',
       'SELECT sha256, bytes FROM uploads WHERE sha256 > ? ORDER BY sha256 LIMIT ?').all,
-    bringBackTimes: createTimeRepair(db, clock, UPLOAD_TIMES),
+    bringBackTimes: createTimeRepair(db, clock, [{ table: 'uploads', column: 'unnamed_since', furthest: 0 }]),
   };
 });
 
@@ -107,19 +90,12 @@ export const attachments = store((hub) => {
 
   return {
     find: (id: number): Attachment | undefined => sql.find.get(id),
-    /** The attachments of the given posts, in the order in which each post lists its attachments. */
     ofPosts: (postIds: number[]): Attachment[] => sql.ofPosts.all(JSON.stringify(postIds)),
-    /** The attachments of the given posts that may be pictures, among the first files of each post. */
     firstOfPosts: (postIds: number[]): Attachment[] => sql.firstOfPosts.all(JSON.stringify(postIds), FIRST_FILES),
-    /** The number of attachments by post id; posts without attachments have no entry. */
     countsOfPosts: (postIds: number[]): Map<number, number> =>
       new Map(sql.countsOfPosts.all(JSON.stringify(postIds)).map(({ postId, files }) => [postId, files])),
 
-    /**
-     * Adds the files as attachments of the post, in the caller's transaction; returns the ids of the attachments. A
-     * 'clean' scan result does not end a file's quarantine: the scan may be older, or the scanner may know fewer
-     * viruses.
-     */
+    /** A 'clean' scan does not end a file's quarantine: the scan may be older, or know fewer viruses. */
     attach(postId: number, ownerId: number, files: NewUpload[]): number[] {
       const first = (sql.lastPosition.get(postId)?.position ?? -1) + 1;
       return files.map((file, index) => {
@@ -142,7 +118,6 @@ export const attachments = store((hub) => {
     },
 
     detach: (id: number): void => void sql.detach.run(id),
-    /** All attachments whose content has this hash, each with its owner, post and name. */
     namersOf: db.prepare<[sha256: string], { id: number; ownerId: number; postId: number; filename: string }>(
       'users of upload',
       'SELECT id, owner_id AS ownerId, post_id AS postId, filename FROM attachments WHERE sha256 = ?').all,
@@ -191,7 +166,6 @@ function prepareAttachments(db: Db) {
   };
 }
 
-/** SQL that tells whether an attachment or a draft has the uploaded file of the current row. */
 const IS_NAMED = `(EXISTS (SELECT 1 FROM attachments WHERE attachments.sha256 = uploads.sha256)
                    OR EXISTS (SELECT 1 FROM draft_files WHERE draft_files.sha256 = uploads.sha256))`;
 
@@ -218,15 +192,13 @@ function prepareUploads(db: Db) {
   };
 }
 
-/** An uploaded file, as the archive of a backup lists it. */
 export type UploadRow = { sha256: string; bytes: number; createdAt: number };
 
-/** The number of attachments with uploaded files, the number of distinct files, and the bytes of these files. */
 export type UploadCounts = { attachments: number; uploads: number; uploadBytes: number };
 
 type FileToFetch = { id: number; urlKey: string; filename: string; sha256: string; bytes: number; ownerId: number };
 
-/** Counts uploads. `countFiles` and all functions below also work on the database of a backup. */
+/** All functions below also work on the database of a backup. */
 export function countUploads({ db }: Pick<StoreHub, 'db'>): UploadCounts {
   const native = db.prepare<[], { n: number }>('count attachments',
     `SELECT COUNT(*) AS n FROM attachments WHERE kind = 'native'`).get();

@@ -1,30 +1,21 @@
 import { DAY, hasPassed, HOUR } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
-import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
+import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
 import { counts, store } from '../hub/hub.ts';
 
 type CachedFile = { urlHash: string; bytes: number; mediaType: string; sha256: string; usedAt: number };
 type NewCachedFile = Omit<CachedFile, 'usedAt'> & Record<'width' | 'height', number | null>;
 
-/** A cached copy of a remote image; `width` and `height` in pixels. */
 type CachedImage = { urlHash: string; bytes: number; width: number; height: number };
 
 /** `used_at` is updated at most once in this time, so that reading a cached file hardly ever writes to the database. */
 const USED_RESOLUTION = HOUR;
 
-/** After a failed fetch of a remote file, the hub does not fetch this file again for this long. */
 export const FAILURE_KEPT = HOUR;
 
 /** The hub fetches a picture that was too large for lists again after this time, or when a reader opens the picture. */
 export const GIVEN_UP_KEPT = 7 * DAY;
 
-const TIMES: StoredTime[] = [
-  { table: 'cached_files', column: 'failed_until', furthest: FAILURE_KEPT, where: 'error IS NOT NULL' },
-  { table: 'cached_files', column: 'failed_until', furthest: GIVEN_UP_KEPT, where: 'error IS NULL' },
-  { table: 'cached_files', column: 'used_at', furthest: 0, where: 'failed_until IS NULL' },
-];
-
-/** Stores which remote files have a copy in cache/, and which remote files the hub could not fetch lately. */
 export const cachedFiles = store((hub) => {
   const { db, clock } = hub;
   const sql = prepareCachedFiles(db);
@@ -33,12 +24,9 @@ export const cachedFiles = store((hub) => {
     find: db.prepare<[urlHash: string], CachedFile>('cached file', `
       SELECT url_hash AS urlHash, bytes, media_type AS mediaType, sha256, used_at AS usedAt
         FROM cached_files WHERE url_hash = ? AND failed_until IS NULL`).get,
-    /** The images among the given files of which the hub has a cached copy. */
     images: (urlHashes: string[]): CachedImage[] => sql.images.all(JSON.stringify(urlHashes)),
-    /** The files among the given files that the hub could not fetch lately. */
     missing: (urlHashes: string[]): string[] =>
       sql.missing.all(JSON.stringify(urlHashes), clock()).map(({ urlHash }) => urlHash),
-    /** Lists up to `limit` cached files whose hash is greater than `after`, ordered by hash. */
     list: db.prepare<[after: string, limit: number], Pick<CachedFile, 'urlHash' | 'bytes'>>('cached files', `
       SELECT url_hash AS urlHash, bytes FROM cached_files
        WHERE url_hash > ? AND failed_until IS NULL ORDER BY url_hash LIMIT ?`).all,
@@ -60,7 +48,11 @@ export const cachedFiles = store((hub) => {
     }),
     forget: (urlHash: string): void => void sql.remove.run(urlHash),
     forgetFailures: (): void => void sql.forgetFailures.run(clock()),
-    bringBackTimes: createTimeRepair(db, clock, TIMES),
+    bringBackTimes: createTimeRepair(db, clock, [
+      { table: 'cached_files', column: 'failed_until', furthest: FAILURE_KEPT, where: 'error IS NOT NULL' },
+      { table: 'cached_files', column: 'failed_until', furthest: GIVEN_UP_KEPT, where: 'error IS NULL' },
+      { table: 'cached_files', column: 'used_at', furthest: 0, where: 'failed_until IS NULL' },
+    ]),
 
     /** The least recently used file except the file `spared`; undefined if the cache takes at most `maxBytes`. */
     nextToEvict(maxBytes: number, spared = ''): string | undefined {

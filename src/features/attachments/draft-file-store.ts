@@ -1,7 +1,6 @@
 import { store } from '../hub/hub.ts';
 import { uploads, type Attachment, type NewUpload } from './attachment-store.ts';
 
-/** An uploaded file of a draft. The file becomes an attachment when the draft is published. */
 export type DraftFile = Omit<NewUpload, 'scan'> & {
   id: number;
   urlKey: string; // the random part of the file's address
@@ -20,7 +19,6 @@ type InsertRow = Pick<NewUpload, 'filename' | 'mediaType' | 'bytes' | 'sha256'> 
   draftId: number; accountId: number; now: number;
 };
 
-/** The files of drafts. A file is on the disk before the row that names it, as with attachments. */
 export const draftFiles = store((hub) => {
   const { db, clock } = hub;
   const { put } = uploads(hub);
@@ -39,13 +37,11 @@ export const draftFiles = store((hub) => {
   return {
     find: db.prepare<[id: number], DraftFile>('file of a draft', `${select} WHERE f.id = ?`).get,
     ofDraft: (draftId: number): DraftFile[] => selectOf.all(draftId),
-    /** Adds uploaded files to a draft, in the caller's transaction; returns the ids of the files. */
     add: (draftId: number, accountId: number, files: NewUpload[]): number[] => files.map((file) => {
       put(file);
       return insert.get({ ...file, draftId, accountId, now: clock() })?.id ?? 0;
     }),
     remove: (draftId: number, id: number): void => void remove.run(id, draftId),
-    /** Removes all files from a draft and returns the files, so that a post can have them. */
     take(draftId: number): NewUpload[] {
       const files = selectOf.all(draftId);
       removeAll.run(draftId);

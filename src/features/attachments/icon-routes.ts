@@ -10,10 +10,7 @@ import { MARK_LENGTH } from './icon-views.ts';
 
 const KEY = new RegExp(`^(\\d+)-([0-9a-f]{${MARK_LENGTH}})$`);
 
-/**
- * An icon's address contains the icon's hash, so the response for an address never changes. Only browsers may cache
- * icons, not shared caches, because access to a source can change.
- */
+/** An icon's address contains the icon's hash. Only browsers may cache icons, because access to a source can change. */
 const HEADERS = {
   'cache-control': 'private, max-age=31536000, immutable',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",

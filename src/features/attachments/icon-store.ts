@@ -1,6 +1,6 @@
 import { DAY, HOUR } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
-import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
+import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
 import { store } from '../hub/hub.ts';
 import { joinSource } from '../sources/source-store.ts';
 
@@ -15,24 +15,20 @@ const ASKED_EVERY = 7 * DAY;
 /** A feed may name another icon address each time: after such a change, the hub waits this long before a fetch. */
 const ASKED_AFTER_CHANGE = DAY;
 
-const TIMES: StoredTime[] = [{ table: 'source_icons', column: 'due_at', furthest: ASKED_EVERY + HOUR }];
-
-/** Stores the icons of sources, and the time when the hub next fetches each icon. */
 export const sourceIcons = store(({ db, clock }) => {
   const sql = prepareIcons(db);
   const hashesOf = (sourceIds: number[]): Map<number, string> =>
     new Map(sql.hashesOf.all(JSON.stringify(sourceIds)).map(({ sourceId, sha256 }) => [sourceId, sha256]));
 
   return {
-    bringBackTimes: createTimeRepair(db, clock, TIMES),
-    /** The hash of a source's icon, or undefined if the source has no icon. */
+    bringBackTimes: createTimeRepair(db, clock, [
+      { table: 'source_icons', column: 'due_at', furthest: ASKED_EVERY + HOUR },
+    ]),
     hashOf: (sourceId: number): string | undefined => hashesOf([sourceId]).get(sourceId),
-    /** The hashes of several sources' icons, by source id. */
     hashesOf,
     find: db.prepare<[sourceId: number], Icon>('icon', `
       SELECT i.sha256, i.media_type AS mediaType, i.content
         FROM source_icons s JOIN icons i ON i.sha256 = s.sha256 WHERE s.source_id = ?`).get,
-    /** The icon address that the source's feed names. */
     namedBy: (sourceId: number): string | null => sql.namedBy.get(sourceId)?.url ?? null,
     isCleared: (sourceId: number): boolean => sql.isCleared.get(sourceId) !== undefined,
 
@@ -51,10 +47,8 @@ export const sourceIcons = store(({ db, clock }) => {
       sql.insert.run(icon);
       sql.give.run(icon.sha256, sourceId);
     },
-    /** Removes the icon of a source for good. */
     clear: db.prepare<[sourceId: number]>('clear icon', `
       INSERT INTO source_icons (source_id) VALUES (?) ON CONFLICT DO UPDATE SET sha256 = NULL, due_at = NULL`).run,
-    /** Makes the icon of a source due now. */
     want: (sourceId: number): void => void sql.want.run(clock(), sourceId),
   };
 });

@@ -17,7 +17,6 @@ export function storedAddress({ remoteUrl, filename }: Pick<Attachment, 'remoteU
   return remoteUrl ?? new URL(encodeURIComponent(filename), OWN_FILES).href;
 }
 
-/** A post's sanitised content, its files, and its address at its publisher. */
 export type PostContent = { contentHtml: string; attachments: Attachment[]; url: string | null };
 
 /**

@@ -16,32 +16,21 @@ export const THUMBNAIL_TYPE = 'image/*';
 const THUMBNAIL_WIDTH = 96;
 const THUMBNAIL_HEIGHT = 64;
 
-/** The least width in pixels, and the most bytes, of a large picture above a post. */
-const LARGE_WIDTH = 480;
+const LARGE_WIDTH = 480; // pixels
 const LARGE_BYTES = 400 * 1024;
 
-/**
- * The most pixels of a picture in a list: 8 million, for which a browser needs 32 MiB of memory. A file of 64 KiB may
- * have 64 million pixels, and thirty such pictures in one list would take all memory of a phone.
- */
+/** 8 million pixels, for which a browser needs 32 MiB of memory: a list may show thirty pictures on a phone. */
 const LISTED_PIXELS = 2 ** 23;
 
-/** A picture of which the hub has the file: an uploaded picture, or a cached copy of a remote picture. */
 type KnownPicture = ImageSize & { attachment: Attachment; bytes: number };
 
-/**
- * Maps the ids of posts to the addresses of their thumbnails; leaves out posts of which the hub has no suitable
- * picture. A request for a thumbnail never makes the hub fetch a remote file.
- */
+/** A request for a thumbnail never makes the hub fetch a file: posts without a picture at the hub are left out. */
 export function thumbnails(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, string> {
   return firstFitting(hub, posts, ({ bytes, width, height }) =>
     bytes <= THUMBNAIL_BYTES && width >= THUMBNAIL_WIDTH && height >= THUMBNAIL_HEIGHT);
 }
 
-/**
- * The addresses of the publishers' pictures that stand for posts, by post id: a thumbnail that the feed declares, else
- * the first image that the feed lists with the post, else the first image of the post's content.
- */
+/** By post id: a thumbnail that the feed declares, else the first image of the feed's list, else of the content. */
 export function leadPictures(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, string> {
   const all = attachments(hub).firstOfPosts(posts.map(({ id }) => id))
     .filter((attachment) => attachmentPath(hub, attachment) !== null).toReversed();
@@ -90,7 +79,6 @@ export function missingAmong(hub: StoreHub, all: Attachment[]): Set<number> {
   return new Set([...hashes].flatMap(([id, urlHash]) => missing.has(urlHash) ? [id] : []));
 }
 
-/** The hashes of the URLs of remote files, by attachment id. */
 function urlHashes(all: Attachment[]): Map<number, string> {
   return new Map(all.flatMap(({ id, remoteUrl }) =>
     remoteUrl === null ? [] : [[id, hash('sha256', remoteUrl)] as const]));

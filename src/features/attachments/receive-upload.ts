@@ -13,12 +13,10 @@ import { cleanFilename, startRecognition } from './recognise-file.ts';
 import { noteScan, scanFile, scannerOf, type ScannerOptions } from './scan-file.ts';
 import { uploadFiles } from './upload-files.ts';
 
-/** The name of the form field that contains the files. */
 const FILE_FIELD = 'attachments';
 export const MAX_UPLOADS = 10;
 
-/** Seconds for Retry-After in refusals of uploads while the virus scanner does not answer. */
-const SCANNER_RETRY = 60;
+const SCANNER_RETRY_SECONDS = 60;
 
 const NO_SPACE = 'There is no space left on the hub’s disk for this file.';
 
@@ -28,13 +26,11 @@ export type ReceivedFile = NewUpload & { path: string; isKept: boolean };
 type ReceivedForm = { fields: Map<string, string[]>; files: ReceivedFile[] };
 
 /**
- * Receives a multipart form, and passes the form's fields and files to `use`. While a file arrives, it is written to
- * tmp/, hashed and recognised; then the virus scanner scans it. A single bad file refuses the whole form. Status 413: a
+ * Passes the fields and files of a multipart form to `use`. A single bad file refuses the whole form. Status 413: a
  * file is too large; 415: a type is not accepted; 422: a file is damaged, infected or over the quota; 429: too many
- * forms at once; 503: a required scanner does not answer; 507: the disk is full. After `use` or an error, removes the
- * form's files that `use` did not keep, and kept files that no row of the database names. If the form is refused, its
- * body is read to the end before the response, because some proxies show the response only after that. `typed` collects
- * the text fields, so that the page can fill in a refused form again.
+ * forms at once; 503: a required scanner does not answer; 507: the disk is full. Removes the files that `use` did not
+ * keep, and kept files that no row of the database names. `typed` collects the text fields, so that the page can fill
+ * in a refused form again.
  */
 export async function receiveUpload<Result>(
   hub: Hub, req: MemberRequest, use: (form: ReceivedForm) => Promise<Result>, typed?: Map<string, string[]>,
@@ -147,11 +143,10 @@ async function scanReceived(hub: Hub, scanner: ScannerOptions, file: ReceivedFil
     file.scan = 'clean';
   } else if (hub.config.virusScanRequired) {
     const detail = 'The virus scanner does not answer, so the hub accepts no files now. Try again in a minute.';
-    throw new HttpError(503, detail, { headers: { 'retry-after': String(SCANNER_RETRY) } });
+    throw new HttpError(503, detail, { headers: { 'retry-after': String(SCANNER_RETRY_SECONDS) } });
   }
 }
 
-/** Throws an HttpError if the error means a refused file or a full disk; rethrows any other error. */
 function refuse(error: unknown): never {
   if (error instanceof RefusedFile) {
     const errors = [{ pointer: `/${FILE_FIELD}`, detail: error.message }];
@@ -165,7 +160,6 @@ export function bytesLeft(hub: Hub, accountId: number): number {
   return hub.config.uploadQuotaBytes - uploads(hub).usageOf(accountId);
 }
 
-/** Removes an uploaded file whose post was refused, unless another post names the same file. */
 function dropUnnamed(hub: Hub, sha256: string): void {
   if (uploads(hub).find(sha256)) return;
   hub.db.write('remove unnamed upload', () => {
@@ -198,11 +192,9 @@ const CHECKED_EVERY = 1024 * 1024;
 type UploadShare = {
   /** Adds arrived bytes to the form's total, before the bytes are written. Throws 507 if the disk is nearly full. */
   take(bytes: number): void;
-  /** Ends counting the form's bytes towards the account's quota. */
   release(): void;
 };
 
-/** The upload forms that are arriving now, by account id. */
 const shares = once((_: Hub) => new Map<number, Set<{ bytes: number }>>());
 
 /** The bytes of all upload forms that an account is sending now. */

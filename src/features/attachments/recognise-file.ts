@@ -4,16 +4,10 @@ import {
   type ImageSize, parseAvif, parseGif, parseJpeg, parsePng, parseWebp, PNG_SIGNATURE,
 } from './recognise-images.ts';
 
-/**
- * A file's recognised type. `extension`: the type's usual file name extension, without a dot. `width`, `height`: the
- * pixels of an image; undefined for files that are no images.
- */
+/** `extension`: the usual extension, without a dot. `width`, `height`: undefined for files that are no images. */
 export type RecognisedFile = { mediaType: string; extension: string; width?: number; height?: number };
 
-/**
- * `begins` matches the first 16 bytes of a file, read as latin1. A text type has no `begins`, because a text may begin
- * with any bytes.
- */
+/** `begins` matches the first 16 bytes of a file, read as latin1. A text may begin with any bytes. */
 type FileType = {
   name: string;
   mediaType: string;
@@ -45,16 +39,11 @@ const FILE_TYPES: FileType[] = [
   { name: 'Markdown', mediaType: 'text/markdown', extensions: ['md', 'markdown'], parse: parseText },
 ];
 
-/** The extensions of all file names that the hub accepts, without a dot. */
 export const FILE_EXTENSIONS = FILE_TYPES.flatMap(({ extensions }) => extensions);
 
 const SIGNATURE_BYTES = 16;
 
-/**
- * Recognises the type of a file while the file arrives, and holds less than 4 KiB of the file in memory. Throws
- * RefusedFile at once if the file name has no accepted extension; in `push` if the content turns out to be of another
- * type; in `finish` if the file is incomplete.
- */
+/** Holds less than 4 KiB. Throws RefusedFile for an extension at once, for a type in `push`, else in `finish`. */
 export function startRecognition(filename: string): PushParser<RecognisedFile> {
   const expected = typeOfName(filename);
   return startParser((file) => recognise(file, expected));
@@ -78,7 +67,7 @@ function* recognise(file: ArrivingFile, expected: FileType): Parsing<RecognisedF
   return { mediaType: expected.mediaType, extension: expected.extensions[0], ...size };
 }
 
-/** The file type of a file name's extension. Cleans the name first, so that hub and readers see one extension. */
+/** Cleans the file name first, so that hub and readers see one extension. */
 function typeOfName(filename: string): FileType {
   const extension = /[^.]\.([^.]+)$/.exec(cleanFilename(filename, ''))?.[1]?.toLowerCase() ?? '';
   const found = FILE_TYPES.find(({ extensions }) => extensions.includes(extension));
@@ -123,7 +112,6 @@ function damagedPdf(problem: string): RefusedFile {
 // The "binary data bytes" of the MIME Sniffing Standard, section 3, which no text file contains.
 const BINARY = /[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]/;
 
-/** Parses a text file: UTF-8, or UTF-16 with a byte order mark, without any binary data bytes. */
 function* parseText(file: ArrivingFile): Parsing<object> {
   const mark = (yield* file.peek(2)).toString('hex');
   const encoding = mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8';
@@ -181,7 +169,6 @@ function shorten(name: string): string {
   return trimEnds(truncate(stem, MAX_NAME_BYTES - Buffer.byteLength(extension))) + extension;
 }
 
-/** As many whole characters from the beginning of a text as fit into this many bytes. */
 function truncate(text: string, bytes: number): string {
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytes));
   return text.slice(0, read);

@@ -4,8 +4,7 @@ import { RefusedFile } from './arriving-file.ts';
 import { recogniseContent } from './recognise-file.ts';
 import { type ImageSize, PNG_SIGNATURE } from './recognise-images.ts';
 
-/** The largest width and height that an icon may have, in pixels. */
-const MAX_SIDE = 1024;
+const MAX_SIDE = 1024; // pixels
 
 /** The longer side of an icon may be at most this many times the shorter side. Refuses banners. */
 const MAX_RATIO = 1.5;
@@ -15,11 +14,7 @@ const ICO_HEAD = 6;
 const ICO_ENTRY = 16;
 const BITMAP_HEAD = 40;
 
-/**
- * Checks an image that a site offers as its icon. The content of the image decides its type, not the Content-Type that
- * the server sends. Throws RefusedFile if the content is not an accepted image. SVG is not accepted, because SVG can
- * contain scripts.
- */
+/** Refuses SVG, because SVG can contain scripts. Ignores the server's Content-Type. Throws RefusedFile. */
 export function recogniseIcon(content: Buffer): Icon {
   const isIco = content.subarray(0, ICO_SIGNATURE.length).equals(ICO_SIGNATURE);
   const { mediaType, width = 0, height = 0 } = isIco ? readIco(content) : recogniseContent(content);

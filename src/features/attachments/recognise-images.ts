@@ -10,10 +10,7 @@ import { type ArrivingFile, cutShort, type Parsing, RefusedFile, requireEnd } fr
 /** The width and height of an image in pixels, as stored in the file: a rotation in the metadata is not applied. */
 export type ImageSize = { width: number; height: number };
 
-/**
- * The maximum pixels of an image: 8192 × 8192, enough for the images of phones (8192 × 6144). A browser that shows an
- * image needs 4 bytes of memory for each pixel: 256 MiB for the largest image.
- */
+/** 8192 × 8192, enough for phones (8192 × 6144). A browser needs 4 bytes for each pixel: at most 256 MiB of memory. */
 export const MAX_PIXELS = 2 ** 26;
 
 function imageSize(width: number, height: number): ImageSize {
@@ -71,10 +68,7 @@ const START_OF_SCAN = 0xda;
 // The types of JPEG frames that browsers draw: baseline, extended sequential and progressive.
 const DRAWN_FRAMES = [0xc0, 0xc1, 0xc2];
 
-/**
- * Parses the segments of a JPEG up to its image data. Within the image data, FF D9 can only be the end of the image.
- * More bytes may follow the end of the image: phones append second pictures, brightness maps and short films.
- */
+/** Within the image data, FF D9 can only be the end. Phones append second pictures, brightness maps and short films. */
 export function* parseJpeg(file: ArrivingFile): Parsing<ImageSize> {
   file.skip(2);
   let size: ImageSize | undefined;
@@ -130,10 +124,7 @@ const GIF_IMAGE = 0x2c;
 const GIF_EXTENSION = 0x21;
 const GIF_TRAILER = 0x3b;
 
-/**
- * Parses the blocks of a GIF (87a and 89a) up to the trailer, which must end the file. Refuses a GIF with a frame that
- * is larger than the image, because some viewers enlarge the image to show such a frame.
- */
+/** Refuses a frame that is larger than the image, because some viewers enlarge the image to show such a frame. */
 export function* parseGif(file: ArrivingFile): Parsing<ImageSize> {
   file.skip(6);
   const screen = yield* file.take(7);
@@ -167,10 +158,7 @@ function colourTableBytes(flags = 0): number {
   return flags >= 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0;
 }
 
-/**
- * Parses the chunks of a WebP (RFC 9649) up to the end of its container, which must end the file. The first size found
- * in the file is the size of the image. The size limit holds for every picture in the WebP file.
- */
+/** WebP is RFC 9649. The first size in the file is the image's size; the size limit holds for every picture. */
 export function* parseWebp(file: ArrivingFile): Parsing<ImageSize> {
   file.skip(4);
   const end = 8 + (yield* file.take(4)).readUInt32LE();
@@ -214,10 +202,7 @@ const MAX_BRANDS_BYTES = 1024;
 const AVIF_BRANDS = ['avif', 'avis']; // brands of an AVIF still image and an AVIF image sequence
 const HEIF_BRANDS = ['mif1', 'msf1']; // brands of any HEIF image; the compatible brands tell whether it is an AVIF
 
-/**
- * Parses the boxes of an AVIF (ISO/IEC 14496-12, 23008-12) up to the end of the file. The size of the largest picture
- * in the file is the size of the image.
- */
+/** AVIF is ISO/IEC 14496-12 and 23008-12. The size of the largest picture in the file is the size of the image. */
 export function* parseAvif(file: ArrivingFile): Parsing<ImageSize> {
   const missing = new Set((yield* isAvifSequence(file)) ? ['mdat', 'moov'] : ['mdat']);
   let size: ImageSize | undefined;
@@ -253,11 +238,7 @@ function* isAvifSequence(file: ArrivingFile): Parsing<boolean> {
   return major === 'avis' || major === 'msf1';
 }
 
-/**
- * Reads the type of the next box of an AVIF, and the number of bytes that follow the box's head. Size 1 in a box's head
- * means that the real size follows the type, in eight bytes. Refuses a box of size 0 ("to the end of the file"),
- * because a truncated file with such a box would look complete.
- */
+/** Size 1 means that eight bytes of size follow. Size 0 is refused, because a truncated file would look complete. */
 function* readBox(file: ArrivingFile): Parsing<{ type: string; length: number }> {
   const head = yield* file.take(8);
   const short = head.readUInt32BE(0);

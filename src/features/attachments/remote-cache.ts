@@ -36,18 +36,14 @@ const ROWS_AT_ONCE = 200;
 
 const NO_COPY = 'The publisher’s file is not available: the hub’s disk is full.';
 
-/** The hub's copy of a remote file. */
 type CachedContent = { path: string; bytes: number; mediaType: string; sha256: string };
 
-/** The limits of one fetch: bytes of the file, and milliseconds in total. */
 type FetchLimits = { maxBytes: number; totalMs: number; signal: AbortSignal };
 
-/** The source whose post names a remote file, and the owner of this source. */
 type Naming = { sourceId: number; ownerId: number };
 
 type UnderWay = { ownerId: number; host: string; fetching: Promise<CachedContent> };
 
-/** All fetches that run or wait, by source and hash of the URL, and the slots that limit how many fetches run. */
 const fetches = once((hub: Hub) => ({
   underWay: new Map<string, UnderWay>(),
   atHost: createLanes(),
@@ -58,10 +54,9 @@ const fetches = once((hub: Hub) => ({
 }));
 
 /**
- * Returns the hub's copy of a remote file. The first request for a file makes the hub fetch the file, so that readers'
- * browsers never contact publishers. Concurrent requests for the same file share one fetch. Throws 404 if the fetch
- * fails or the file's type is not accepted; the hub then does not fetch the file again for a while. Throws 503 if too
- * many fetches already run or wait.
+ * The first request for a file makes the hub fetch the file, so that readers' browsers never contact publishers. Throws
+ * 404 if the fetch fails or the file's type is not accepted; the hub then does not fetch the file again for a while.
+ * Throws 503 if too many fetches already run or wait.
  */
 export async function openRemoteFile(hub: Hub, url: string, naming: Naming): Promise<CachedContent> {
   if (hub.config.attachmentCacheMaxBytes === 0) {
@@ -79,10 +74,7 @@ export async function openRemoteFile(hub: Hub, url: string, naming: Naming): Pro
   }
 }
 
-/**
- * Fetches a remote file of at most `maxBytes` into the cache before a reader asks for the file. Returns 'kept', or why
- * the fetch failed: the reason of an OutboundError, or 'refused'.
- */
+/** Returns 'kept', or why the fetch failed: the reason of an OutboundError, or 'refused'. */
 export async function fetchAhead(hub: Hub, url: string, limits: FetchLimits): Promise<string> {
   const urlHash = hash('sha256', url);
   try {
@@ -179,7 +171,7 @@ async function fetchContent(
   return { body, ...recogniseContent(body) };
 }
 
-/** Remembers a failed fetch, and returns the reason. Throws an error that is no OutboundError or RefusedFile. */
+/** Throws an error that is no OutboundError or RefusedFile. */
 function noteFailure(hub: Hub, urlHash: string, error: unknown): string {
   if (!(error instanceof OutboundError || error instanceof RefusedFile)) throw error;
   const isSlow = error instanceof OutboundError && SLOW_REASONS.has(error.reason);
@@ -187,10 +179,7 @@ function noteFailure(hub: Hub, urlHash: string, error: unknown): string {
   return error.message;
 }
 
-/**
- * Evicts the least recently used files while the cache is too large. Spares the file `spared`, which was just fetched:
- * after the clock was set back, this file would look least recently used.
- */
+/** Spares the file that was just fetched: after the clock was set back, this file would look least recently used. */
 async function evict(hub: Hub, spared?: string): Promise<void> {
   for (;;) {
     const next = cachedFiles(hub).nextToEvict(hub.config.attachmentCacheMaxBytes, spared);
@@ -246,7 +235,6 @@ function removeCachedFile(hub: Hub, urlHash: string): Promise<void> {
   return rm(pathOf(hub, urlHash), { force: true });
 }
 
-/** All files in the folder cache/; `modifiedAt` is in unix ms. */
 async function* listFiles({ config }: Hub): AsyncGenerator<{ urlHash: string; modifiedAt: number }> {
   const cache = join(config.dataDir, 'cache');
   for (const folder of await readdir(cache)) {

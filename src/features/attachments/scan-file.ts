@@ -15,10 +15,7 @@ import { uploadFiles } from './upload-files.ts';
 
 export type FileToScan = { path: string; bytes: number; filename: string };
 
-/**
- * `signature`: the name by which the scanner calls the virus. `reason`: a text for the log, which contains the
- * scanner's host but never the rest of its URL.
- */
+/** `signature`: the scanner's name for the virus. `reason`: a text for the log, which never contains the whole URL. */
 export type ScanResult =
   | { verdict: 'clean' }
   | { verdict: 'infected'; signature: string | null }
@@ -37,10 +34,9 @@ const UNKNOWN = 'unknown error';
 class ScanFailure extends Error {}
 
 /**
- * Sends the file to the operator's scanner in a POST request as application/octet-stream, with the file name in
- * Content-Disposition. The scanner gives a verdict by a 2xx response with a JSON object that has `clean: true` or
- * `clean: false`. If the scanner gives no verdict, the scan result is 'unavailable'. The scanner may have a private
- * address. The scanner's URL may contain a user name and password for Basic authentication (RFC 7617).
+ * Sends the file in a POST request as application/octet-stream, with the file name in Content-Disposition. The scanner
+ * answers 2xx with a JSON object that has `clean: true` or `clean: false`; any other answer is 'unavailable'. The
+ * scanner's URL may have a private address, and a user name and password for Basic authentication (RFC 7617).
  */
 export async function scanFile(options: ScannerOptions, file: FileToScan): Promise<ScanResult> {
   const url = new URL(options.url);
@@ -141,11 +137,11 @@ function tooSlow(host: string, what: string, limit: number): ScanFailure {
 
 function verdictOf({ status, body, hadWholeFile }: ScannerAnswer, host: string): ScanResult {
   const answer = parseObject(body);
-  const detail = readable(answer?.['detail']);
+  const detail = forLogLine(answer?.['detail']);
   const said = detail === null ? '' : `: ${detail}`;
   if (status < 200 || status > 299) throw new ScanFailure(`${host} answered ${status}${said}`);
   if (!answer) throw new ScanFailure(`${host} did not answer with a JSON object`);
-  if (answer['clean'] === false) return { verdict: 'infected', signature: readable(answer['signature']) };
+  if (answer['clean'] === false) return { verdict: 'infected', signature: forLogLine(answer['signature']) };
   if (answer['clean'] !== true) throw new ScanFailure(`${host} said neither clean: true nor clean: false`);
   if (!hadWholeFile) throw new ScanFailure(`${host} called the file clean before it had received the whole file`);
   return { verdict: 'clean' };
@@ -160,8 +156,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** A text from the scanner, made safe for a log line. */
-function readable(text: unknown): string | null {
+function forLogLine(text: unknown): string | null {
   if (typeof text !== 'string' || text === '') return null;
   return text.slice(0, MAX_QUOTED).toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
 }
@@ -201,10 +196,7 @@ export async function scanUnscanned(hub: Hub, stopping: AbortSignal): Promise<vo
   }, () => stopping.aborted);
 }
 
-/**
- * Counts and logs the scan of a file that is being uploaded. If the file is infected, writes an audit record, even if
- * the sender may no longer upload, and quarantines stored files with the same content.
- */
+/** Quarantines stored files with the same content. Writes an audit record even if the sender may no longer upload. */
 export function noteScan(
   hub: Hub, result: ScanResult, { filename, sha256 }: { filename: string; sha256: string }, req: MemberRequest,
 ): void {
@@ -220,7 +212,6 @@ export function noteScan(
   audit(hub, 'attachment.refused', { id, name, address }, { kind: 'attachment', id: null, name: filename }, found);
 }
 
-/** Scans an uploaded file for viruses; does nothing if the file already has a scan result. */
 async function scan(hub: Hub, sha256: string): Promise<void | Effects> {
   const scanner = scannerOf(hub);
   const bytes = await uploadFiles(hub).sizeOf(sha256);
@@ -254,7 +245,6 @@ function quarantine(hub: Hub, sha256: string, signature: string | null): void {
   }
 }
 
-/** Counts a scan's verdict, in the caller's transaction. */
 function countScan(hub: Hub, verdict: ScanResult['verdict']): void {
   counts(hub).add('attachment_scans_total', verdict, 1);
   noteAnswer(hub, verdict);
@@ -269,20 +259,14 @@ function noteAnswer(hub: Hub, verdict: ScanResult['verdict']): void {
   if (isSilent !== since > 0) counts(hub).add(SILENT_SINCE, '', isSilent ? hub.clock() : -since);
 }
 
-/**
- * The time at which the scanner stopped answering (unix ms). Returns null if the scanner answers, if no scanner is
- * configured, or if no upload needs the scanner: scans are not required and no file waits for a scan.
- */
+/** In unix ms; null if the scanner answers, if no scanner is configured, or if no upload needs the scanner. */
 export function scannerSilentSince(hub: Hub): number | null {
   const since = scannerOf(hub) && counts(hub).value(SILENT_SINCE);
   const isNeeded = Boolean(since) && (hub.config.virusScanRequired || uploads(hub).unscanned('', 1).length > 0);
   return isNeeded ? since : null;
 }
 
-/**
- * Sends package.json to a required scanner that did not answer, so that the alert about the scanner ends without
- * waiting for the next upload. A scanner that is not required is asked again when the hub scans the files that wait.
- */
+/** Sends package.json to a required scanner that did not answer, so that its alert ends before the next upload. */
 export async function askScannerAgain(hub: Hub): Promise<void> {
   const scanner = scannerOf(hub);
   if (!scanner || !hub.config.virusScanRequired || scannerSilentSince(hub) === null) return;

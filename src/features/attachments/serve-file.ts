@@ -15,16 +15,14 @@ import type { LinkHub } from './attachment-links.ts';
 import { contentWithImages, type PostContent } from './own-files.ts';
 import { missingAmong, sizesOf } from './post-pictures.ts';
 
-/** A file on disk whose type the hub has checked. `sha256`: the hash of the file's content, used as the entity tag. */
 export type ServedFile = {
   path: string;
   bytes: number;
   mediaType: string;
   filename: string;
-  sha256: string;
+  sha256: string; // of the content; the entity tag
   isPublic: boolean;
-  /** Whether the address is signed for an app, which may show an image on pages of another origin. */
-  isSigned?: boolean;
+  isSigned?: boolean; // the address is signed for an app, which may show an image on pages of another origin
 };
 
 /** Makes a browser show a file in a sandbox, where the file can use no scripts, forms, frames or requests. */
@@ -33,10 +31,8 @@ const POLICY = "default-src 'none'; form-action 'none'; frame-ancestors 'none'; 
 const [openFd, statFd, closeFd] = [promisify(open), promisify(fstat), promisify(close)];
 
 /**
- * Builds the reply that serves a file: the whole file (200), one range of bytes (206), or no bytes if the client's copy
- * is current (304). Throws 416 for a range outside the file, and 404 if the file is missing or has a wrong size.
- * Browsers show images on the page; they save other files. A Range header counts only in a GET request (RFC 9110
- * §14.2).
+ * Throws 416 for a range outside the file, and 404 if the file is missing or has a wrong size. Browsers show images on
+ * the page; they save other files. A Range header counts only in a GET request (RFC 9110 §14.2).
  */
 export async function serveFile(file: ServedFile, request: Pick<HubRequest, 'headers' | 'method'>): Promise<Reply> {
   const { headers: asked, method } = request;
@@ -94,8 +90,7 @@ function missing(): HttpError {
 const CONTENT_BYTES = 1.5 * 1024 * 1024;
 
 /**
- * The sanitised content of a post for its page. Images become `img` elements that reserve their size on the page. An
- * image that the hub could not fetch lately stays a link to its publisher. Content over `maxBytes` is shown as plain
+ * An image that the hub could not fetch lately stays a link to its publisher. Content over `maxBytes` becomes plain
  * text, because added attributes can make a post of many small tags several times longer.
  */
 export async function contentOnPage(
@@ -112,7 +107,6 @@ export async function contentOnPage(
 /** The longest escaped character in HTML text is `&amp;`, with five characters. */
 const MAX_CHARACTER_BYTES = 5;
 
-/** A post's plain text, cut to `maxBytes`. Makes the text in steps, between which other requests run. */
 async function asPlainText(contentHtml: string, maxBytes: number): Promise<Html> {
   const text = await inSteps(readingText(contentHtml));
   const whole = contentText(text);

@@ -26,10 +26,6 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
   return {
     pathOf,
 
-    /**
-     * Passes each chunk to `inspect`, then writes the chunk to a temporary file. Removes the temporary file if anything
-     * fails. Frees the memory of each chunk that has been written.
-     */
     async receive(chunks: AsyncIterable<Buffer>, inspect: (chunk: Buffer) => void): Promise<ReceivedBytes> {
       const path = join(tmp, `upload-${randomUUID()}`);
       const handle = await createFile(path);
@@ -67,21 +63,15 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
 
     discard: ({ path }: ReceivedBytes): Promise<void> => rm(path, { force: true }),
 
-    /**
-     * Removes a stored file synchronously, within a write transaction. An upload of the same content notices that the
-     * file was removed, because the transaction that writes the upload's row checks `isThere`.
-     */
+    /** Runs in a write transaction: the transaction that writes the row of an equal upload checks `isThere`. */
     removeNow: (sha256: string): void => rmSync(pathOf(sha256), { force: true }),
     isThere: (sha256: string): boolean => statSync(pathOf(sha256), { throwIfNoEntry: false }) !== undefined,
 
-    /** The time when a stored file was last modified (unix ms); undefined if the file is missing. */
     modifiedAt: (sha256: string): number | undefined => statSync(pathOf(sha256), { throwIfNoEntry: false })?.mtimeMs,
 
-    /** The size of a stored file on the disk in bytes; undefined if the file is missing. */
     sizeOf: (sha256: string): Promise<number | undefined> =>
       stat(pathOf(sha256)).then(({ size }) => size, () => undefined),
 
-    /** The names of all files in uploads/, including files without a row in the database. */
     async *list(): AsyncGenerator<string> {
       for (const folder of await readdir(uploads).catch(unlessMissing)) {
         if (!/^[0-9a-f]{2}$/.test(folder)) continue;
@@ -89,18 +79,6 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
           if (name.startsWith(folder) && /^[0-9a-f]{64}$/.test(name)) yield name;
         }
       }
-    },
-
-    /** Removes files in tmp/ that a crash before `before` (unix ms) left there; returns the number of removed files. */
-    async removeAbandoned(before: number): Promise<number> {
-      const names = (await readdir(tmp)).filter((name) => /^(upload|cache)-[0-9a-f-]{36}$/.test(name));
-      const old = [];
-      for (const name of names) {
-        const { mtimeMs = Infinity } = statSync(join(tmp, name), { throwIfNoEntry: false }) ?? {};
-        if (mtimeMs < before) old.push(name);
-      }
-      await Promise.all(old.map((name) => rm(join(tmp, name), { force: true })));
-      return old.length;
     },
   };
 });
@@ -118,13 +96,9 @@ function free({ buffer, byteLength }: Buffer): void {
 /** How long an uploaded file is kept after the last attachment that names the file is gone. */
 export const KEPT_UNNAMED = DAY;
 
-/**
- * The age from which a file in tmp/ counts as left by a crash. An upload takes up to an hour for its body, and ten
- * minutes for each of ten scans.
- */
+/** An upload takes up to an hour for its body, and ten minutes for each of ten scans. */
 const ABANDONED_AFTER = 3 * HOUR;
 
-/** One transaction removes at most this many files. */
 const BATCH = 50;
 
 /** `strays`: files that no row has named for a day. `missing`: files that a row names but the disk does not have. */
@@ -152,16 +126,16 @@ export async function findStraysAndMissing(hub: Hub): Promise<UploadReport> {
 }
 
 /** Removes files in tmp/ that a crash left there. */
-export async function removeAbandonedUploads(hub: Hub): Promise<void> {
-  const removed = await uploadFiles(hub).removeAbandoned(hub.clock() - ABANDONED_AFTER);
-  if (removed > 0) hub.log.info('abandoned uploads removed', { removed });
+export async function removeAbandonedUploads({ config, clock, log }: Hub): Promise<void> {
+  const tmp = join(config.dataDir, 'tmp');
+  const names = (await readdir(tmp)).filter((name) => /^(upload|cache)-[0-9a-f-]{36}$/.test(name));
+  const old = names.map((name) => join(tmp, name)).filter((path) =>
+    (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) < clock() - ABANDONED_AFTER);
+  await Promise.all(old.map((path) => rm(path, { force: true })));
+  if (old.length > 0) log.info('abandoned uploads removed', { removed: old.length });
 }
 
-/**
- * Runs `work` while holding the backup lock, so that no backup begins meanwhile. If a backup is running, returns
- * undefined and does not run `work`, because the files in the backup's snapshot must stay. Callers take the backup lock
- * for each batch of files, so that a new backup waits for one batch only.
- */
+/** Returns undefined during a backup. Callers lock for each batch, so that a new backup waits for one batch only. */
 function unlessBackup<Result>({ config }: Hub, work: () => Result): Result | undefined {
   const lock = takeFileLock(backupLock(config.dataDir));
   if (!lock) return undefined;

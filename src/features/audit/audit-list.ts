@@ -8,7 +8,6 @@ import { adminList } from '../hub/admin-list.ts';
 import { AUDIT_EVENTS, type AuditEvent } from './audit.ts';
 import { auditRecords, type AuditFilter, type AuditRecord } from './audit-store.ts';
 
-/** The administrators' page of the audit log, and its API. */
 export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
   name: 'audit',
   title: 'Audit log',
@@ -48,7 +47,6 @@ export function auditJson(record: AuditRecord) {
   };
 }
 
-/** The form with the filters of the audit log. */
 function auditForm(query: URLSearchParams, problem: HttpError | undefined): Html {
   const chosen = query.get('act') ?? '';
   const isNarrowed = ['act', 'actor', 'target', 'from', 'to'].some((name) => query.get(name));
@@ -77,7 +75,6 @@ function day(value: string | null): string {
   return (value ?? '').slice(0, 10);
 }
 
-/** The table of audit records. */
 function auditTable(items: AuditRecord[], times: Times): Html {
   return html`
 <div class="wide stacked"><table>
@@ -98,16 +95,11 @@ function row(record: AuditRecord, times: Times): Html {
     <td class="whole">${address}</td></tr>`;
 }
 
-/** The details of an audit record in words: {"role":"member"} becomes "role: member". */
 function words(detail: string): string {
   return Object.entries(JSON.parse(detail) as object).map(([name, value]) => `${name}: ${value}`).join(', ');
 }
 
-/**
- * Reads the audit log's filters `?act=&actor=&target=&from=&to=` from a URL. The filter `target` is `source`, for
- * example, or `source:12`; the filters `from` and `to` are days or times (RFC 3339). If `to` is a day, records of this
- * whole day match. Throws 400 if the value of a filter is invalid.
- */
+/** `target` is `source`, for example, or `source:12`. If `to` is a day, records of this whole day match. Throws 400. */
 function readAuditFilter(query: URLSearchParams): AuditFilter {
   const act = text(query, 'act');
   const actor = text(query, 'actor');

@@ -30,7 +30,6 @@ export type AuditFilter = {
   to?: number;
 };
 
-/** A page of the audit log begins after this record; the newest records come first. */
 type AuditPosition = Pick<AuditRecord, 'at' | 'id'>;
 
 type Asked = Required<AuditFilter> & { at: number; id: number; limit: number };
@@ -71,12 +70,10 @@ export const auditRecords = store(({ db }) => {
     'SELECT MAX(at) AS at FROM audit_records');
 
   return {
-    /** The time of the newest audit record (unix ms), or null if the log has no records. */
     newestAt: (): number | null => selectNewest.get()?.at ?? null,
     /**
-     * Adds an audit record. If a record with the same act, actor, target and network address began after `mergeSince`
-     * (unix ms), the new record replaces the older record, keeps its target name and counts one act more. Throws 401
-     * if the account of the actor is deleted.
+     * If an equal record began after `mergeSince` (unix ms), the new record replaces the equal record, keeps its target
+     * name and counts one act more. Throws 401 if the account of the actor is deleted.
      */
     insert(record: NewRecord, mergeSince?: number): void {
       const like = mergeSince === undefined ? undefined : selectLike.get({ ...record, since: mergeSince });
@@ -86,10 +83,8 @@ export const auditRecords = store(({ db }) => {
       if (like) remove.run(like.id);
     },
 
-    /** Lists the audit records that match the filters, newest first. */
     list: (filter: AuditFilter, { at, id }: AuditPosition = FROM_THE_TOP, limit: number): AuditRecord[] =>
       selectFiltered(filter).all({ ...NOTHING_ASKED, ...filter, at, id, limit }),
-    /** Lists the audit records of one account's acts, oldest first. */
     listOf: db.prepare<[accountId: number, after: number, limit: number], AuditRecord>('acts of account',
       `SELECT ${COLUMNS} FROM audit_records WHERE actor_id = ? AND id > ? ORDER BY id LIMIT ?`).all,
     /** Removes up to `limit` audit records older than `before` (unix ms), oldest first. Returns their number. */
@@ -116,13 +111,9 @@ function filteredStatements(db: Db): (filter: AuditFilter) => Statement<[Asked],
 /** A deleted account, and the pseudonym `name` that replaces its names. */
 export type Leaver = { id: number; name: string };
 
-/** A source or post that belonged to a deleted account. */
 export type Thing = { kind: 'source' | 'post'; id: number };
 
-/**
- * Removes the names of deleted accounts, and the titles of their sources and posts, from audit records; the kind and
- * the time of each act stay in the audit log.
- */
+/** Removes names and titles of deleted accounts; the kind and the time of each act stay in the audit log. */
 export const leavers = store(({ db }) => {
   const own = 'SELECT id FROM audit_records WHERE actor_id = @id ORDER BY id LIMIT @limit';
   const selectThings = db.prepare<[{ id: number; limit: number }], Thing>('things that an account acted on', `
@@ -154,10 +145,7 @@ export const leavers = store(({ db }) => {
     /** Removes the title of a source or post of the deleted account from records about the acts of other accounts. */
     hideTitle: (id: number, { kind, id: thingId }: Thing): void => void hideTitle.run({ id, kind, thingId }),
 
-    /**
-     * Removes a deleted account's name from up to `limit` audit records of its own acts, and from up to `limit` audit
-     * records about the account. Returns the number of changed records in the larger of these two groups.
-     */
+    /** Returns the number of changed records: acts by the account, or acts on the account if there are more. */
     hideNames(leaver: Leaver, limit: number): number {
       const step = { ...leaver, limit };
       return Math.max(hideActor.run(step).changes, hideTarget.run(step).changes);

@@ -4,7 +4,6 @@ import { takeTurn, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { auditRecords } from './audit-store.ts';
 
-/** The name of every kind of audit event (`noun.verb`), and the text that describes the event. */
 export const AUDIT_EVENTS = {
   'account.changed': 'An account was given another role or state',
   'account.deleted': 'A person deleted their account',
@@ -55,9 +54,9 @@ export const AUDIT_EVENTS = {
 export type AuditEvent = keyof typeof AUDIT_EVENTS;
 
 /**
- * The audited acts that people can repeat without end, so that equal acts by one actor on one target within a minute
- * become one audit record. MERGED must never contain changes of roles, passwords, tokens, links or sign-ins, because
- * the audit log shows each change of these kinds in a record of its own.
+ * People can repeat these acts without end, so equal acts by one actor on one target within a minute become one record.
+ * MERGED must never contain changes of roles, passwords, tokens, links or sign-ins, which each have a record of their
+ * own.
  */
 const MERGED: readonly AuditEvent[] = [
   'account.exported', 'account.renamed', 'hub.changed', 'post.changed', 'source.full-text-chosen', 'source.paused',
@@ -65,8 +64,8 @@ const MERGED: readonly AuditEvent[] = [
 ];
 
 /**
- * Acts that control access have a rate limit of their own, so that a member can always sign in and end stolen sessions
- * and tokens. An act that controls access needs the password, or the session or token that the act itself ends.
+ * These acts have a rate limit of their own, so that a member can always sign in and end stolen sessions and tokens. An
+ * act in ACCESS needs the password, or the session or token that the act itself ends.
  */
 const ACCESS: readonly AuditEvent[] = [
   'account.password-changed', 'session.created', 'session.ended', 'session.others-ended', 'token.revoked',
@@ -76,9 +75,8 @@ const ACCESS: readonly AuditEvent[] = [
 const ACTS: NamedLimit = { name: 'acts', burst: 7_200, everyMs: 5 * SECOND };
 
 /**
- * The actor of an audit event: an account, or, if the id is null, the command line or the hub itself. When the function
- * `audit` records an act, `recheck` throws 401 or 403 if the actor has lost the right to this act in the meantime. An
- * actor has no `recheck` if other code has checked the account, or if the actor's session has already ended.
+ * The actor is the command line or the hub itself if the id is null. `recheck` throws 401 or 403 if the actor has lost
+ * the right to the act; an actor whose session has ended already has no `recheck`.
  */
 export type Actor = { id: number | null; name: string; address: string | null; recheck?: () => void };
 
@@ -90,7 +88,6 @@ export type AuditDetail = Record<string, string | number | boolean | null>;
 export const COMMAND_LINE: Actor = { id: null, name: 'command line', address: null };
 export const THE_HUB: Actor = { id: null, name: 'hub', address: null };
 
-/** The parts of a signed-in viewer's request that say who the actor is. */
 export type By = Pick<MemberRequest, 'viewer' | 'address' | 'recheck'>;
 
 /** The actor of a request from a signed-in viewer. */
@@ -99,9 +96,8 @@ export function actorOf({ viewer: { id, username }, address, recheck }: By): Act
 }
 
 /**
- * Writes one audit record, in the caller's transaction. Throws 401 or 403 if the session, token, role or account behind
- * the act is gone since the request began. If an act ends the actor's own session or token, call `audit` before this
- * end.
+ * Runs in the caller's transaction. Throws 401 or 403 if the session, token, role or account behind the act is gone. If
+ * an act ends the actor's own session or token, call `audit` before this end.
  */
 export function audit(
   hub: StoreHub, event: AuditEvent, by: Actor | By, target?: AuditTarget, detail: AuditDetail = {},

@@ -5,7 +5,7 @@ import { DAY } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/error-code.ts';
 import { syncPath } from '../../platform/files/durable-file.ts';
 import { byteSize } from '../../platform/in-words.ts';
-import type { FileLock } from '../hub/data-locks.ts';
+import { lockForRemoving } from '../hub/data-locks.ts';
 import { diskUsage, reserveOf } from '../hub/disk-space.ts';
 import type { Config } from '../hub/read-config.ts';
 import { BackupError, backupName, interimName, timeOfBackup, timeOfInterim } from './backup-name.ts';
@@ -50,7 +50,7 @@ export function backupFolder(root: string, { format, timeOf }: Naming = NIGHTLY)
     partialPath: (at: number): string => join(root, `.tmp-${format(at)}-${process.pid}`),
     /** Names of the finished backups, oldest first. Ignores symbolic links. */
     list: (): Promise<string[]> => matching((name) => timeOf(name) !== undefined),
-    /** Removes folders that killed backup runs left. The caller must hold the backup lock. */
+    /** The caller must hold the backup lock. */
     async removeLeftovers(): Promise<void> {
       const leftovers = await matching(isLeftover);
       for (const name of leftovers) await rm(join(root, name), { recursive: true, force: true });
@@ -92,11 +92,8 @@ export function reserveIn(
   return reserveOf(config, { total: diskUsage(folder).total, searchIndex });
 }
 
-/**
- * Throws BackupError if the disk of a folder has too little room for a backup. Called before a backup is written.
- * `kept`: the number of bytes that must still be free after the backup was written.
- */
-export async function requireSpace(folder: string, needed: number, what = 'a backup', kept = 0): Promise<void> {
+/** `kept`: the number of bytes that must still be free after the files were written. */
+export async function requireSpace(folder: string, needed: number, what: string, kept: number): Promise<void> {
   const { free } = diskUsage(folder);
   if (free >= needed + kept) return;
   const [wanted, left, reserve] = [needed, free, kept].map((bytes) => byteSize(bytes, 2, 'GiB'));
@@ -106,18 +103,15 @@ export async function requireSpace(folder: string, needed: number, what = 'a bac
 
 export type RetentionResult = { removed: string[]; problems: string[] };
 
-/**
- * Removes old backups. Holds the verification lock while removing each backup, so that no backup is removed during its
- * verification. Failed removals are reported, not thrown, because the new backup is complete in any case.
- */
+/** Reports failed removals instead of throwing an error, because the new backup is complete in any case. */
 export async function applyRetention(
-  folder: BackupFolder, facts: Omit<RetentionFacts, 'names'>, takeLock: () => FileLock | undefined,
+  folder: BackupFolder, facts: Omit<RetentionFacts, 'names'>, dataDir: string,
 ): Promise<RetentionResult> {
   const result: RetentionResult = { removed: [], problems: [] };
   try {
     const { remove, refusal } = planRetention({ ...facts, names: await folder.list() });
     if (refusal !== null) return { ...result, problems: [`no old backup was removed: ${refusal}`] };
-    for (const name of remove) await removeOne(folder, name, takeLock, result);
+    for (const name of remove) await removeOne(folder, name, dataDir, result);
   } catch (error) {
     result.problems.push(`old backups could not be listed: ${messageOf(error)}`);
   }
@@ -126,19 +120,19 @@ export async function applyRetention(
 
 /** Removes all but `kept` backups: `made` and the newest other backups stay. The result names backups not removed. */
 export async function keepNewest(
-  folder: BackupFolder, { made, kept }: { made: string; kept: number }, takeLock: () => FileLock | undefined,
+  folder: BackupFolder, { made, kept }: { made: string; kept: number }, dataDir: string,
 ): Promise<RetentionResult> {
   const result: RetentionResult = { removed: [], problems: [] };
   const others = (await folder.list()).filter((name) => name !== made);
-  for (const name of others.slice(0, 1 - kept)) await removeOne(folder, name, takeLock, result);
+  for (const name of others.slice(0, 1 - kept)) await removeOne(folder, name, dataDir, result);
   return result;
 }
 
 async function removeOne(
-  folder: BackupFolder, name: string, takeLock: () => FileLock | undefined, result: RetentionResult,
+  folder: BackupFolder, name: string, dataDir: string, result: RetentionResult,
 ): Promise<void> {
   try {
-    const lock = takeLock();
+    const lock = lockForRemoving(dataDir);
     if (!lock) return void result.problems.push(`${name} was not removed: a backup is being verified`);
     await folder.withdraw(name).finally(() => lock.release());
     await folder.removeWithdrawn(name);
@@ -161,11 +155,7 @@ const KEPT = 3;
 /** If more time lies between two backups, the clock may be wrong, and the hub removes no old backups. */
 const LONGEST_PAUSE = 35 * DAY;
 
-/**
- * Plans which backups to remove: backups that are older than `days`, judged by their names. Keeps the newest three
- * backups, and the newest complete backup. If the clock looks wrong or no backup is known to be complete, `remove` is
- * empty and `refusal` gives the reason.
- */
+/** `remove` is empty, and `refusal` says why, if the clock looks wrong or no backup is known to be complete. */
 export function planRetention(
   { names, made, complete, days, now }: RetentionFacts,
 ): { remove: string[]; refusal: string | null } {

@@ -6,7 +6,6 @@ export class BackupError extends Error {}
 /** A backup that was just made failed its verification. */
 export class UnsoundBackup extends BackupError {}
 
-/** Another backup or restore holds the lock: try again later. */
 export class BackupBusy extends Error {}
 
 const NAME = /^(\d{4})(\d{2})(\d{2})-(\d{2})(\d{2})(\d{2})$/;

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Clock, DAY, HOUR, MINUTE } from '../../platform/clock.ts';
+import { type Clock, DAY, hasPassed, HOUR, MINUTE } from '../../platform/clock.ts';
 import { backupLock, isFileLocked } from '../hub/data-locks.ts';
 import type { Config } from '../hub/read-config.ts';
-import { timeOfBackup } from './backup-name.ts';
+import { timeOfBackup, timeOfInterim } from './backup-name.ts';
 
 /**
  * `verified`: the backup is complete, intact and consistent. `degraded`: the backup is intact, but the hub itself
@@ -13,7 +13,6 @@ export type Verdict = (typeof VERDICTS)[number];
 
 const VERDICTS = ['verified', 'degraded', 'failed'] as const;
 
-/** The result of a run that made a backup or verified a backup. */
 export type RunResult = {
   name: string | null; // the name of the backup; null if the run made no backup
   at: number; // unix ms, when the run ended
@@ -27,7 +26,6 @@ export type RunResult = {
 /** The newest backup may be this old: a day, plus the time that making a backup takes. */
 export const OLDEST_BACKUP = DAY + 2 * HOUR;
 
-/** The result of sending copies of backups to an off-site destination. */
 export type OffsiteRun = Omit<RunResult, 'verdict'> & {
   place: string; // the destination's `destinationKey`
   unsent: string | null; // the oldest backup that the destination does not have
@@ -41,7 +39,6 @@ export type KeptRuns<R = RunResult> = { last: R | null; lastGood: R | null };
 
 export type Dated = { name: string; createdAt: number };
 
-/** The last result of making or verifying a certain backup. */
 type Judged = { at: number; verdict: Verdict; problem: string | null };
 
 export type BackupStatus = {
@@ -56,23 +53,14 @@ export type BackupStatus = {
    * `newest` and `newestVerified` are the newest backups of which DATA_DIR/run has records.
    */
   lost: 'missing' | 'empty' | null;
-  /** The newest existing backup that a verification found damaged. */
-  damaged: { name: string; problem: string | null } | null;
-  /** The newest existing backup, verified or not, except backups whose names lie in the future. */
-  newest: (Dated & { verified: boolean }) | null;
+  damaged: { name: string; problem: string | null } | null; // the newest backup that a verification found damaged
+  newest: (Dated & { verified: boolean }) | null; // without the backups that are `ahead`
   newestVerified: Dated | null;
-  /** Backups whose names lie in the future, so that their age is unknown. */
-  ahead: string[];
-  /** The newest complete backup that is not known to be damaged, however old the backup is. */
-  newestComplete: string | null;
-  /**
-   * All existing backups, least recently verified first; making a backup includes a verification. A verification in the
-   * future counts as time 0, so that a clock that was ahead does not delay the next verification.
-   */
-  byVerification: { name: string; at: number; verdict: Verdict | null }[];
+  ahead: string[]; // backups whose names lie in the future, so that their age is unknown
+  newestComplete: string | null; // not known to be damaged, however old the backup is
+  byVerification: { name: string; at: number; verdict: Verdict | null }[]; // oldest first; a future time becomes 0
 };
 
-/** The folders that contain the hub's backups and the records about backups. */
 export type BackupPlaces = Pick<Config, 'dataDir' | 'backupDir'>;
 
 /** A backup name further in the future than this shows a wrong clock; usual corrections of a clock are smaller. */
@@ -151,7 +139,7 @@ export function readKept<R extends RunResult | OffsiteRun = RunResult>(dataDir: 
   return { last: toRun<R>(kept?.last), lastGood: toRun<R>(kept?.lastGood) };
 }
 
-/** Returns the value if it records a backup, verification or off-site run, else null: the file may be damaged. */
+/** The file may be damaged. */
 function toRun<R extends RunResult | OffsiteRun>(value: unknown): R | null {
   const run = value as Partial<RunResult> | null;
   const isRun = typeof run === 'object' && run !== null && Number.isFinite(run.at) && typeof run.ok === 'boolean' &&
@@ -165,7 +153,7 @@ export function listBackups(backupDir: string): Dated[] {
 }
 
 /** Folders whose names are times, oldest first, without symbolic links; none if they cannot be listed. */
-export function datedFolders(folder: string, timeOf: (name: string) => number | undefined): Dated[] {
+function datedFolders(folder: string, timeOf: (name: string) => number | undefined): Dated[] {
   try {
     const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
     return dated(folders.map(({ name }) => name), timeOf);
@@ -200,9 +188,7 @@ export function begunPath(dataDir: string, kind: 'backup' | 'interim'): string {
 }
 
 /** A record of failure if the last backup was killed, else null. `last`: the last backup whose end was recorded. */
-export function readKilled(
-  dataDir: string, kind: 'backup' | 'interim', last: RunResult | null,
-): RunResult | null {
+function readKilled(dataDir: string, kind: 'backup' | 'interim', last: RunResult | null): RunResult | null {
   const begunAt = (): unknown => readJsonFile<{ at?: unknown }>(begunPath(dataDir, kind))?.at;
   const at = begunAt();
   if (typeof at !== 'number' || (last && last.at > at)) return null;
@@ -212,13 +198,50 @@ export function readKilled(
   return { name: null, at, ok: false, verdict: 'failed', bytes: null, seconds: 0, problem };
 }
 
+/** The intervals of interim backups, in hours: each divides the day, so that a nightly backup takes one run's place. */
+export const INTERIM_HOURS = [1, 2, 3, 4, 6, 8, 12];
+
+export type InterimRun = RunResult & { everyHours: number | null }; // null: cron or a timer has made no interim backup
+
+/** Interim backups are late if this many are missing in a row and no nightly backup was made in the meantime. */
+const MISSED = 3;
+
+export type InterimStatus = {
+  last: RunResult | null; // a killed run of an interim backup counts as failed
+  everyHours: number | null;
+  kept: number; // how many interim backups are on this machine
+  newestAt: number | null; // unix ms, when the newest verified interim backup was made
+  isLate: boolean; // no interim or nightly backup was verified within the last 3 × `everyHours` hours
+};
+
+/** The hub's knowledge of its interim backups. Never throws. */
+export function readInterim({ config, clock }: { config: BackupPlaces; clock: Clock }): InterimStatus {
+  const { dataDir, backupDir } = config;
+  const { last: ended } = readKept<InterimRun>(dataDir, 'interim');
+  const everyHours = INTERIM_HOURS.find((hours) => hours === ended?.everyHours) ?? null;
+  const last = readKilled(dataDir, 'interim', ended) ?? ended;
+  const verdicts = readVerdicts(dataDir);
+  const isGood = ({ name, createdAt }: Dated): boolean =>
+    verdicts[name]?.verdict === 'verified' && createdAt <= clock() + AHEAD;
+  const there = listInterim(backupDir);
+  const newestAt = there.findLast(isGood)?.createdAt ?? null;
+  const newest = Math.max(newestAt ?? 0, listBackups(backupDir).findLast(isGood)?.createdAt ?? 0);
+  const isLate = everyHours !== null && hasPassed(Math.min(newest, clock()), MISSED * everyHours * HOUR, clock());
+  return { last, everyHours, newestAt, kept: there.length, isLate };
+}
+
+/** Interim backups in BACKUP_DIR, oldest first; empty if the folder cannot be read. */
+export function listInterim(backupDir: string): Dated[] {
+  return datedFolders(join(backupDir, 'interim'), timeOfInterim);
+}
+
 /** The time when scripts/recovery-kit.sh last printed the recovery kit (unix ms), or null if this time is unknown. */
 export function recoveryKitPrintedAt(dataDir: string): number | null {
   const at = readJsonFile<{ at?: unknown }>(join(dataDir, 'run', 'recovery-kit.json'))?.at;
   return typeof at === 'number' && Number.isFinite(at) ? at : null;
 }
 
-/** The parsed JSON of a file, which may have any members, or null if the file is missing, unreadable or damaged. */
+/** Null if the file is missing, unreadable or damaged; a file may have any members. */
 export function readJsonFile<Expected>(path: string): Partial<Expected> | null {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as Partial<Expected> | null;

@@ -4,15 +4,11 @@ import type { Config } from '../hub/read-config.ts';
 import { readJsonFile, readKept, statusPath } from './backup-status.ts';
 import { type Destination, readOffsite } from './offsite-status.ts';
 
-/**
- * `proven`: a temporary hub ran on the restored copy. `compared`: an encrypted copy still has the hash that was noted
- * when it was sent; only its secret key, which is not on this machine, could prove more.
- */
+/** `proven`: a temporary hub ran on the copy. `compared`: a copy whose key is elsewhere has the noted hash. */
 export type DrillOutcome = (typeof DRILL_OUTCOMES)[number];
 
 export const DRILL_OUTCOMES = ['proven', 'compared', 'failed'] as const;
 
-/** How a drill ended, in which scripts/drill.sh examined the newest copy at a destination. */
 export type DrillRun = {
   place: string; // the destination's `destinationKey`
   outcome: DrillOutcome;
@@ -56,7 +52,6 @@ export function readDrills(hub: Pick<Hub, 'config' | 'clock'>): DrillStatus[] {
   });
 }
 
-/** Days between drills that run by themselves; 0 for none. */
 function drillInterval({ dataDir, drillEveryDays }: Config): number {
   const bytes = lastBackupBytes(dataDir);
   return drillEveryDays ?? (bytes !== null && bytes <= LARGEST_FETCHED ? USUAL_INTERVAL : 0);

@@ -12,7 +12,7 @@ import { writtenPath } from '../../platform/files/granted-name.ts';
 import { plural } from '../../platform/in-words.ts';
 import { sumUploads } from '../attachments/attachment-store.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
-import { backupLock, lockForRemoving, takeFileLock } from '../hub/data-locks.ts';
+import { backupLock, takeFileLock } from '../hub/data-locks.ts';
 import { searchIndex } from '../posts/search-index-store.ts';
 import {
   applyRetention, ARCHIVE, type BackupFolder, backupFolder, DATABASE, requireSpace, reserveIn, type RetentionResult,
@@ -24,7 +24,7 @@ import { type AbsentUpload, formatManifest, hashFile, readManifest } from './man
 import { isRestoreOpen } from './restore-state.ts';
 import { databaseSize, copyTo, readSnapshot, requireHubSchema, type SavedRows } from './snapshot-store.ts';
 import { archiveUploads } from './upload-archive.ts';
-import { type Verification, verifyBackup } from './verify-backup.ts';
+import { counting, type Verification, verifyBackup } from './verify-backup.ts';
 
 export type BackupOptions = {
   dataDir: string;
@@ -47,14 +47,10 @@ export type MadeBackup = { name: string; path: string; verification: Verificatio
 export type UploadStore = {
   /** The most bytes of uploads that the backup may need; 0 if `put` checks by itself that the disk has enough space. */
   bytes(db: Db): number;
-  /** Stores the uploaded files that the snapshot of the database names in the folder of the new backup. */
   put(folder: string, snapshot: SavedRows): Promise<{ absent: AbsentUpload[]; archive: string | null }>;
 };
 
-/**
- * Makes a backup of a running hub, verifies the backup, gives it its final name, and removes old backups. Rejects with
- * BackupBusy, BackupError or the reason of the aborted signal; a failed backup leaves no files in BACKUP_DIR.
- */
+/** Rejects with BackupBusy, BackupError or the reason of the aborted signal; a failed backup leaves no files. */
 export function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   return whileLocked(options, 'backup', async () => {
     const made = await makeAndPublish(options, backupFolder(options.backupDir), (at) => archiveStore(options, at));
@@ -129,12 +125,11 @@ async function retain(
   const { newestComplete } = readBackupStatus({ config: { dataDir, backupDir }, clock });
   const complete = verification.verdict === 'verified' ? name : newestComplete;
   const facts = { made: name, complete, days, now: clock() };
-  return applyRetention(backupFolder(backupDir), facts, () => lockForRemoving(dataDir));
+  return applyRetention(backupFolder(backupDir), facts, dataDir);
 }
 
 type Making = { partial: string; createdAt: number; store: UploadStore };
 
-/** Writes a complete backup durably under a temporary name. */
 async function makePartial(options: BackupOptions, making: Making): Promise<Verification> {
   const { migrations, clock, signal, onStep, onProgress } = options;
   const { partial } = making;
@@ -151,7 +146,6 @@ async function makePartial(options: BackupOptions, making: Making): Promise<Veri
   return verification;
 }
 
-/** Copies the uploaded files into the backup and writes the backup's SHA256SUMS. */
 async function describe(options: BackupOptions, { partial, createdAt, store }: Making): Promise<void> {
   const { signal, version } = options;
   const snapshot = await readSnapshot(join(partial, DATABASE));
@@ -166,7 +160,6 @@ async function describe(options: BackupOptions, { partial, createdAt, store }: M
 /** Maximum bytes of an archive besides a file's content: its header and the padding of its last block. */
 const FRAME = 2 * BLOCK;
 
-/** The archive of a nightly backup. */
 function archiveStore({ dataDir, signal, onStep, onProgress }: BackupOptions, createdAt: number): UploadStore {
   return {
     bytes(db) {
@@ -175,20 +168,16 @@ function archiveStore({ dataDir, signal, onStep, onProgress }: BackupOptions, cr
     },
     async put(folder, { counts, uploads: rows }) {
       onStep(`archiving ${plural(counts.uploads, 'attachment')}`);
-      let done = 0;
       const { absent, sha256 } = await archiveUploads({
         dataDir, rows, createdAt, path: join(folder, ARCHIVE), signal,
-        onProgress: (bytes) => onProgress((done += bytes), counts.uploadBytes),
+        onProgress: counting(counts.uploadBytes, onProgress),
       });
       return { absent, archive: sha256 };
     },
   };
 }
 
-/**
- * Makes a backup's archive and SHA256SUMS in a new folder, from the database, the uploads and the SHA256SUMS that were
- * fetched from a restic repository. Throws BackupError if a file differs from its hash in SHA256SUMS.
- */
+/** Makes a backup of what restic fetched. Throws BackupError if a file differs from its hash in SHA256SUMS. */
 export async function packFetched(from: string, into: string): Promise<void> {
   const { facts, hashes } = await readManifest(from);
   const database = await hashFile(join(from, DATABASE));
@@ -210,11 +199,7 @@ async function syncAll(folder: string): Promise<void> {
   await syncPath(folder);
 }
 
-/**
- * Copies the database of the hub consistently into a new folder, while other processes write to the database. Throws
- * BackupError if the database cannot be read, or if the copies of database and attachments would use up the disk's
- * reserve.
- */
+/** Throws BackupError if the database cannot be read, or if the backup would use up the disk's reserve. */
 async function copyDatabase(options: BackupOptions, { partial: folder, store }: Making): Promise<void> {
   const db = explained(() => openDatabase(options.databasePath, { readonly: true }));
   try {
@@ -240,7 +225,6 @@ const WHY: [code: RegExp, reason: string][] = [
   [/^SQLITE_(FULL|IOERR_(WRITE|FSYNC|TRUNCATE))/, 'the copy could not be written'],
 ];
 
-/** Runs `work`. Turns an error from SQLite into a BackupError whose message first gives the reason in words. */
 function explained<T>(work: () => T): T {
   try {
     return work();

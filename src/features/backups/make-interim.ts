@@ -1,24 +1,18 @@
 import { mkdir } from 'node:fs/promises';
 import { MINUTE } from '../../platform/clock.ts';
 import { plural } from '../../platform/in-words.ts';
-import { lockForRemoving } from '../hub/data-locks.ts';
 import { interimFolder, keepNewest, requireSpace, reserveIn, spaceNeeded } from './backup-folder.ts';
 import { UnsoundBackup } from './backup-name.ts';
 import { listBackups } from './backup-status.ts';
 import { type BackupOptions, type MadeBackup, makeAndPublish, type UploadStore, whileLocked } from './make-backup.ts';
 import { placeUploads } from './upload-folder.ts';
+import { counting } from './verify-backup.ts';
 
-/** The hub keeps this many interim backups. */
 export const INTERIM_KEPT = 24;
-
 /** Time after a nightly backup without interim backups; shorter than an hour, their smallest interval. */
 const NIGHT_COUNTS = 50 * MINUTE;
 
-/**
- * Makes, verifies and publishes an interim backup: the database, and links to uploads or copies of new uploads. Removes
- * all but the newest 24 interim backups. Within 50 minutes after a nightly backup, makes no interim backup and returns
- * null. Rejects as `makeBackup` does.
- */
+/** Returns null shortly after a nightly backup (NIGHT_COUNTS). Rejects as `makeBackup` does. */
 export function makeInterim(options: BackupOptions): Promise<MadeBackup | null> {
   const { backupDir, clock, dataDir } = options;
   return whileLocked(options, 'interim', async () => {
@@ -34,8 +28,7 @@ export function makeInterim(options: BackupOptions): Promise<MadeBackup | null> 
       if (error instanceof UnsoundBackup) return make(true);
       throw error;
     });
-    const kept = { made: made.name, kept: INTERIM_KEPT };
-    return { ...made, retention: await keepNewest(folder, kept, () => lockForRemoving(dataDir)) };
+    return { ...made, retention: await keepNewest(folder, { made: made.name, kept: INTERIM_KEPT }, dataDir) };
   });
 }
 
@@ -45,10 +38,8 @@ function linkStore(options: BackupOptions, previous: string | null, isCareful: b
     bytes: () => 0,
     async put(folder, { counts, uploads: rows }) {
       onStep(`linking ${plural(counts.uploads, 'attachment')}`);
-      let done = 0;
       const absent = await placeUploads({
-        dataDir, previous, folder, rows, isCareful, signal,
-        onProgress: (bytes) => onProgress((done += bytes), counts.uploadBytes),
+        dataDir, previous, folder, rows, isCareful, signal, onProgress: counting(counts.uploadBytes, onProgress),
         requireRoom: (bytes) => bytes === 0 ? Promise.resolve() :
           requireSpace(backupDir, spaceNeeded(bytes, 0), 'an interim backup', reserveIn(backupDir, options)),
       });

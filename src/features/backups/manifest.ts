@@ -12,10 +12,8 @@ export type Counts = { accounts: number; admins: number; sources: number; posts:
 
 type Hashes = { database: string; archive: string | null }; // SHA-256, hex; an interim backup has no archive
 
-/** An uploaded file that could not be saved in the backup, because the file was missing or had changed. */
 export type AbsentUpload = { sha256: string; why: 'missing' | 'damaged' };
 
-/** Facts about a backup that the backup itself records. */
 type Facts = {
   createdAt: number; // unix ms, when the snapshot of the database was made
   version: string;
@@ -31,10 +29,7 @@ const TITLE = '# Content Hub backup';
 const HASH_LINE = /^([0-9a-f]{64})  (.+)$/;
 const COUNTS: (keyof Counts)[] = ['accounts', 'admins', 'sources', 'posts', 'attachments', 'uploads', 'uploadBytes'];
 
-/**
- * The text of the file SHA256SUMS. Facts about the backup, such as its time, are comments in SHA256SUMS, which
- * `sha256sum --check --strict` ignores. The last comment in SHA256SUMS is the hash of all other lines of the file.
- */
+/** Facts are comments, which `sha256sum --check --strict` ignores. The last comment is the hash of all other lines. */
 export function formatManifest({ createdAt, version, schemaVersion, counts, absent }: Facts, hashes: Hashes): string {
   const comments = [
     TITLE,
@@ -49,10 +44,7 @@ export function formatManifest({ createdAt, version, schemaVersion, counts, abse
   return `${[...comments, `# lines ${hashOf([...comments, ...lines])}`, ...lines].join('\n')}\n`;
 }
 
-/**
- * Throws BackupError unless SHA256SUMS has one hash for each file of the backup (only an interim backup lacks the
- * archive of uploads), and either all facts about the backup (time, version, counts) or no facts.
- */
+/** Throws BackupError unless SHA256SUMS has one hash for each file of the backup, and either all facts or no facts. */
 export function parseManifest(text: string): Manifest {
   if (!text.endsWith('\n')) throw new BackupError('SHA256SUMS is cut off or empty');
   const lines = text.slice(0, -1).split('\n');

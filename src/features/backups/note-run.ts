@@ -1,20 +1,16 @@
 import { replaceFile } from '../../platform/files/durable-file.ts';
 import type { Config } from '../hub/read-config.ts';
 import {
-  type BackupPlaces, type KeptRuns, type Kind, listBackups, type OffsiteRun, readKept, readVerdicts, type RunResult,
-  statusPath, verdictsPath,
+  type BackupPlaces, type InterimRun, type KeptRuns, type Kind, listBackups, listInterim, type OffsiteRun, readKept,
+  readVerdicts, type RunResult, statusPath, verdictsPath,
 } from './backup-status.ts';
 import { type DrillRun, type KeptDrills, readKeptDrills } from './drill-status.ts';
-import { type InterimRun, listInterim } from './interim-status.ts';
 import { destinationKey, type Destination } from './offsite-status.ts';
 import { type RepositoryReading, readingPath, textOfReading } from './restic-reading.ts';
 
 type Run = RunResult | InterimRun | OffsiteRun;
 
-/**
- * Records the result of a backup, a verification or an off-site run. The hub shows `last` as the newest result: this
- * run, or an earlier run whose failure must stay visible. Throws if DATA_DIR/run is not writable.
- */
+/** `last`: this run, or an earlier run whose failure must stay visible. Throws if DATA_DIR/run is not writable. */
 export async function noteRun(dataDir: string, kind: Kind, run: Run, last: Run = run): Promise<void> {
   const lastGood = run.ok ? run : readKept(dataDir, kind).lastGood;
   const kept: KeptRuns<Run> = { last, lastGood };

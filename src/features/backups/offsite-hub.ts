@@ -6,10 +6,7 @@ import type { Config } from '../hub/read-config.ts';
 import { readJsonFile, readKept } from './backup-status.ts';
 import { destinationKey } from './offsite-status.ts';
 
-/**
- * The file in DATA_DIR that holds the hub's off-site identity; backups never contain this file. A restore replaces the
- * file of the off-site identity together with the data (`swap-data.ts`).
- */
+/** Backups never contain this file. A restore replaces this file together with the data (`swap-data.ts`). */
 export const OFFSITE_HUB = 'offsite-hub.json';
 
 /** Another hub that came from the same first hub, and that has backups in the same restic repository. */
@@ -43,7 +40,6 @@ function inodeOfRun(dataDir: string): string {
   return String(statSync(join(dataDir, 'run'), { bigint: true, throwIfNoEntry: false })?.ino ?? '');
 }
 
-/** A new off-site identity, for a hub that has no backups in the restic repository. */
 function newOffsiteHub(place: Place, isRestored: boolean): OffsiteHub {
   const id = randomBytes(8).toString('hex');
   return { id, ...place, isRestored, lookedAt: null, older: [], adopted: [], left: [] };
@@ -55,10 +51,7 @@ export async function stageOffsiteHub(staged: string, dataDir: string): Promise<
   await writeNewFile(join(staged, OFFSITE_HUB), toLine(newOffsiteHub(place, true)));
 }
 
-/**
- * Returns this hub's identity in restic repositories. Makes a new identity if the file of the identity is missing or
- * was copied from another place. The caller must hold the lock of off-site.sh.
- */
+/** Makes a new identity if the file is missing or was copied. The caller must hold the lock of off-site.sh. */
 export async function settleOffsiteHub(dataDir: string, place: Place): Promise<OffsiteHub> {
   const kept = readOffsiteHub(dataDir);
   if (!kept || !isSamePlace(kept, place)) return writeOffsiteHub(dataDir, newOffsiteHub(place, false));
@@ -90,13 +83,9 @@ export function readOffsiteHub(dataDir: string): OffsiteHub | null {
   return isWhole ? (hub as OffsiteHub) : null;
 }
 
-/** A regular expression that every hub's id in a restic repository matches. */
 export const HUB_ID = /^[0-9a-f]{16}$/;
 
-/**
- * The origin of a hub, which is the same for all hubs that came from one backup. In version 1.0.0,
- * a hub and all hubs restored from its backups used their origin as their id.
- */
+/** The origin is the same for all hubs that came from one backup. In version 1.0.0, a hub's id was its origin. */
 export function originOf(seed: string): string {
   return shortHash(`restic ${seed}`);
 }
@@ -105,10 +94,7 @@ function shortHash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/**
- * Adds the operator's decision to the hub's off-site identity: whether this hub adopts the backups of the older hub
- * with the id `about` (all undecided older hubs if `about` is null). Returns null if no such older hub is known.
- */
+/** `about`: the id of an older hub, or null for all undecided older hubs. Returns null if no older hub fits. */
 export function answerAbout(hub: OffsiteHub, isAdopted: boolean, about: string | null): OffsiteHub | null {
   const undecided = hub.older.map(({ id }) => id);
   const ids = about === null ? undecided : [...undecided, ...hub.adopted, ...hub.left].filter((id) => id === about);
@@ -126,10 +112,7 @@ export function withOlder(hub: OffsiteHub, place: string, found: OlderHub[]): Of
   return { ...hub, lookedAt: place, older: found.filter(({ id }) => !decided.includes(id)) };
 }
 
-/**
- * The question to the operator whether this hub replaces the older hubs that have backups in its restic repository, and
- * may remove these backups. `older` is empty until the restic repository has been searched for older hubs.
- */
+/** Whether this hub may remove older hubs' backups. `older` is empty until the restic repository has been searched. */
 export type OffsiteQuestion = { reason: 'restored' | 'copied' | 'upgraded' | 'found'; older: OlderHub[] };
 
 /** The operator's open question about older hubs' backups in the restic repository, or null. Never throws. */

@@ -8,7 +8,6 @@ export const DESTINATIONS = ['dir', 'rclone', 'restic'] as const;
 
 export type Destination = (typeof DESTINATIONS)[number];
 
-/** The name of the copies at each off-site destination, on pages and in alerts. */
 export const COPIES = {
   dir: 'Copies on another disk', rclone: 'Copies by rclone', restic: 'Copies by restic',
 } as const satisfies Record<Destination, string>;
@@ -42,10 +41,7 @@ export function readOffsite(hub: Pick<Hub, 'config' | 'clock'>): OffsiteStatus[]
   });
 }
 
-/**
- * Identifies the configured destination by a hash, so that copies at an earlier destination do not count; null if no
- * destination is configured.
- */
+/** A hash, so that copies at an earlier destination do not count; null if no destination is configured. */
 export function destinationKey(config: Config, name: Destination): string | null {
   const { backupOffsiteDir: dir, backupRcloneRemote: rclone, backupResticRepository: restic } = config;
   const set = { dir, rclone, restic }[name];

@@ -2,11 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DAY, hasPassed, HOUR } from '../../platform/clock.ts';
 
-/**
- * A record of the packs of a restic repository that this hub has read back, with the time of each reading. A backup in
- * the repository counts as verified when all packs that the backup needs have been read after the backup was sent.
- * Times are in unix ms; 0 means never.
- */
+/** A backup is verified when all its packs have been read since it was sent. Times are in unix ms; 0 means never. */
 export type RepositoryReading = {
   isLarge: boolean; // when last measured, the repository had more than WHOLE_BYTES, so it is read in parts
   checkedAt: number; // when a part of the repository was last read and found good
@@ -19,10 +15,7 @@ export type RepositoryReading = {
 /** `isMoved`: the pack may hold data that a prune moved there from packs that disappeared. */
 type Pack = { since: number; readAt: number; isMoved: boolean; isBad: boolean };
 
-/**
- * `since`: when the hub first saw the snapshot in the repository's list. `readAt`: when all packs that the snapshot
- * needs had been read after `since`.
- */
+/** `readAt`: when all packs of the snapshot had been read after `since`, the time when the hub first saw it. */
 type ReadSnapshot = { since: number; readAt: number };
 
 /** A restic repository with fewer bytes is read completely each time. */
@@ -60,11 +53,7 @@ export function takeIn(reading: RepositoryReading, packs: string[], snapshots: s
   reading.snapshots = new Map(listed);
 }
 
-/**
- * The part of the repository to read next, for `restic check --read-data-subset`: WHOLE, or part n of t by the first
- * byte of the packs' ids; null if no part is due. `isNext`: the off-site run has just read a part, so a second part of
- * the repository is due only if it has not been read for 30 days.
- */
+/** WHOLE, or part n of t by the first byte of the packs' ids, or null. `isNext`: a part has been read just now. */
 export function nextPart(reading: RepositoryReading, now: number, isNext = false): string | null {
   const parts = partsOf(reading);
   const [first] = parts.toSorted((a, b) => a.unreadSince - b.unreadSince);
@@ -91,10 +80,7 @@ function partOf(id: string, count: number): string {
   return `${parseInt(id.slice(0, 2), 16) % count + 1}/${count}`;
 }
 
-/**
- * Records that a part of the restic repository was read and found good. `bytes`: the size of the repository as
- * restic reports it, if the part is the whole repository.
- */
+/** `bytes`: the size of the repository as restic reports it, if the part is the whole repository. */
 export function notePartRead(reading: RepositoryReading, part: string, bytes: number | null, now: number): void {
   reading.isLarge = part !== WHOLE || !(bytes !== null && bytes < WHOLE_BYTES);
   if (part === WHOLE && reading.isLarge) return; // restic does not report which packs it has read
@@ -119,10 +105,7 @@ function packsIn({ packs }: RepositoryReading, part: string): Pack[] {
   return [...packs].filter(([id]) => part === WHOLE || partOf(id, count) === part).map(([, pack]) => pack);
 }
 
-/**
- * The time since which the hub has read back all packs (files of the restic repository) that a backup sent at `time`
- * may need. Returns null if one of these packs has not been read since `time`.
- */
+/** The time since which all packs that a backup sent at `time` may need have been read; null if one was not. */
 function readSince(packs: Pack[], time: number, now: number): number | null {
   const needed = packs.filter(({ since, isMoved }) => since <= time || isMoved);
   const readAt = needed.reduce((earliest, pack) => Math.min(earliest, pack.readAt), now);
@@ -153,10 +136,7 @@ type StoredReading = Omit<RepositoryReading, 'packs' | 'snapshots'> & {
   snapshots: Record<string, [since: number, readAt: number]>;
 };
 
-/**
- * Loads the record of which packs (files) of a restic repository were read back. If the clock was wrong, times in this
- * record may lie in the future: the pack then counts as never read, or as first seen now.
- */
+/** If the clock was wrong, times may lie in the future: a pack then counts as never read, or as first seen now. */
 export function loadReading(dataDir: string, place: string, now: number): RepositoryReading {
   const past = (at: number): number => (Number.isFinite(at) && at <= now ? at : 0);
   try {

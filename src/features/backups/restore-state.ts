@@ -18,13 +18,10 @@ export type Phase = (typeof PHASES)[number];
 
 export type RestoreState = {
   phase: Phase;
-  /** The id of the restore, which is part of the names of the restore's folders. */
-  id: string;
-  /** The backup, as the operator named it: a folder, a file or an address on a remote. */
-  backup: string;
+  id: string; // a part of the names of the restore's folders
+  backup: string; // as the operator named the backup: a folder, a file or an address on a remote
   startedAt: number; // unix ms
-  /** The names of the items that DATA_DIR had before the restore; set from the phase `swapping` on. */
-  old: string[];
+  old: string[]; // the names of the items that DATA_DIR had before the restore; set from the phase `swapping` on
 };
 
 /** The path of a restore's state file. While the state file exists, neither web nor worker starts. */
@@ -47,10 +44,7 @@ export function isRestoreOpen(dataDir: string): boolean {
   return whereaboutsOf(dataDir).some((path) => existsSync(path));
 }
 
-/**
- * The files that may hold the state of a restore, in the order in which they are read. `statePath` is read twice,
- * because another process may rename `probationPath` to `statePath` between two reads.
- */
+/** `statePath` is read twice, because another process may rename `probationPath` to `statePath` between two reads. */
 function whereaboutsOf(dataDir: string): string[] {
   return [statePath(dataDir), probationPath(dataDir), statePath(dataDir)];
 }
@@ -68,11 +62,7 @@ export function readRestoreState(dataDir: string): RestoreState | undefined {
   return undefined;
 }
 
-/**
- * A trial of a restored or upgraded hub, and the seconds after which the hub itself ends the trial; null if the script
- * set no limit. 'rehearsal': a script tries a version or a backup in a temporary folder, and the hub never ends the
- * trial itself.
- */
+/** 'rehearsal': a trial in a temporary folder. `seconds`: the hub ends the trial after this time, or never if null. */
 type Trial = { what: 'upgrade' | 'restore' | 'rehearsal'; seconds: number | null };
 
 /** The trial in which this hub tries a restored backup or new version, or null if the hub is not on trial. */
@@ -84,11 +74,7 @@ export function readTrial(dataDir: string): Trial | null {
   return { what, seconds: typeof seconds === 'number' ? seconds : null };
 }
 
-/**
- * Accepts the version or data that is on trial, and syncs the decision to the disk. Returns false if upgrade.sh or
- * restore.sh has already ended the trial. Only one of `acceptTrial` and `rejectTrial` can succeed, because both remove
- * the same file.
- */
+/** Returns false if the trial has ended already. Only one of `acceptTrial` and `rejectTrial` can move the file. */
 export async function acceptTrial(dataDir: string): Promise<boolean> {
   return endTrialBy(dataDir, (path) => unlink(path));
 }

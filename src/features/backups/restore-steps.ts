@@ -17,11 +17,7 @@ import { isStagingName, itemsIn, restoreFolders, swapBack, swapIn } from './swap
 const LET_GO_MS = 20 * SECOND;
 const POLL_MS = 250;
 
-/**
- * Unpacks (stages) the data of a backup in DATA_DIR. After the unpacking, the hub cannot start until the restore ends.
- * `called`: the operator's name for the backup, if the given folder is only a copy of the backup. Throws BackupError if
- * another restore is in progress.
- */
+/** `called`: the operator's name for the backup, if the folder is only a copy. Throws BackupError during a restore. */
 export async function beginRestore(
   options: Omit<StageOptions, 'staged'> & { called?: string | undefined },
 ): Promise<Staged & { state: RestoreState }> {
@@ -72,10 +68,7 @@ export async function finishRestore(dataDir: string): Promise<{ state: RestoreSt
   return { state, kept: (await removeIfEmpty(kept)) ? null : kept };
 }
 
-/**
- * Keeps the hub from starting on a backup's data that has failed its trial. Throws BackupError if the hub has already
- * accepted the backup's data.
- */
+/** Throws BackupError if the hub has already accepted the backup's data. */
 export async function rejectRestored(dataDir: string): Promise<void> {
   const { phase } = requireState(dataDir, PHASES);
   if (phase === 'probation' && !(await rejectTrial(dataDir))) requireState(dataDir, PHASES);
@@ -103,10 +96,7 @@ export async function undoRestore(dataDir: string, letGoMs = LET_GO_MS): Promise
   return state;
 }
 
-/**
- * Frees the reserved space before a restore is ended or undone, because a full disk has no room even for a lock file.
- * Several processes may free the reserved space at the same time.
- */
+/** Frees the reserved space, because a full disk has no room even for a lock file. */
 export async function makeRoom(dataDir: string): Promise<void> {
   const state = readRestoreState(dataDir);
   if (state) await releaseReserve(restoreFolders(dataDir, state.id));
@@ -190,7 +180,6 @@ export async function writeRestoreState(dataDir: string, state: RestoreState): P
   return state;
 }
 
-/** Removes the state of the restore, so that the hub may run again. */
 async function clearRestoreState(dataDir: string): Promise<void> {
   for (const path of [probationPath(dataDir), statePath(dataDir)]) {
     await rm(`${path}.partial`, { force: true });

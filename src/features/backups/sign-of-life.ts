@@ -8,7 +8,6 @@ import { type Config, hubUserAgent } from '../hub/read-config.ts';
 import { readJsonFile } from './backup-status.ts';
 import { noteSignOfLife } from './note-run.ts';
 
-/** Milliseconds for one call of HEARTBEAT_URL, and between a failed call and its repetition. */
 type Patience = { timeoutMs: number; pauseMs: number };
 
 const PATIENCE: Patience = { timeoutMs: 10 * SECOND, pauseMs: SECOND };
@@ -26,11 +25,7 @@ export function lastSignOfLife(dataDir: string): SignOfLife | null {
 
 type Caller = { clock: Clock; patience?: Patience };
 
-/**
- * Calls HEARTBEAT_URL (`address`), which may be a private address, and a second time if the first call fails. Records
- * the result. Returns null if HEARTBEAT_URL is not set. A call succeeds if the response of HEARTBEAT_URL has a 2xx
- * status, whatever its body contains; a redirect is not followed and counts as a failed call.
- */
+/** HEARTBEAT_URL may be a private address; null if it is not set. Only a 2xx status is a success, never a redirect. */
 export async function giveSignOfLife(
   address: string | null, config: Config, { clock, patience = PATIENCE }: Caller,
 ): Promise<SignOfLife | null> {
@@ -59,10 +54,7 @@ async function callTwice(url: URL, userAgent: string, { timeoutMs, pauseMs }: Pa
   return call(url, userAgent, timeoutMs);
 }
 
-/**
- * Why a call of HEARTBEAT_URL failed, or null if the call succeeded. Leaves out the messages of Node's own errors,
- * because some of these messages contain the whole address.
- */
+/** Leaves out the messages of Node's own errors, because some of these messages contain the whole address. */
 async function call(url: URL, userAgent: string, timeoutMs: number): Promise<string | null> {
   const signal = AbortSignal.timeout(timeoutMs);
   const request = openRequest(url, { headers: { 'User-Agent': userAgent }, signal });

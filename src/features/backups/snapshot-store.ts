@@ -11,14 +11,12 @@ import { countSources } from '../sources/source-store.ts';
 import { BackupError } from './backup-name.ts';
 import { type Counts, openPlainFile } from './manifest.ts';
 
-/** Facts that were read from a backup's database. */
 export type SavedRows = { schemaVersion: number; counts: Counts; uploads: UploadRow[] };
 
 export type DatabaseFacts = SavedRows & {
   /** The backup's schema, compared with this program's. The program cannot run on `newer` and `foreign` schemas. */
   schema: 'same' | 'older' | 'newer' | 'foreign';
-  /** Defects of the backup's content that the hub's own database had too. */
-  defects: string[];
+  defects: string[]; // of the backup's content; the hub's own database had the same defects
 };
 
 const MAGIC = 'SQLite format 3\0';
@@ -27,7 +25,6 @@ const MAGIC = 'SQLite format 3\0';
 const VERSIONS_AT = 18;
 const HEADER = 100; // bytes
 
-/** A message names at most this many objects that the schema lacks. */
 const GAPS_SHOWN = 5;
 
 /** Writes a consistent copy of a database to a new path, while other processes write to the database. */
@@ -93,10 +90,7 @@ export async function withSnapshot<T>(path: string, work: (db: Db, fileBytes: nu
   }
 }
 
-/**
- * Checks the header of a database file before SQLite opens the file, because SQLite would create two more files for a
- * database in write-ahead mode. Returns the size of the database in bytes.
- */
+/** Runs before SQLite opens the file, because SQLite would create two files for a database in write-ahead mode. */
 async function checkHeader(path: string): Promise<number> {
   const file = await openPlainFile(path);
   try {
@@ -110,7 +104,6 @@ async function checkHeader(path: string): Promise<number> {
   }
 }
 
-/** Throws BackupError if the backup's schema lacks an object that the migrations create. */
 function checkSchema(db: Db, version: number, migrations: Migration[]): DatabaseFacts['schema'] {
   const schema = compareHistory(db, version, migrations);
   if (schema === 'newer' || schema === 'foreign') return schema;

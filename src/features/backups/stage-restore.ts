@@ -42,10 +42,7 @@ export type StageOptions = RestoreTarget & {
 
 export type Staged = { verification: Verification; settled: Settled; migrated: number };
 
-/**
- * Verifies a backup and unpacks (stages) the backup's data in the new folder `staged`, migrated and ready to run. After
- * a failure, removes the folder `staged` and throws BackupError.
- */
+/** Unpacks (stages) the backup's data in the new folder `staged`, migrated and ready to run. Throws BackupError. */
 export async function stageRestore(options: StageOptions): Promise<Staged> {
   const { dataDir, backup, migrations, clock, onStep, onProgress } = options;
   await requireMovable(dataDir);
@@ -95,10 +92,7 @@ function requireRestorable({ verdict, problem, schema }: Verification): void {
     'the version that made the backup');
 }
 
-/**
- * Copies the database. Returns the rows of uploads in the checked copy of the database, because the backup may have
- * changed after its check.
- */
+/** Returns the rows of uploads in the checked copy, because the backup may have changed after its check. */
 async function copyChecked(from: string, to: string, sha256: string): Promise<UploadRow[]> {
   await copyFile(from, to);
   await chmod(to, 0o600);
@@ -155,23 +149,16 @@ async function syncTree(staged: string, rows: UploadRow[]): Promise<void> {
   await syncPath(dirname(staged));
 }
 
-/** How many sessions a restore has ended, and how many waiting jobs the restore has discarded. */
 type Settled = { sessions: number; jobs: number };
 
-/** The changes that a restore makes to a database before the hub runs on it. */
 type RestoreTarget = {
   migrations: Migration[];
   clock: Clock;
-  /** The kinds of waiting jobs that a restore keeps, so that they run again; it discards jobs of other kinds. */
-  runAgain: readonly string[];
+  runAgain: readonly string[]; // the kinds of waiting jobs that a restore keeps, so that these jobs run again
 };
 
 const START_OF_2026 = Date.UTC(2026, 0);
 
-/**
- * Prepares the staged database for running: applies migrations, raises the ids of future rows, ends sessions and
- * discards waiting jobs. Throws BackupError if a migration fails.
- */
 function prepareRestored(path: string, backup: string, target: RestoreTarget) {
   return changeStaged(path, (db) => {
     const migrated = bringUpToDate(db, target);
@@ -197,7 +184,6 @@ function changeStaged<T>(path: string, work: (db: Db) => T): T {
   }
 }
 
-/** Applies migrations, but only safe migrations. Returns the number of applied migrations. */
 function bringUpToDate(db: Db, { migrations, clock }: RestoreTarget): number {
   try {
     return migrate(db, migrations, clock).length;

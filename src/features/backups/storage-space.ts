@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { diskUsage, fileBytes } from '../hub/disk-space.ts';
 import { byteSize } from '../../platform/in-words.ts';
-import { LEAST_FREE, reserveIn, spaceNeeded } from './backup-folder.ts';
-import { listInterim } from './interim-status.ts';
+import { diskUsage, fileBytes } from '../hub/disk-space.ts';
 import { counts, type Hub } from '../hub/hub.ts';
+import { LEAST_FREE, reserveIn, spaceNeeded } from './backup-folder.ts';
+import { listInterim } from './backup-status.ts';
 
 export type StorageSizes = { databaseBytes: number; walBytes: number; freeBytes: number };
 
@@ -14,11 +14,7 @@ export function readStorageSizes(databasePath: string): StorageSizes {
   return { databaseBytes: fileBytes(databasePath), walBytes: fileBytes(`${databasePath}-wal`), freeBytes: free };
 }
 
-/**
- * Whether a disk is nearly full: the disk of the database has less than a gigabyte free, or the disk of the backups has
- * less space than the next backup may need. `times`: multiplies both limits (the gigabyte and the space of the next
- * backup). `isBackupDisk`: only the disk of BACKUP_DIR, which is another disk, has too little space.
- */
+/** `times` multiplies both limits. `isBackupDisk`: only the disk of BACKUP_DIR, another disk, has too little space. */
 export function findSpace({ config, disk }: Hub, uploadBytes: number, times = 1) {
   const { databaseBytes, freeBytes } = readStorageSizes(config.databasePath);
   const hasBackups = existsSync(config.backupDir);

@@ -5,11 +5,7 @@ import { syncPath } from '../../platform/files/durable-file.ts';
 import { BackupError } from './backup-name.ts';
 import { OFFSITE_HUB } from './offsite-hub.ts';
 
-/**
- * The items that a restore exchanges: the database with the files that SQLite keeps beside it, the uploaded files, and
- * the hub's off-site identity. If the write-ahead log of one database stayed beside another database, SQLite would
- * apply the log without an error.
- */
+/** SQLite would apply the write-ahead log of a replaced database to the new database without an error. */
 export const DATA_ITEMS = ['hub.db-wal', 'hub.db-shm', 'hub.db-journal', 'hub.db', 'uploads', OFFSITE_HUB] as const;
 
 export type Places = {
@@ -38,10 +34,7 @@ export function itemsIn(folder: string): string[] {
   return DATA_ITEMS.filter((item) => existsSync(join(folder, item)));
 }
 
-/**
- * Moves the hub's items (`old`: database, uploads, off-site identity) to the folder `kept`, and the items of the backup
- * to `live`. `swapIn` can be stopped and called again: `live` has a backup's item only if `kept` has the hub's item.
- */
+/** `swapIn` can be stopped and called again: `live` has a backup's item only if `kept` has the hub's item. */
 export async function swapIn({ live, staged, kept }: Places, old: string[], move = moveByRename): Promise<void> {
   await mkdir(kept, { recursive: true, mode: 0o700 });
   for (const item of DATA_ITEMS) {

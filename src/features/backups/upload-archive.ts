@@ -19,8 +19,7 @@ type ArchiveOptions = {
   createdAt: number; // unix ms, when the snapshot of the database was made
   path: string;
   signal: AbortSignal;
-  /** The archiver calls `onProgress` with the size of each uploaded file that it has read. */
-  onProgress: (bytes: number) => void;
+  onProgress: (bytes: number) => void; // called with the size of each uploaded file that was read
 };
 
 /** The most attempts to make an archive: if an archived upload proves damaged, the next attempt omits the upload. */
@@ -71,12 +70,7 @@ function* members(
 
 const PIECE = 256 * 1_024; // bytes
 
-/**
- * Opens the uploaded file that a row names, or returns what is wrong with the file. Throws a system error if this
- * process may not read the file. `content` yields as many bytes of the file as the row states; a zero replaces each
- * byte that the disk cannot read. After `content`, `isSound` tells whether the bytes have the file's hash. Synchronous
- * reading blocks this process, but takes a tenth of the time for small files.
- */
+/** A zero replaces each byte that the disk cannot read. Reads block this process, but take a tenth of the time. */
 export function openUpload(dataDir: string, row: UploadRow) {
   const fd = openOrMissing(join(dataDir, uploadPath(row.sha256)));
   if (fd === undefined) return 'missing' as const;
@@ -122,20 +116,13 @@ function readChunk(fd: number, length: number): Buffer {
 
 export type CheckOptions = {
   rows: UploadRow[];
-  /** The SHA-256 hashes of files that the archive must not contain, although rows name these files. */
-  absent: ReadonlySet<string>;
+  absent: ReadonlySet<string>; // hashes of files that the archive must not contain, although rows name these files
   signal?: AbortSignal | undefined;
-  /** Returns a sink that receives the bytes of one file in the archive. */
-  destination?: (name: string) => MemberSink | undefined;
-  /** `checkArchive` calls `onBytes` with the size of each chunk that it has read from the archive. */
-  onBytes?: ((bytes: number) => void) | undefined;
+  destination?: (name: string) => MemberSink | undefined; // receives the bytes of one file in the archive
+  onBytes?: ((bytes: number) => void) | undefined; // called with the size of each chunk that was read
 };
 
-/**
- * Reads the archive once, and compares it with the rows of uploaded files. The archive must contain each file that the
- * rows name exactly once, with its size and SHA-256, and no further files. Returns the length and the hash of the
- * archive itself. Throws BackupError with the first defect of the archive.
- */
+/** Throws BackupError unless the archive has each file of the rows once, with its size and hash, and no other file. */
 export async function checkArchive(path: string, options: CheckOptions): Promise<WrittenFile> {
   const file = await openPlainFile(path);
   const hash = createHash('sha256');

@@ -22,17 +22,11 @@ type Placing = {
   rows: UploadRow[];
   isCareful: boolean; // true: `placeUploads` reads every file that it links, and omits damaged files
   signal: AbortSignal;
-  /** Called with the size of each file when the file is in the backup. */
-  onProgress: (bytes: number) => void;
-  /** Throws BackupError if the disk has no room for copies of `bytes` bytes. */
-  requireRoom: (bytes: number) => Promise<void>;
+  onProgress: (bytes: number) => void; // called with the size of each file when the file is in the backup
+  requireRoom: (bytes: number) => Promise<void>; // rejects with BackupError if copies of `bytes` bytes do not fit
 };
 
-/**
- * Puts the uploaded files that `rows` name into a backup's folder, and returns the files that are gone or changed.
- * Uploads never change, so a hard link is enough: to the hub's own file or, if backups are on another disk, to the file
- * in the previous backup. Copies a file where no link can be made.
- */
+/** Uploads never change, so a hard link is enough; where no link can be made, the file is copied. */
 export async function placeUploads(options: Placing): Promise<AbsentUpload[]> {
   const { folder, rows, signal, onProgress, requireRoom } = options;
   await mkdir(join(folder, UPLOADS), { mode: 0o700 });
@@ -61,7 +55,6 @@ export function foldersOf(rows: UploadRow[]): string[] {
   return [...new Set(rows.map(({ sha256 }) => dirname(uploadPath(sha256))))];
 }
 
-/** Links the row's uploaded file into the backup. Returns false if linking fails or the linked file is damaged. */
 function linkUpload({ dataDir, previous, folder, isCareful }: Placing, row: UploadRow): boolean {
   const path = join(folder, uploadPath(row.sha256));
   for (const from of previous === null ? [dataDir] : [dataDir, previous]) {
@@ -97,7 +90,6 @@ function isSound(folder: string, row: UploadRow, isCareful: boolean): boolean {
   }
 }
 
-/** Copies an upload from the hub into the backup. Returns why the upload cannot be in the backup, or null. */
 async function copyUpload({ dataDir, folder }: Placing, row: UploadRow): Promise<AbsentUpload['why'] | null> {
   const upload = openUpload(dataDir, row);
   if (typeof upload === 'string') return upload;
@@ -121,11 +113,7 @@ async function* asynchronous(chunks: Iterable<Buffer>): AsyncGenerator<Buffer> {
   }
 }
 
-/**
- * Checks the uploads of a nightly or interim backup: each file of the rows must be there once, with its size and
- * SHA-256, and no other file. Returns the size of all uploads, and the hash of the archive, which an interim backup
- * lacks. Throws BackupError.
- */
+/** Returns the size of all uploads, and the hash of the archive, which an interim backup lacks. Throws BackupError. */
 export async function checkUploads(
   backup: string, options: CheckOptions,
 ): Promise<{ bytes: number; sha256: string | null }> {

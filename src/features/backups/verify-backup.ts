@@ -45,10 +45,7 @@ const FILES = [SUMS, DATABASE, ARCHIVE];
 const UPLOADS = 'uploads';
 const INTERIM_FILES = [SUMS, DATABASE, UPLOADS];
 
-/**
- * Verifies every byte of a backup, nightly or interim: hashes, database, each file against its row, and the recorded
- * counts. Writes nothing, takes no lock, needs no hub. Rejects only if `signal` aborts; damage is part of the result.
- */
+/** Writes nothing, takes no lock, needs no hub. Rejects only if `signal` aborts; damage is part of the result. */
 export async function verifyBackup(folder: string, options: VerifyOptions): Promise<Verification> {
   const began = options.clock();
   const found: Partial<Verification> = {};
@@ -185,7 +182,7 @@ function compareHash(name: string, actual: string | null, recorded: string | nul
   if (actual !== recorded) throw new BackupError(`${name} does not match SHA256SUMS: its hash is ${actual}`);
 }
 
-/** A message for the error that ended a verification. A system error's message already names the unreadable file. */
+/** A system error's message already names the unreadable file. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = codeOf(error);
@@ -209,10 +206,7 @@ export function readSaved<T>({ folder }: OpenBackup, read: (db: Db) => T): Promi
   return withSnapshot(join(folder, DATABASE), read);
 }
 
-/**
- * Passes an upload's bytes to `write`. Reads the uploads twice, so that nothing is passed on before the hash is
- * verified. Throws BackupError.
- */
+/** Reads the uploads twice, so that no byte is passed on before the hash is verified. Throws BackupError. */
 export async function extractUpload(
   { folder, facts }: OpenBackup, sha256: string, write: (chunk: Buffer) => void,
 ): Promise<void> {

@@ -4,7 +4,6 @@ import { showTime, type Times } from '../../platform/http/times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { errorEvents, type ErrorEvent } from './error-store.ts';
 
-/** The list of the hub's own unexpected errors, grouped by kind of error; only administrators see this list. */
 export const errorList = adminList<ErrorEvent, 'lastAt' | 'id'>({
   name: 'errors',
   title: 'Errors',

@@ -32,10 +32,8 @@ export const errorEvents = store(({ db, clock }) => {
     'SELECT COUNT(*) AS n FROM error_events WHERE last_at < ?');
 
   return {
-    /** Stores an error in a new row, or adds it to the count of the row with the same fingerprint. */
     add: (error: Omit<NewError, 'now'>): void => void upsert.run({ ...error, now: clock() }),
 
-    /** Lists kinds of errors after a position in the list, the most recent first. */
     list: ({ lastAt, id }: ErrorPosition = FROM_THE_TOP, limit: number): ErrorEvent[] =>
       selectPage.all(lastAt, id, limit),
     /** Removes up to `limit` kinds of errors last seen before `before`, oldest first; returns how many kinds. */
@@ -46,10 +44,7 @@ export const errorEvents = store(({ db, clock }) => {
   };
 });
 
-/**
- * Counts an unexpected error. All errors with one fingerprint share a row, which has their count and the times of the
- * first and the last error. Never throws: if the database cannot be written, the failure is only logged.
- */
+/** Never throws: if the database cannot be written, the failure is only logged. */
 export function noteError(hub: Hub, error: unknown): void {
   const { program } = hub;
   try {

@@ -12,14 +12,9 @@ const PICTURES = new Map([
   ['jpg', 'image/jpeg'], ['jpeg', 'image/jpeg'], ['jfif', 'image/jpeg'], ['png', 'image/png'], ['gif', 'image/gif'],
   ['webp', 'image/webp'], ['avif', 'image/avif'],
 ]);
-/** The maximum number of files that the hub keeps of one feed item. */
 export const MAX_ITEM_FILES = 100;
 
-/**
- * The files of a feed item in document order, at most one per absolute URL and at most MAX_ITEM_FILES in all. If the
- * item names a file again, the later mention fills in missing details of the file. The element `itunes:duration`
- * describes the first audio or video file.
- */
+/** A feed item's files in document order, at most MAX_ITEM_FILES; a repeated address fills in missing details. */
 export function collectAttachments(item: XmlElement, base: string): IncomingFile[] {
   const found = new Map<string, IncomingFile>();
   collectFrom(item, base, found);

@@ -10,27 +10,19 @@ import { fetchFeed, NO_VALIDATORS, NothingThereError, type FetchedFeed, type Fet
 import { findFeedAnchors, findFeedLinks, isHtmlPage, refreshAddress, type FeedLink } from './page-links.ts';
 import { PAGE_BYTES } from './parse-beginning.ts';
 
-/** Maximum number of documents that are fetched for one address; the redirects to a document do not count. */
-const FETCHES = 12;
-/** Number of a page's advertised feeds that are tried before the other links of the page. */
-const ADVERTISED_FIRST = 5;
-/** Number of USUAL_PATHS of feeds that are tried before a page's advertised feeds beyond the first ADVERTISED_FIRST. */
-const USUAL_FIRST = 3;
+const FETCHES = 12; // documents that are fetched for one address, not counting redirects
+const ADVERTISED_FIRST = 5; // advertised feeds of a page that are tried before the other links of the page
+const USUAL_FIRST = 3; // USUAL_PATHS that are tried before a page's advertised feeds beyond ADVERTISED_FIRST
 /** No further address is tried after this time, in ms, because a person waits. */
 const SEARCH_MS = 40 * SECOND;
 const CANDIDATE_MS = 10 * SECOND;
 
-/** Where programs for web sites usually put a feed. */
 const USUAL_PATHS = ['/feed', '/rss.xml', '/atom.xml', '/rss', '/index.xml', '/feed.json'];
 
 /** `guess`: also try usual paths such as `/feed`: only if a person waits, because most of these requests fail. */
 type DiscoverOptions = Omit<FetchOptions, 'recognise'> & { guess?: boolean };
 
-/**
- * Fetches the feed at an address. If a web page is at the address, fetches a feed of the page: a feed that the page
- * advertises, else a feed to which the page links, else (`guess`) a feed at one of the usual paths of its site. The
- * message of an error names each address that was tried. Throws what `fetchFeed` throws.
- */
+/** Fetches the feed at an address, or a feed of the web page there. Throws as `fetchFeed` does. */
 export async function discoverFeed(hub: Hub, typed: string, options: DiscoverOptions): Promise<FetchedFeed> {
   const { guess = false, ...rest } = options;
   const until = performance.now() + SEARCH_MS;
@@ -51,7 +43,6 @@ type WebPage = { url: string; html: string; header: string; answer: string };
 /** `typed`: the address that a person entered. `until`: by `performance.now()`, when the search ends. */
 type Search = { typed: string; guess: boolean; within: FetchOptions; until: number };
 
-/** Fetches the first feed to which a page leads, by its own links and the links of at most one page behind them. */
 async function fetchFeedOf(hub: Hub, page: WebPage, { typed, guess, within, until }: Search): Promise<FetchedFeed> {
   const totalMs = Math.min(CANDIDATE_MS, within.totalMs ?? CANDIDATE_MS);
   const tried: Tried[] = [page];
@@ -87,7 +78,6 @@ async function fetchFeedOf(hub: Hub, page: WebPage, { typed, guess, within, unti
   throw wait ? new RetryLaterError(refusal(tried).message, wait.at) : refusal(tried);
 }
 
-/** The web page that was found instead of a feed; null if the error says something else. */
 function pageOf(error: unknown): WebPage | null {
   if (!(error instanceof NotAFeedError) || !error.document) return null;
   const { url, headers, body } = error.document;
@@ -98,10 +88,7 @@ function pageOf(error: unknown): WebPage | null {
   return isPage ? { url, html, header, answer: error.message } : null;
 }
 
-/**
- * Returns the feeds that a page offers, the `addresses` to try first (of feeds, and of the page to which the page sends
- * browsers), and the addresses of `further` advertised feeds to try last.
- */
+/** `offered`: the feeds that a page offers. `addresses`: to try first. `further`: advertised feeds to try last. */
 async function linksOf({ url, html, header }: WebPage, typed: string) {
   const advertised = [...playlistFeed(typed), ...findFeedLinks(html, url, header)];
   await nextTurn(); // reading a page of 2 MiB takes 15 ms, and reading its `a` elements 40 ms
@@ -146,7 +133,6 @@ function requireSameOrigin(typed: string, url: string, authorization: string | u
 
 type Tried = { url: string; answer: string };
 
-/** The error that says what the address of the page (the first) and further tried addresses answered. */
 function refusal([page, ...others]: Tried[]): Error {
   const first = new URL(page?.url ?? '');
   const byAnswer = [...Map.groupBy(others, ({ answer }) => answer)]

@@ -13,10 +13,7 @@ export function basicAuthorization({ username, password }: FeedPassword): string
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
-/**
- * Stores the password of a feed in the caller's transaction. The password belongs to the feed's present origin. With
- * null instead of a password, removes the stored password.
- */
+/** In the caller's transaction. The password belongs to the feed's present origin; null removes the password. */
 export function keepPassword(hub: Hub, sourceId: number, given: FeedPassword | null): void {
   const url = syncState(hub).find(sourceId)?.url;
   if (url === undefined) return;
@@ -25,9 +22,8 @@ export function keepPassword(hub: Hub, sourceId: number, given: FeedPassword | n
 }
 
 /**
- * The Authorization header for a feed. Returns undefined if the feed has no password, or if the feed has moved to
- * another origin since its owner gave the password. If the password cannot be decrypted, throws an error whose message
- * is for the owner of the feed.
+ * Undefined if the feed has no password, or has moved to another origin since its owner gave the password. Throws an
+ * error for the owner of the feed if the password cannot be decrypted.
  */
 export function authorizationFor(
   hub: Hub, { sourceId, url }: Pick<SyncState, 'sourceId' | 'url'>,

@@ -33,9 +33,8 @@ const PERIODS = new Map([
 export type LinkBase = { url: string; given: boolean };
 
 /**
- * Converts a title, which may be HTML or plain text, to one line of plain text. Removes inline tags only if the title
- * looks like HTML, so that the title `The <b> tag` stays as it is. Decodes character references twice, because
- * many feeds encode them twice.
+ * Converts a title, which may be HTML or plain text, to one line of plain text. Only a title that looks like HTML loses
+ * its inline tags. Character references are decoded twice, because many feeds encode them twice.
  */
 export function titleText(decoded: string): string {
   const untagged = LOOKS_LIKE_HTML.test(decoded) ? decoded.replace(WORD_BREAK, ' ').replace(INLINE_TAG, '') : decoded;
@@ -87,10 +86,7 @@ export function childrenInOrder(element: XmlElement, names: readonly string[]): 
   return names.flatMap((name) => childrenOf(element, name));
 }
 
-/**
- * The first date among the child elements `names` that can be parsed, in unix ms, or null if no date can be parsed.
- * Parses at most `most` of the element's dates.
- */
+/** The first date that can be parsed, in unix ms, among the first `most` child elements `names`; else null. */
 export function firstDate(element: XmlElement, names: readonly string[], most = MAX_DATES): number | null {
   for (const child of childrenInOrder(element, names).slice(0, most)) {
     const date = parseDate(textOf(child));
@@ -157,10 +153,7 @@ export function languageInside(element: XmlElement, names: readonly string[], ou
   return languageTag(firstLine(element, names)) ?? languageTag(attributeOf(element, 'xml:lang')) ?? outer;
 }
 
-/**
- * The pause between two fetches that the publisher asks for, in ms, read from `ttl` or the syndication module; null if
- * the feed names no pause.
- */
+/** The pause between two fetches in ms that `ttl` or the syndication module asks for; null without such a request. */
 export function publishedInterval(channel: XmlElement): number | null {
   const minutes = Number(firstLine(channel, ['ttl']) ?? NaN);
   if (minutes > 0 && Number.isFinite(minutes)) return Math.round(minutes * MINUTE);
@@ -170,22 +163,16 @@ export function publishedInterval(channel: XmlElement): number | null {
   return frequency > 0 && Number.isFinite(frequency) ? Math.round(period / frequency) : period;
 }
 
-/** The hub reads at most this many items of one feed: the newest items. */
-export const MAX_ITEMS = 2000;
+export const MAX_ITEMS = 2000; // the newest items of a feed, which are the items that the hub reads
 
-/**
- * To find the newest items, the parser reads the dates of at most this many items, half from each end of the feed,
- * because reading dates is slow.
- */
+/** The items, half from each end of a feed, among which the newest items are found, because reading dates is slow. */
 const MAX_DATED = 10_000;
 
-/** The maximum characters of an item's id; a hash replaces each longer id. */
-const MAX_GUID_LENGTH = 1024;
+const MAX_GUID_LENGTH = 1024; // characters; a hash replaces each longer id
 
 export type ParsedFeed = FeedFacts & {
   items: IncomingPost[];
-  /** Posts of the feed that the publisher has deleted (RFC 6721 tombstones). */
-  deleted: DeletedPost[];
+  deleted: DeletedPost[]; // tombstones (RFC 6721)
   /** Set if the feed's document was truncated. `lastIsSure`: the id of the item at which the document ends is whole. */
   cut: { lastIsSure: boolean } | null;
 };
@@ -217,7 +204,6 @@ export function identifyItems(items: UnidentifiedItem[]): IncomingPost[] {
   });
 }
 
-/** Makes unique guids for a group of items to which the publisher gave the same `guid`; duplicates get no guid. */
 function tellApart(guid: string, group: UnidentifiedItem[], guids: Map<UnidentifiedItem, string>): void {
   const different = [...new Map(group.toReversed().map((item) => [contentHash(item), item]))];
   const withUrl = Map.groupBy(different, ([, item]) => item.url);

@@ -6,7 +6,7 @@ import type { LargeBody, TakeBody } from '../../platform/net/outbound-exchange.t
 import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';
 import { freshnessMs, parseRetryAfter } from '../../platform/net/response-freshness.ts';
 import { once, type Hub } from '../hub/hub.ts';
-import { leadsHere } from '../hub/own-address.ts';
+import { refusingOwn } from '../hub/own-address.ts';
 import type { Validators } from '../sources/sync-state-store.ts';
 import type { FeedLink } from './page-links.ts';
 import { parseBeginning, takeBeginning } from './parse-beginning.ts';
@@ -22,31 +22,21 @@ const ACCEPT = 'application/atom+xml, application/rss+xml, application/feed+json
 export const NO_VALIDATORS: Validators = { etag: null, lastModified: null, bodyHash: null };
 
 export type FetchedFeed = {
-  /** The parsed feed; null if the feed has not changed since the validators were stored. */
-  feed: ParsedFeed | null;
-  /** The feed's address for the next fetch; changed by permanent redirects and autodiscovery. */
-  url: string;
+  feed: ParsedFeed | null; // null if the feed has not changed since the validators were stored
+  url: string; // the feed's address for the next fetch; changed by permanent redirects and autodiscovery
   validators: Validators;
-  /** The wait before the next request that the response headers ask for, in milliseconds; 0 by default. */
-  askedFor: number;
-  /** The size of the document in bytes, or of the part that was read; null after a 304 response. */
-  bytes: number | null;
-  /** Whether only the beginning of a large document was read, so that `feed` has the title but not all posts. */
-  isPartial?: boolean;
-  /** All feeds to which a web page at the address links; undefined if no page was fetched. */
-  advertised?: FeedLink[];
+  askedFor: number; // the wait in ms before the next request that the response headers ask for; 0 by default
+  bytes: number | null; // the size of the document, or of the part that was read; null after a 304 response
+  isPartial?: boolean; // only the beginning of a large document was read: `feed` has the title but not all posts
+  advertised?: FeedLink[]; // all feeds to which a web page at the address links; undefined if no page was fetched
 };
 
-/** The publisher's server has answered 410: the feed is permanently gone. */
 export class FeedGoneError extends Error {}
-
-/** The publisher's server has answered 404. */
 export class NothingThereError extends Error {}
 
 /**
- * `recognise`: read only the title if the feed is large. `totalMs`: a shorter timeout than the usual timeout.
- * `authorization`: an Authorization header, which is sent only to the origin of the address. `toRead`: called with the
- * size of the body before parsing; parsing waits until the returned promise resolves.
+ * `recognise`: read only the title of a large feed. `totalMs`: a shorter timeout. `authorization`: a header for the
+ * origin of the address alone. `toRead`: gets the size of the body; parsing waits for the returned promise.
  */
 export type FetchOptions = Within & { recognise?: boolean };
 type Within = {
@@ -83,7 +73,7 @@ export async function fetchFeed(
   if (isKnown) return { ...unread, validators: fresh, bytes: body.length };
   await within.toRead?.(body.length);
   try {
-    const source = { url: response.url, contentType: contentTypeOf(response) };
+    const source = { url: response.url, contentType: headers['content-type'] ?? null };
     const feed = beginning?.isLarge() ? parseBeginning(beginning, source) : parseFeed(body, source);
     return { feed, url: stays, validators: fresh, askedFor, bytes: body.length, isPartial };
   } catch (error) {
@@ -101,8 +91,7 @@ function request(
     ...(etag ? { 'if-none-match': etag } : {}),
     ...(lastModified ? { 'if-modified-since': lastModified } : {}),
   };
-  const refuse = (to: URL, addresses: readonly string[]): string | null =>
-    leadsHere(config, to, addresses) ? `${to.host} is this hub itself, which cannot be its own source` : null;
+  const refuse = refusingOwn(config, ', which cannot be its own source');
   return outbound({ url, headers, maxBytes: MAX_BYTES, refuse, gunzip: true, ...within, ...(take && { take }) });
 }
 
@@ -132,10 +121,7 @@ const MEANINGS: Record<number, string> = {
   504: ': the server behind the proxy is too slow',
 };
 
-/**
- * The address for the next fetch of a feed, which takes permanent redirects into account. The hub follows but does not
- * store a redirect from https to http. If a feed has a password, the hub stores no redirect to another origin.
- */
+/** The hub stores no redirect from https to http and, for a feed with a password, no redirect to another origin. */
 function permanentAddress(url: string, { movedPermanentlyTo }: OutboundResponse, { authorization }: Within): string {
   if (movedPermanentlyTo === null) return url;
   if (authorization !== undefined && new URL(url).origin !== new URL(movedPermanentlyTo).origin) return url;
@@ -145,10 +131,6 @@ function permanentAddress(url: string, { movedPermanentlyTo }: OutboundResponse,
 /** Drops a validator (entity tag or date) that is too long to send back: the publisher would answer 431. */
 function usable(validator: string | undefined): string | null {
   return validator !== undefined && validator.length <= VALIDATOR_MAX ? validator : null;
-}
-
-function contentTypeOf({ headers }: OutboundResponse): string | null {
-  return headers['content-type'] ?? null;
 }
 
 /** Feeds with more bytes than this wait for each other, so that few large feeds are in memory at once. */

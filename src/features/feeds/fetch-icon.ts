@@ -6,7 +6,7 @@ import { sourceIcons, type Icon } from '../attachments/icon-store.ts';
 import { recogniseIcon } from '../attachments/recognise-icon.ts';
 import { RefusedFile } from '../attachments/arriving-file.ts';
 import { enqueue, jobs, type Hub, type JobKind } from '../hub/hub.ts';
-import { leadsHere } from '../hub/own-address.ts';
+import { refusingOwn } from '../hub/own-address.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { absoluteUrl } from './feed-values.ts';
@@ -18,25 +18,16 @@ const ICON_BYTES = 100 * 1024;
 const ICON_PAGE_BYTES = 2 * 1024 * 1024;
 const HEAD_BYTES = 256 * 1024;
 
-/** The timeout of each request for an icon or a page. */
-const TIME = 5 * SECOND;
+const TIME = 5 * SECOND; // of each request
+const MAX_REQUESTS = 8; // in search of one source's icon, not counting redirects
 
-/** The hub sends at most this many requests, not counting redirects, in search of one source's icon. */
-const MAX_REQUESTS = 8;
-
-/**
- * At most this many icon jobs are enqueued at the same time. Due icons beyond this number get no job yet, so that they
- * do not count as late jobs.
- */
+/** Due icons beyond this number get no job yet, so that they do not count as late jobs. */
 const PLANNED_AT_ONCE = 20;
 
 /** Reasons of an OutboundError after which a search for an icon or pictures sends no more requests to the host. */
 export const HOPELESS = new Set(['blocked', 'dns', 'connect', 'tls', 'timeout', 'idle', 'aborted']);
 
-/**
- * Looks for the icon of a feed: an icon that the feed names, an icon to which the site's page or home page links, or
- * /favicon.ico. If the search finds no icon, an earlier icon stays, because the site may only be down.
- */
+/** If the search for a feed's icon finds no icon, an earlier icon stays, because the site may only be down. */
 export const fetchIcon: JobKind<{ sourceId: number }> = {
   name: 'fetch-icon',
   key: ({ sourceId }) => String(sourceId),
@@ -97,15 +88,12 @@ function siteOf({ siteUrl, feedUrl }: Source): URL {
   return siteUrl === null ? new URL('/', feedUrl ?? '') : new URL(siteUrl);
 }
 
-/** Requests an address; resolves to undefined if the response is not usable. */
 type Ask = (url: string, maxBytes: number) => Promise<OutboundResponse | undefined>;
 
-/** Makes the `Ask` of a search for an icon, which requests no address twice and no host that has failed to answer. */
 function createAsking({ outbound, config }: Hub, signal: AbortSignal): Ask {
   const asked = new Set<string>();
   const hopeless = new Set<string>();
-  const refuse = (to: URL, addresses: readonly string[]): string | null =>
-    leadsHere(config, to, addresses) ? `${to.host} is this hub itself` : null;
+  const refuse = refusingOwn(config);
 
   return async (url, maxBytes) => {
     const { host } = new URL(url);
@@ -144,19 +132,14 @@ const WANTED_SIDE = 36;
 /** The width in pixels that is assumed for an icon without `sizes`; most such icons have 16 or 32 pixels. */
 const USUAL_SIDE = 24;
 
-/** At most this many icon links of one page are used. */
-const MAX_LINKS = 4;
+const MAX_LINKS = 4; // icon links of one page
 
 const DATA = /^data:image\//i;
 const SVG = /\.svg(?:[?#]|$)|^data:image\/svg/i;
 
 type IconLink = { url: string; cost: number };
 
-/**
- * The icons to which a web page links, best first. An icon is better if it is large enough, is meant for pages rather
- * than home screens, and suits a light background. Leaves out SVG icons, which the hub does not show. An icon's address
- * may be a `data:` URL.
- */
+/** The links to icons of a page, best first; also `data:` URLs, but no SVG icons, which the hub does not show. */
 export function findIconLinks(html: string, pageUrl: string): string[] {
   const tags = headTags(html);
   const base = baseOf(tags, pageUrl);

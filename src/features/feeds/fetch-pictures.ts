@@ -16,13 +16,11 @@ const POSTS_OF_SYNC = 20;
 /** The worker fetches at most 50 pictures of a source's new posts at once, and then 50 a day. */
 const BUDGET = { name: 'list-pictures', burst: 50, everyMs: DAY / 50 };
 
-/** The timeout of the fetch of one picture, in ms. */
-const TIMEOUT_MS = 5 * SECOND;
+const TIMEOUT_MS = 5 * SECOND; // of one picture
 
 /** If pictures of an owner's sources have waited for this long, new posts of these sources get no pictures. */
 const LONGEST_WAIT = 5 * MINUTE;
 
-/** What became of a picture that stands for a new post. */
 export const PICTURE_RESULTS = ['kept', 'too-large', 'failed', 'over-budget'] as const;
 
 /** The row of `counts` whose value renews the cached public pages when the value changes. */
@@ -31,10 +29,7 @@ const CONTENT_VERSION = 'content_version';
 /** A followed source, and the time of its synchronisation (unix ms): posts that arrived earlier are left out. */
 type NewPosts = { sourceId: number; since: number };
 
-/**
- * Fetches the pictures that stand for the new posts of a followed feed, so that lists can show the pictures before
- * anybody opens the posts. A picture that cannot be fetched is no failure of the job.
- */
+/** Fetches pictures of new posts before anybody opens the posts. A missing picture does not fail the job. */
 export const fetchPictures: JobKind<NewPosts> = {
   name: 'fetch-pictures',
   key: ({ sourceId }) => String(sourceId),
@@ -63,7 +58,6 @@ export function planPictures(hub: Hub, wanted: NewPosts): void {
   enqueue(hub, fetchPictures, wanted, { lane, owner, rank: RANKS.usual });
 }
 
-/** The addresses of the pictures that stand for a source's new posts, the newest post first. */
 function picturesOf(hub: Hub, { sourceId, since }: NewPosts): string[] {
   const { listPictures, attachmentCacheMaxBytes } = hub.config;
   const source = sources(hub).find(sourceId);

@@ -14,7 +14,6 @@ const FEED_TYPE = /\b(?:rss|atom|rdf|feed)\b/;
 /** Media types that links to feeds may declare, and also links to data that are no feed. */
 const OPEN_TYPES = new Set(['application/json', 'application/xml', 'text/xml']);
 
-/** Matches words in the host, path or query of an address that names a feed. */
 const FEED_ADDRESS = /(?:^|[/._=&?-])(?:feeds?|rss2?|atom|rdf|xml)(?:[/._=&?]|$)/i;
 const OTHER_XML = /sitemap|opensearch|osd\.xml|manifest|browserconfig|wp-json|oembed/i;
 /** Finds in a link's text or attributes a word for a feed, such as RSS, but not `feed-item` or the prefix `xml:`. */
@@ -22,7 +21,6 @@ const FEED_WORD =
   /(?:^|[^a-z])(?:rss2?|atom|xml)(?![a-z:])|(?:^|[^a-z_-])(?:news|web)?feeds?(?![a-z_-])|フィード|订阅|訂閱|구독/i;
 const COMMENTS = /[ck]om+ent|reacties|yorum|ком+ент|コメント|评论|評論|댓글/i;
 
-/** The start of a web page, also of a page without the usual elements `html` and `head`. */
 const HTML_START =
   /^(?:<!doctype\s+html|<(?:html|head|body|title|meta|link|script|style|h1|div|table|p|center|br)[\s/>])/i;
 /** Matches tags that tell of feeds or of the page's base address, comments, and elements whose content is skipped. */
@@ -36,10 +34,7 @@ const ANCHOR_REACH = 400; // characters of the content of an `a` element that ar
 const LINK_TITLE_MAX = 100; // characters
 const FEED_ANCHORS = 3; // `a` elements of a page that the hub takes for links to feeds
 
-/**
- * The feeds that a web page advertises with `link` elements, or with the `Link` header of its response. Each address
- * occurs once; in document order, but feeds of comments come last, and links of an uncertain type before them.
- */
+/** Each advertised feed once, in document order, but feeds of comments last, and links of an uncertain type before. */
 export function findFeedLinks(html: string, pageUrl: string, header = ''): FeedLink[] {
   const tags = headTags(html);
   const base = baseOf(tags, pageUrl);
@@ -167,7 +162,6 @@ function formatOf(type: string): FeedLink['format'] {
   return type.includes('atom') ? 'Atom' : type.includes('feed+json') ? 'JSON Feed' : null;
 }
 
-/** The absolute http(s) address of a link, which may be written with `feed:`; without the fragment. */
 function feedUrl(href: string | undefined, base: string): string | null {
   return absoluteUrl(withoutFeedScheme(href ?? ''), base)?.split('#', 1)[0] ?? null;
 }

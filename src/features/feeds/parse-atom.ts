@@ -75,7 +75,6 @@ function readEntry(entry: XmlElement, feed: FeedContext): UnidentifiedItem {
   };
 }
 
-/** The link of an Atom entry: the original link that FeedBurner keeps, else the alternate link. */
 function linkOf(entry: XmlElement, base: string): string | null {
   return absoluteUrl(firstLine(entry, ['feedburner:origlink']), base) ?? alternateLink(entry, base);
 }
@@ -85,7 +84,6 @@ function webUrlOf(guid: string | null): string | null {
   return guid !== null && /^https?:/i.test(guid) ? absoluteUrl(guid, guid) : null;
 }
 
-/** The alternate link that leads to a web page, else the first alternate link. */
 function alternateLink(parent: XmlElement, base: string): string | null {
   let first: string | null = null;
   for (const link of parent.children) {
@@ -98,16 +96,10 @@ function alternateLink(parent: XmlElement, base: string): string | null {
   return first;
 }
 
-/** The names of an entry's authors. If an author has no name, the email address is used instead. */
 function authorsOf(parent: XmlElement): string | null {
-  return personNames(writtenAuthors(parent));
-}
-
-function* writtenAuthors(parent: XmlElement): Generator<string> {
-  for (const child of parent.children) {
-    if (child.name !== 'author' && child.name !== 'dc:creator' && child.name !== 'dc:author') continue;
-    yield firstLine(child, ['name', 'email', 'uri']) ?? (child.children.length === 0 ? textOf(child) : '');
-  }
+  const authors = parent.children.values().filter(({ name }) => ['author', 'dc:creator', 'dc:author'].includes(name));
+  return personNames(authors.map((author) =>
+    firstLine(author, ['name', 'email', 'uri']) ?? (author.children.length === 0 ? textOf(author) : '')));
 }
 
 function contentOf(entry: XmlElement, base: LinkBase): AtomContent {
@@ -179,10 +171,7 @@ function atomHtml(element: XmlElement): string {
   return kind === 'html' || (kind === 'xhtml' && looksLikeHtml(text)) ? text : escapeHtml(text);
 }
 
-/**
- * The kind of an Atom text construct: text, html or xhtml. The `type` attribute of Atom 1.0 contains text, html, xhtml
- * or a media type (RFC 4287, 3.1.1, 4.1.3), that of Atom 0.3 only a media type.
- */
+/** Atom 1.0 declares text, html, xhtml or a media type (RFC 4287, 3.1.1, 4.1.3), Atom 0.3 only a media type. */
 function kindOf(element: XmlElement): TextKind {
   const type = essenceOf(attributeOf(element, 'type')) || 'text';
   const mode = attributeOf(element, 'mode')?.toLowerCase();
@@ -192,7 +181,6 @@ function kindOf(element: XmlElement): TextKind {
   return mode === undefined && !type.includes('/') ? 'text' : 'other';
 }
 
-/** The text of an element, decoded if the element uses the base64 of Atom 0.3. */
 function sourceText(element: XmlElement): string {
   const text = textOf(element);
   const isBase64 = attributeOf(element, 'mode')?.toLowerCase() === 'base64';

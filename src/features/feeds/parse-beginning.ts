@@ -10,13 +10,11 @@ const BEGINNING_BYTES = 512 * 1024;
 /** The hub searches at most this many bytes of a web page for links to feeds; YouTube names its feeds at 600 kB. */
 export const PAGE_BYTES = 2 * 1024 * 1024;
 
-/** The JSON members that every JSON Feed has, at any position in the document. */
 const MEMBERS = ['"items"', '"version"'];
 const EMPTY_FEED = Buffer.from('{"version":"https://jsonfeed.org/version/1.1","items":[]}');
 const XML_FEED = /<(?:[\w-]+:)?(?:rss|rdf|channel|feed)[\s>]/i;
 const FEED_LINK = /<link\s[^<>]*\/(?:rss|atom)\+xml/i; // a whole tag, because scripts of pages also contain `rss+xml`
 
-/** A document that was received completely, or the beginning of a large document. */
 type Beginning = { take: TakeBody; bytes(): Buffer; isLarge(): boolean; hasMembers(): boolean };
 
 /**
@@ -70,11 +68,7 @@ function isJson(bytes: Buffer): boolean {
   return /^(?:\xef\xbb\xbf)?\s*\{/.test(bytes.toString('latin1', 0, 1024));
 }
 
-/**
- * Parses the beginning of a large document, which gives the feed's title but not all its posts. Throws NotAFeedError,
- * as `parseFeed` does, if the document is no feed. If the posts come first in a JSON Feed, checks only that the
- * required members exist.
- */
+/** Reads the feed's title but not all posts. Of a JSON Feed with its posts first, only checks the required members. */
 export function parseBeginning(document: Beginning, source: { url: string; contentType: string | null }): ParsedFeed {
   const bytes = document.bytes();
   if (!isJson(bytes)) return parseFeed(bytes.subarray(0, bytes.lastIndexOf('>', BEGINNING) + 1 || BEGINNING), source);

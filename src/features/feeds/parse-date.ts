@@ -46,10 +46,9 @@ const ZONES = new Map<string, number>([
 ]);
 
 /**
- * Parses a date in any form that feeds use; returns unix ms, or null if the text is no date. A date without a time zone
- * counts as UTC. Parses ISO 8601 with missing parts, RFC 822, RFC 850 and asctime with common errors, month names in a
- * dozen languages, and unix times. Ignores weekdays. Returns null for a year before 1900, and the end of 9999 for a
- * year after 9999.
+ * Unix ms, or null if the text is no date; a date without a time zone counts as UTC. Reads ISO 8601 with missing parts,
+ * RFC 822, RFC 850 and asctime with common errors, month names in a dozen languages, and unix times. A year before 1900
+ * gives null, and a year after 9999 the end of 9999.
  */
 export function parseDate(text: string): number | null {
   const trimmed = text.trim();
@@ -58,10 +57,6 @@ export function parseDate(text: string): number | null {
   return fromNumber(tidy) ?? fromCompact(tidy) ?? fromIso(tidy) ?? fromWords(tidy);
 }
 
-/**
- * Normalises the text of a date: East Asian units become separators, words for morning and afternoon become AM and PM,
- * comments and commas are removed.
- */
 function tidyText(text: string): string {
   return text
     .replace(/[年년月월]\s*/g, '-').replace(/[日일]/g, ' ')
@@ -137,7 +132,6 @@ function timeOfDay(hours: number, minutes: number, seconds: number): number | nu
   return hours * HOUR + minutes * MINUTE + seconds * SECOND;
 }
 
-/** Converts an hour from a 12-hour clock to a 24-hour clock; 12 AM is midnight. */
 function hour(hours: number, half: string | undefined): number {
   if (half === undefined || hours > 12) return hours;
   return (hours % 12) + (half.toLowerCase() === 'p' ? 12 : 0);
@@ -163,9 +157,8 @@ function readDate(text: string, hasTime: boolean): (YearMonthDay & { sinceMidnig
 }
 
 /**
- * Parses a date that consists of three numbers. The first number is the year if it has four digits or the form is
- * `99-12-31`. Unless the first number is the year, it is the day if dots or dashes separate the numbers or if it
- * exceeds 12; else it is the month.
+ * The first number is the year if it has four digits or the form is `99-12-31`, otherwise the day if dots or dashes
+ * separate the numbers or if it exceeds 12, otherwise the month.
  */
 function numericDate(text: string, a: string, b: string, c: string): YearMonthDay | null {
   const isShortIso = /^\D*\d\d-\d\d-\d\d(?!\d)/.test(text) && Number(c) <= 31;
@@ -214,7 +207,6 @@ function placeOffset(place: string, at: number): number | null {
   }
 }
 
-/** Converts the name of a month in a dozen languages, or its beginning, to 0 … 11; returns null for other texts. */
 function monthOf(word: string): number | null {
   const plain = word.toLowerCase().normalize('NFD').replace(/\p{M}/gu, '');
   for (let length = Math.min(LONGEST_STEM, plain.length); length >= SHORTEST_STEM; length -= 1) {

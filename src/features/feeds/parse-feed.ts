@@ -48,24 +48,18 @@ const RSS = [
 
 const ATOM = ['http://www.w3.org/2005/atom', 'http://purl.org/atom/ns#'];
 
-/** In an RSS document, elements of Atom get the prefix `atom:`. */
 const NAMESPACES_IN_RSS: ReadonlyMap<string, string> = new Map([
   ...MODULES,
   ...RSS.map((uri): [string, string] => [uri, '']),
   ...ATOM.map((uri): [string, string] => [uri, 'atom']),
 ]);
 
-/** In an Atom document, elements of Atom have no prefix. */
 const NAMESPACES_IN_ATOM: ReadonlyMap<string, string> = new Map([
   ...MODULES,
   ...ATOM.map((uri): [string, string] => [uri, '']),
 ]);
 
-/**
- * Parses RSS, Atom and JSON Feed in all versions, and tolerates common errors of feeds. `url`: the address of the
- * document after redirects. Throws NotAFeedError if the document is no feed, and XmlLimitError if the document exceeds
- * a limit of the XML parser.
- */
+/** Throws NotAFeedError, or XmlLimitError beyond a limit of the XML parser. `url`: the address after redirects. */
 export function parseFeed(bytes: Buffer, source: { url: string; contentType: string | null }): ParsedFeed {
   const text = decodeText(bytes, source.contentType);
   const first = text.trimStart().charAt(0);
@@ -93,7 +87,6 @@ function describe(text: string, first: string, isPage: boolean): string {
   return text.slice(0, 1024).includes('\0') ? 'binary data, not a feed' : 'text, but not a feed';
 }
 
-/** Parses the feed in an XML document; returns null if its root is no feed's root. Throws XmlLimitError. */
 function parseXmlFeed(text: string, feedUrl: string): ParsedFeed | null {
   const root = findRoot(text);
   if (root === null) return null;

@@ -66,7 +66,6 @@ function readItem(
   return { guid: singleLine(textIn(item, 'id')) || null, ...postOfItem(members, base) };
 }
 
-/** The members of an item in a JSON Feed, read and checked one by one; a missing text becomes ''. */
 type ItemMembers = Pick<IncomingPost, 'title' | 'url' | 'author' | 'language' | 'publishedAt' | 'updatedAt' |
   'attachments' | 'picture'> & { html: string; text: string; summary: string };
 

@@ -79,7 +79,6 @@ function readItem(item: XmlElement, channel: ChannelContext): UnidentifiedItem {
   };
 }
 
-/** The address of an RSS item's page: FeedBurner's original link, `<link>`, `<link href>` or Atom's alternate link. */
 function linkOf(parent: XmlElement, base: string): string | null {
   const original = absoluteUrl(firstLine(parent, ['feedburner:origlink']), base);
   if (original !== null) return original;
@@ -120,7 +119,6 @@ function authorOf(parent: XmlElement): string | null {
   return name === null ? null : personNames([name]);
 }
 
-/** The author of a channel, who is the author of items without an author: its author, owner or editor. */
 function channelAuthorOf(channel: XmlElement): string | null {
   const author = authorOf(channel);
   if (author !== null) return author;
@@ -128,7 +126,6 @@ function channelAuthorOf(channel: XmlElement): string | null {
   return personNames([owner ?? firstLine(channel, ['managingeditor']) ?? '']);
 }
 
-/** The first line of text among the grandchildren `names` in the child element `holder`; null without any text. */
 function lineInside(parent: XmlElement, holder: string, names: readonly string[]): string | null {
   const element = childOf(parent, holder);
   return element === undefined ? null : firstLine(element, names);
@@ -156,7 +153,6 @@ function mediaDescription(item: XmlElement): XmlElement | null {
   return group === undefined ? null : firstFilled(group, ['media:description']);
 }
 
-/** The first child element that is not empty; the children are tried in the order of `names`. */
 function firstFilled(parent: XmlElement, names: readonly string[]): XmlElement | null {
   return childrenInOrder(parent, names).find((child) => !isBlank(child)) ?? null;
 }

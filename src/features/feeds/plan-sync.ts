@@ -9,17 +9,11 @@ const UNKNOWN_RHYTHM = HOUR;
 const SHARE_OF_GAP = 0.5;
 
 type Rhythm = {
-  /** The publishing times of the feed's newest posts, in unix ms and in any order. */
-  publishedAt: number[];
-  /** The interval that the publisher asks for (Cache-Control, Expires, RSS ttl), in ms; 0 if there is none. */
-  askedFor: number;
+  publishedAt: number[]; // the publishing times of the feed's newest posts, in unix ms and in any order
+  askedFor: number; // the interval in ms that the publisher asks for (Cache-Control, Expires, RSS ttl), or 0
 };
 
-/**
- * Milliseconds from a feed's successful synchronisation to the next: half the usual gap between posts, more while no
- * posts appear, and at least the interval that the publisher asks for. The time to the next synchronisation is between
- * 15 minutes and 24 hours, with jitter.
- */
+/** Milliseconds from a successful synchronisation of a feed to the next synchronisation: 15 minutes to 24 hours. */
 export function planNextSync({ publishedAt, askedFor }: Rhythm, now: number, random: Random): number {
   return jittered(usualGap(publishedAt, now) * SHARE_OF_GAP, clamp(askedFor), random);
 }
@@ -43,10 +37,7 @@ function clamp(interval: number): number {
   return Math.min(Math.max(interval, SHORTEST_INTERVAL), LONGEST_INTERVAL);
 }
 
-/**
- * The interval with up to 10 % of jitter, so that sources that were added together are not always due together. Jitter
- * shortens the interval, but not below `shortest`; the result is at most a day.
- */
+/** Jitter shortens the interval by up to 10 %, so that sources that were added together are not always due together. */
 function jittered(wanted: number, shortest: number, random: Random): number {
   const interval = Math.max(clamp(wanted), shortest);
   const earliest = Math.max(interval * 0.9, shortest);

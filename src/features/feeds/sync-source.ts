@@ -33,18 +33,14 @@ import { planAfterFailure, planNextSync } from './plan-sync.ts';
 const SLOW_HOST_MS = 5 * SECOND;
 const SLOWNESS = new Set(['timeout', 'idle']);
 
-/** The times of this many newest posts decide when the next synchronisation is due. */
-const RHYTHM = 10;
+const RHYTHM = 10; // newest posts, whose times decide when the next synchronisation is due
 
 const GONE = 'The publisher reports that this feed is permanently gone (410).';
 
 /** For each synchronisation in this process: when it began, by `performance.now()`. */
 const started = new WeakMap<Job, number>();
 
-/**
- * Synchronises one feed. The job is idempotent: posts are keyed by the publisher's id, and all effects are in the
- * transaction that completes the job.
- */
+/** A repeated job is harmless: posts have the publisher's ids, and one transaction has all effects of the job. */
 export const syncSource: JobKind<{ sourceId: number }> = {
   name: SYNC_SOURCE,
   key: ({ sourceId }) => String(sourceId),
@@ -171,7 +167,6 @@ function storeEarly(
   });
 }
 
-/** A note for the owner of a feed whose document was truncated. */
 function truncationNote(items: number): string {
   return `The publisher’s feed was cut off. The hub read the ${items} posts before that point.`;
 }
@@ -179,15 +174,10 @@ function truncationNote(items: number): string {
 /** When a feed is added, at most this many posts are stored at once, because more posts would block other writers. */
 const MANY_ITEMS = 150;
 
-/**
- * A fetched feed. `store` adds the feed's posts to a source, in the caller's transaction. For a large feed, `store`
- * does nothing: the new source is due at once, and the worker then stores the posts.
- */
+/** `store` runs in the caller's transaction, and does nothing for a large feed, which the worker stores later. */
 export type OpenedFeed = { url: string; title: string; store(sourceId: number): void };
 
-/**
- * Fetches the feed at an address, or the feed of the web page there. Error messages are for the user who adds the feed.
- */
+/** Fetches the feed at an address, or the feed of the web page there. Errors are worded for the member who adds it. */
 export async function openFeed(hub: Hub, address: string, authorization: string | undefined): Promise<OpenedFeed> {
   const began = performance.now();
   const fetched = await discoverFeed(hub, address, { guess: true, authorization });
@@ -199,15 +189,11 @@ export async function openFeed(hub: Hub, address: string, authorization: string 
   return { url, title, store: (sourceId) => noteRuns(hub, sourceId, [{ ...store(sourceId), tookMs }]) };
 }
 
-/** Pauses a source whose publisher's server has answered 410 (gone). */
 function pauseGone(hub: Hub, sourceId: number): void {
   pause(hub, sourceId, GONE, 'gone', 'has been paused: its publisher says that the feed is permanently gone');
 }
 
-/**
- * Stores the new address of a feed after a permanent redirect. If the owner already has a source with the new address,
- * pauses this source and returns false.
- */
+/** Returns false and pauses the source if its owner already has a source with the new address. */
 function moveFeed(hub: Hub, sourceId: number, url: string): boolean {
   if (syncState(hub).move(sourceId, url)) return true;
   const { host } = new URL(url);
@@ -232,7 +218,6 @@ function tellRecovered(hub: Hub, sourceId: number): void {
   if (source) notifyOwner(hub, source, 'recovered', 'can be synchronised again');
 }
 
-/** Handles a job that has used up its attempts: plans the next job, notifies the source's owner and raises an alert. */
 function failedForGood(hub: Hub, { sourceId, failures }: SyncState, error: Error): void {
   const notBefore = error instanceof RetryLaterError ? error.at : 0;
   syncState(hub).planNext(sourceId, Math.max(hub.clock() + planAfterFailure(failures, hub.random), notBefore));

@@ -5,16 +5,14 @@ import { store, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { joinSource, maySee, sources, type Source, type SourceState } from '../sources/source-store.ts';
 
-/** The maximum characters of a folder's name in a reading list. */
-export const FOLDER_MAX = 100;
+export const FOLDER_MAX = 100; // characters of a folder's name
 
 /** A form suggests at most this many folders; the member can type the names of other folders. */
 const OFFERED = 200;
 
 /**
- * A source that an account follows, as the account's reading list contains it. `readUpTo` is a high-water mark: posts
- * whose id is at most `readUpTo` are read, and later posts are unread. The table `read_marks` holds posts whose read
- * state differs from what `readUpTo` says (read-state exceptions).
+ * A source that an account follows. `readUpTo` is a high-water mark: posts with at most this id are read, and later
+ * posts are unread. The table `read_marks` holds the posts whose read state differs from this rule.
  */
 export type Follow = {
   sourceId: number;
@@ -52,7 +50,6 @@ export const MAY_SEE = `(s.visibility = 'public' OR s.owner_id = @viewerId OR @i
 export const READING_LIST = `
   FROM follows f ${joinSource('f.source_id')} WHERE f.account_id = @viewerId AND ${IN_FOLDER} AND ${MAY_SEE}`;
 
-/** The parameters of the SQL condition MAY_SEE. */
 export type Asking = { viewerId: number; isAdmin: number };
 
 /** The viewer as parameters of SQL statements that contain MAY_SEE. */
@@ -60,7 +57,6 @@ export function asking({ id, role }: Pick<Viewer, 'id' | 'role'>): Asking {
   return { viewerId: id, isAdmin: role === 'admin' ? 1 : 0 };
 }
 
-/** SQL: the name of the folder of the follow `f`, or NULL. */
 const FOLDER = '(SELECT name FROM folders WHERE id = f.folder_id)';
 
 /** SQL: the columns of the follow `f`, with the name of its folder. */
@@ -115,24 +111,20 @@ export const follows = store(({ db, clock }) => {
   return {
     find: (accountId: number, sourceId: number): Follow | undefined => select.get(accountId, sourceId),
     isFollowed: (accountId: number, sourceId: number): boolean => select.get(accountId, sourceId) !== undefined,
-    /** Which of the given sources the account follows. */
     followedAmong: (accountId: number, sourceIds: number[]): Set<number> =>
       new Set(selectAmong.all(accountId, JSON.stringify(sourceIds)).map(({ id }) => id)),
     /** The follows of the viewer, all or only in one folder, without sources that the viewer may not see. */
     listed: (viewer: Pick<Viewer, 'id' | 'role'>, folder?: string): ListedFollow[] =>
       selectListed.all({ ...asking(viewer), folder: folder ?? null }),
     hasFolder: (accountId: number, name: string): boolean => selectFolder.get(accountId, name) !== undefined,
-    /** The names of the account's first OFFERED folders in alphabetical order. */
+    /** At most OFFERED names, in alphabetical order. */
     folderNames: (accountId: number): string[] => selectFolders.all(accountId).map(({ name }) => name),
     follow: (accountId: number, sourceId: number, readUpTo: number): void =>
       void insert.run(accountId, sourceId, readUpTo, clock()),
     unfollow: db.prepare<[accountId: number, sourceId: number]>('unfollow source',
       'DELETE FROM follows WHERE account_id = ? AND source_id = ?').run,
 
-    /**
-     * Changes a follow, in the caller's transaction. Creates the folder if the account has no folder of this name. An
-     * SQL trigger removes a folder of a reading list when the folder's last source leaves the folder.
-     */
+    /** In the caller's transaction. An SQL trigger removes a folder when its last source leaves the folder. */
     change(accountId: number, sourceId: number, { title, folder, notify, hideGlobally }: FollowChange): void {
       if (folder) insertFolder.run(accountId, folder);
       if (folder !== undefined) setFolder.run({ accountId, sourceId, name: folder });
@@ -141,28 +133,23 @@ export const follows = store(({ db, clock }) => {
       if (hideGlobally !== undefined) setHidden.run(hideGlobally ? 1 : 0, accountId, sourceId);
     },
 
-    /**
-     * Moves all follows in a folder to another folder, which is created if it does not exist. With null instead of a
-     * folder, the follows are in no folder afterwards.
-     */
+    /** Creates the folder `to` if it does not exist; null: the follows are in no folder afterwards. */
     moveFolder(accountId: number, from: string, to: string | null): void {
       if (to !== null) insertFolder.run(accountId, to);
       moveFolder.run({ accountId, from, to });
     },
 
-    /** The number of sources of other owners that the account follows. */
+    /** Counts followed sources of other owners. */
     countForeign: (accountId: number): number => countForeign.get({ accountId })?.n ?? 0,
-    /** The number of accounts that follow a source, not counting the source's owner. */
     countOthers: (sourceId: number, ownerId: number): number => countFollowers.get(sourceId, ownerId)?.n ?? 0,
-    /** Whether any account follows a source, such as its owner. */
     hasFollowers: (sourceId: number): boolean => (countFollowers.get(sourceId, 0)?.n ?? 0) > 0, // no account is 0
-    /** The accounts that follow a source, without the source's owner, ordered by when they began to follow it. */
+    /** The followers except the owner, in the order in which they began to follow the source. */
     others: (sourceId: number, ownerId: number): number[] =>
       selectFollowers.all(sourceId, ownerId).map(({ id }) => id),
 
     setReadUpTo: (accountId: number, sourceId: number, postId: number): void =>
       void setReadUpTo.run(postId, accountId, sourceId),
-    /** Lists an account's follows whose source ids are greater than `after`, in the order of the source ids. */
+    /** `after`: a source id; the follows are in the order of these ids. */
     listOf: db.prepare<[accountId: number, after: number, limit: number], Follow>('follows of account',
       `${SELECT} WHERE f.account_id = ? AND f.source_id > ? ORDER BY f.source_id LIMIT ?`).all,
     /** The follow after a given follow, among the follows of all accounts, ordered by account and source. */
@@ -171,11 +158,10 @@ export const follows = store(({ db, clock }) => {
        WHERE (account_id, source_id) > (?, ?) ORDER BY account_id, source_id LIMIT 1`).get,
     /** The followers who want notifications of the source's new posts, without accounts that are being removed. */
     toTell: (sourceId: number): number[] => selectToTell.all(sourceId).map(({ id }) => id),
-    /** All accounts that follow a source, with their own names for the source and their folders. */
     readersOf: db.prepare<[sourceId: number], Reader>('readers of source', `
       SELECT f.account_id AS accountId, f.title AS ownTitle, ${FOLDER} AS folder
         FROM follows f WHERE f.source_id = ?`).all,
-    /** Removes up to `limit` follows of an account; returns the number of removed follows. */
+    /** Returns the number of removed follows. */
     removeOf: db.prepare<[accountId: number, limit: number]>('remove follows of account', `
       DELETE FROM follows WHERE (account_id, source_id) IN
         (SELECT account_id, source_id FROM follows WHERE account_id = ? LIMIT ?)`).change,
@@ -185,11 +171,7 @@ export const follows = store(({ db, clock }) => {
 type Reader = Pick<Follow, 'ownTitle' | 'folder'> & { accountId: number };
 type FollowKey = Pick<Follow, 'sourceId' | 'readUpTo'> & { accountId: number };
 
-/**
- * Sends one notification about new posts to each follower who wants notifications of the source, in the caller's
- * transaction. `postsFor`: the number of new posts for an account. `authorId`: the account on this hub that wrote the
- * posts; this account is not notified.
- */
+/** In the caller's transaction. `postsFor`: an account's number of new posts. Account `authorId` is not notified. */
 export function notifyFollowers(
   hub: Hub, sourceId: number, postsFor: (accountId: number) => number, authorId: number | null = null,
 ): void {

@@ -10,15 +10,12 @@ import { enqueueFullText, hasFullTexts } from './fetch-full-text.ts';
 import { fullTexts } from './full-text-store.ts';
 import { sourceFullTexts } from './source-full-text-store.ts';
 
-/**
- * A member can press the button “Full text”, which makes the hub fetch a post's page, PERMITS times in any hour: each
- * press uses a permit for an hour. One limit with a burst of 60 would admit 120 presses in the first hour.
- */
+/** A permit is used for an hour. One limit with a burst of 60 would admit 120 requests in the first hour. */
 const PERMITS = 60;
 const PERMIT: NamedLimit = { name: 'full-texts', burst: 1, everyMs: HOUR };
 
 /** On request, the hub fetches the full texts of this many posts that a source already has, the newest posts. */
-export const LAST_POSTS = 20;
+const LAST_POSTS = 20;
 
 /** The hub compares this many posts of a new source with their pages. */
 const SAMPLES = 3;
@@ -26,11 +23,7 @@ const SAMPLES = 3;
 /** After members asked this often for a full text of a source, its owner is offered full texts for all new posts. */
 const USES_BEFORE_OFFER = 5;
 
-/**
- * Has the full text of a post fetched for a member, unless the post's page was fetched before. If only robots.txt kept
- * the hub from the page, the hub fetches the page now. Throws 409 if the post can have no full text, 429 beyond the
- * limit.
- */
+/** Also fetches a page that robots.txt kept from the hub. Throws 409 if no full text is possible, 429 at the limit. */
 export function askForFullText(hub: Hub, viewer: Viewer, { id: postId, url, sourceId }: Post): FullTextState {
   if (!hasFullTexts(hub)) throw new HttpError(409, 'This hub keeps no full texts.');
   if (url === null) throw new HttpError(409, 'The post has no address at which the hub could find its full text.');
@@ -48,7 +41,6 @@ export function askForFullText(hub: Hub, viewer: Viewer, { id: postId, url, sour
   return describeFullText(fullTexts(hub).find(postId));
 }
 
-/** Uses a permit of a member; throws 429 while all permits of the member were used within the last hour. */
 function usePermit(hub: Hub, accountId: number): void {
   let soonest = Infinity;
   for (let permit = 0; permit < PERMITS && soonest > 0; permit += 1) {
@@ -80,11 +72,7 @@ export function compareSamples(hub: Hub, sourceId: number): void {
   if (samples.length > 0) sourceFullTexts(hub).setSamples(sourceId, samples);
 }
 
-/**
- * Why the owner of a source is offered full texts for all new posts. `used`: members often asked for its full texts.
- * `teasers`: most of the compared posts were teasers; `postId` is one of these teasers. `comparing`: the hub still
- * compares posts with their pages.
- */
+/** `used`: members often asked for full texts. `teasers`: most compared posts are teasers, such as `postId`. */
 export type FullTextOffer = { why: 'used' | 'comparing' } | { why: 'teasers'; postId: number };
 
 /** The offer of full texts for a source; null if the viewer does not own the source or has answered the offer. */

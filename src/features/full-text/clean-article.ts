@@ -1,8 +1,7 @@
 import { HEADINGS } from '../../platform/markup/implied-ends.ts';
 import { isApart, type ChosenPart, type Rules } from './find-article.ts';
 import { NODES_AT_ONCE, parentOf, sumSubtrees, type MeasuredPage } from './measure-page.ts';
-import { ADDITION } from './page-phrases.ts';
-import { shareOf, wordsOf } from './shared-words.ts';
+import { ADDITION, shareOf, wordsOf } from './page-words.ts';
 
 /** Elements that are no part of the article if they hold mostly links. */
 const BOXES = new Set('div section ul ol dl table fieldset header'.split(' '));
@@ -34,7 +33,6 @@ export function* cleanArticle(
   }
   return left;
 
-  /** For each subtree, the number of elements with these names. */
   function* countElements(wanted: string[]): Generator<void, Int32Array> {
     const found = Int32Array.from(tree.names, (name) => Number(wanted.includes(name)));
     yield;
@@ -49,7 +47,7 @@ export function* cleanArticle(
     if ((prose[node] ?? 0) > halfOfProse) return false;
     if (name === 'form') return true;
     const size = sizes[node] ?? 0;
-    const isBox = name === 'td' ? size > MIN_COLUMN : BOXES.has(name) && !(name === 'table' && isData(node));
+    const isBox = name === 'td' ? size > MIN_COLUMN : BOXES.has(name) && !(name === 'table' && isDataTable(node));
     if (!isBox || hints[node]?.isMedia === true || isWithin('isNotes', node)) return false;
     return (links[node] ?? 0) > size * MANY_LINKS;
   }
@@ -75,7 +73,6 @@ export function* cleanArticle(
     return size > 0 && size < MAX_ADDITION && ADDITION.test(textOf(node));
   }
 
-  /** Whether the block is a picture's caption that has the same text as an earlier caption of the article. */
   function repeatsCaption(node: number): boolean {
     const size = sizes[node] ?? 0;
     if (size < MIN_CAPTION || size > MAX_CAPTION || !isWithin('isMedia', node)) return false;
@@ -83,7 +80,6 @@ export function* cleanArticle(
     return captions.add(textOf(node)).size === before;
   }
 
-  /** Whether an element, or one of the elements closely around, is named like media or notes. */
   function isWithin(kind: 'isMedia' | 'isNotes', element: number): boolean {
     for (let [node, level] = [element, 0]; node > 0 && level < LEVELS; level += 1) {
       if (hints[node]?.[kind] === true) return true;
@@ -92,8 +88,7 @@ export function* cleanArticle(
     return false;
   }
 
-  /** Whether a table holds data: several rows with short cells. */
-  function isData(table: number): boolean {
+  function isDataTable(table: number): boolean {
     const [row, cell] = [rows[table] ?? 0, cells[table] ?? 0];
     return row >= 3 && cell >= 2 * row && (sizes[table] ?? 0) < cell * 100;
   }

@@ -1,13 +1,11 @@
-import type { ExtractionRefusal } from './extract-article.ts';
 import type { FullTextRow } from './full-text-store.ts';
+import type { ExtractionRefusal } from './refuse-article.ts';
 
-/** Why the hub refuses a page: because of the page itself, or because of the rules of the page's site. */
 export type Refusal = ExtractionRefusal | 'robots' | 'not-html' | 'no-address' | 'no-room';
 
 /** Why the fetch of a page failed; a fetch of the page a day later may succeed. */
 export type Failure = 'unreachable' | 'bad-answer' | 'robots' | 'error';
 
-/** The reasons why a post has no full text, in words for readers and in a few words for counts. */
 const REASONS: Record<Refusal | Failure, readonly [sentence: string, short: string]> = {
   'wall': ['The page asks for consent to cookies before it shows the post.', 'cookie wall'],
   'paywall': ['The page shows the post only to subscribers.', 'paywall'],

@@ -6,12 +6,8 @@ import { measurePage } from './measure-page.ts';
 import { refusalOf, type ExtractionRefusal, type PostOfPage } from './refuse-article.ts';
 import { writeArticle } from './write-article.ts';
 
-/** The article of a page as markup that is not sanitised yet; relative addresses are relative to the page. */
-export type Article = { contentHtml: string };
-
-export type Extraction = { article: Article } | { refused: ExtractionRefusal };
-
-export type { ExtractionRefusal, PostOfPage };
+/** `contentHtml`: markup that is not sanitised yet; relative addresses are relative to the page. */
+export type Extraction = { article: { contentHtml: string } } | { refused: ExtractionRefusal };
 
 /** Attempts at finding an article, each with weaker rules; an article of `enough` characters ends the attempts. */
 const ATTEMPTS: (Rules & { enough: number })[] = [

@@ -29,7 +29,6 @@ const FETCHES = 2;
 /** The transaction that stores a full text evicts at most this many full texts; the schedule evicts the rest. */
 const EVICTED_AT_ONCE = 50;
 
-/** A feed's text is a teaser if the text is shorter than this share of the full text. */
 const TEASER_SHARE = 1 / 3;
 
 /** Words and signs at the ends of teasers, without spaces. */
@@ -45,7 +44,6 @@ export function hasFullTexts({ config }: Pick<Hub, 'config'>): boolean {
   return config.fullTextMaxBytes > 0;
 }
 
-/** Fetches the page of a post, and stores the article of the page, or the reason why the post gets no full text. */
 export const fetchFullText: JobKind<{ postId: number }> = {
   name: 'fetch-full-text',
   key: ({ postId }) => String(postId),
@@ -85,7 +83,6 @@ async function findFullText(
   }
 }
 
-/** Finds the article of a fetched page, and sanitises the article as the content of a post. */
 async function readPage(post: WholePost, { url, headers, body }: OutboundResponse): Promise<FoundText> {
   const html = await inSteps(decodingText(body, headers['content-type'] ?? null));
   const teaser = await inSteps(readingText(post.contentHtml));
@@ -100,7 +97,6 @@ async function readPage(post: WholePost, { url, headers, body }: OutboundRespons
   return { text, isCut: isTeaser(teaser, words), terms, bytes };
 }
 
-/** Whether a feed's text is a teaser of the full text: much shorter, or with an ellipsis or "read more" at its end. */
 function isTeaser(teaser: string, words: string): boolean {
   const end = teaser.slice(-30).toLowerCase().replace(/[^\p{L}….]/gu, '');
   const isCut = TEASER_ENDS.some((sign) => end.endsWith(sign));
@@ -160,10 +156,7 @@ export function planFullTexts(hub: Hub): void {
   });
 }
 
-/**
- * Scheduled task: removes full texts beyond the limit or, if full texts are switched off, all rows of full texts. Texts
- * that an earlier, lower limit kept out are fetched again.
- */
+/** Scheduled task. Full texts that an earlier, lower limit kept out are fetched again. */
 export function evictFullTexts(hub: Hub, limit: number): number {
   if (!hasFullTexts(hub)) return fullTexts(hub).clear(limit);
   const { fullTextMaxBytes: maxBytes } = hub.config;

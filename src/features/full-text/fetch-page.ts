@@ -1,7 +1,7 @@
 import { DAY } from '../../platform/clock.ts';
 import { OutboundError, type OutboundResponse } from '../../platform/net/outbound-fetch.ts';
 import { once, type Hub } from '../hub/hub.ts';
-import { leadsHere } from '../hub/own-address.ts';
+import { refusingOwn } from '../hub/own-address.ts';
 import type { Failure, Refusal } from './explain-full-text.ts';
 import { allowsPage, parseRobots, ROBOTS_BYTES, type RobotsRules } from './robots-rules.ts';
 
@@ -66,7 +66,6 @@ export async function fetchPage(hub: Hub, url: string, options: PageOptions): Pr
   return response;
 }
 
-/** Throws if the rules of the site forbid the page, or if the hub cannot get the rules, unless a member asks. */
 async function obeyRobots(hub: Hub, url: URL, { isAsked, signal }: PageOptions): Promise<void> {
   if (isAsked()) return;
   const rules = await rulesOf(hub, url.origin, signal).catch((error: unknown) => {
@@ -116,10 +115,8 @@ type Wanted = Parameters<Hub['outbound']>[0] & { signal: AbortSignal };
 
 /** Fetches an address unless the address leads to this hub. Throws OutboundError, or the signal's reason. */
 async function request({ outbound, config }: Hub, wanted: Wanted): Promise<OutboundResponse> {
-  const refuse = (to: URL, addresses: readonly string[]): string | null =>
-    leadsHere(config, to, addresses) ? `${to.host} is this hub itself` : null;
   try {
-    return await outbound({ ...wanted, refuse });
+    return await outbound({ ...wanted, refuse: refusingOwn(config) });
   } catch (error) {
     wanted.signal.throwIfAborted();
     throw error;

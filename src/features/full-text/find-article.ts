@@ -44,7 +44,6 @@ export function* findArticle(page: MeasuredPage, rules: Rules): Generator<void, 
   return { roots: withBlocksBeside(page, { points, dropped, texts }, widen(page, texts, best)), dropped, texts };
 }
 
-/** The share of links in the characters of a subtree. */
 function densityAt({ sizes, links }: Texts, node: number): number {
   return (links[node] ?? 0) / Math.max(1, sizes[node] ?? 0);
 }
@@ -54,7 +53,6 @@ export function isApart({ tree, blocks }: MeasuredPage, node: number): boolean {
   return blocks[node] === node || !PARAGRAPHS.has(tree.names[blocks[node] ?? 0] ?? '');
 }
 
-/** Drops invisible elements, and comments and clutter unless they hold most of the page's prose. */
 function dropClutter(page: MeasuredPage, { dropsClutter, cleans }: Rules): Uint8Array {
   const { tree, count, hints, isHidden, prose } = page;
   const dropped = new Uint8Array(count);
@@ -71,7 +69,6 @@ function dropClutter(page: MeasuredPage, { dropsClutter, cleans }: Rules): Uint8
   return dropped;
 }
 
-/** Gives points for each paragraph to the blocks that contain the paragraph: the article gets the most points. */
 function scoreBlocks(page: MeasuredPage, dropped: Uint8Array): Float64Array {
   const { tree, count, sizes, blocks, isOuter, own } = page;
   const parts = new Int32Array(count).fill(1);
@@ -102,7 +99,6 @@ function blockAround(page: MeasuredPage, node: number): number {
   return page.blocks[parentOf(page, node)] ?? 0;
 }
 
-/** Returns the block `best`, or a block around `best` that is more likely the whole article. */
 function widen(page: MeasuredPage, texts: Texts, best: number): number {
   const { sizes, prose } = texts;
   let chosen = best;
@@ -117,7 +113,6 @@ function widen(page: MeasuredPage, texts: Texts, best: number): number {
   return chosen;
 }
 
-/** Returns the article's block, and the blocks beside this block that have a high score or are long paragraphs. */
 function withBlocksBeside(
   page: MeasuredPage, { points, dropped, texts }: Pick<ChosenPart, 'dropped' | 'texts'> & { points: Float64Array },
   root: number,

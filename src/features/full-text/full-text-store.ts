@@ -1,7 +1,8 @@
 import { DAY, MINUTE } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
-import { counts, store } from '../hub/hub.ts';
+import { counts, store, type StoreHub } from '../hub/hub.ts';
+import { findPosts, prepareSearch, type FoundPosts, type PostSearch } from '../posts/find-posts-store.ts';
 import { POSTS, POSTS_SEARCH, type Post, type SearchTerms } from '../posts/post-store.ts';
 import { createMerge } from '../posts/search-index-store.ts';
 import { ownersTerms } from '../posts/search-words.ts';
@@ -20,14 +21,12 @@ export type FullTextRow = {
   isCut: number;
 };
 
-/** A post whose page the hub has to fetch now, and the owner of the post's source. */
-export type DueFullText = { postId: number; ownerId: number; url: string | null; isAsked: number };
+type DueFullText = { postId: number; ownerId: number; url: string | null; isAsked: number };
 
 /** The reason why a fetch brought no full text, and the time of the next fetch; null if no fetch follows. */
 export type NoFullText = Pick<FullTextRow, 'reason' | 'detail' | 'failures' | 'dueAt'> & {
   state: 'refused' | 'failed';
-  /** The size of a text that is too large for the hub. */
-  bytes?: number | null;
+  bytes?: number | null; // the size of a text that is too large for the hub
 };
 
 type KeptText = { isCut: 0 | 1; contentHtml: string; bytes: number };
@@ -44,9 +43,8 @@ export const REPEATED_AFTER = DAY;
 const LOST_AFTER = 10 * MINUTE;
 
 /**
- * If very many posts are due, the hub reads only this many posts that have been due for the longest time, and this many
- * that have been due for the shortest time, which takes a few milliseconds. An owner with very many due posts then does
- * not delay the posts of other owners.
+ * The hub reads this many posts that have been due longest, and this many that have been due shortest (a few ms), so
+ * that an owner with very many due posts does not delay the posts of other owners.
  */
 const DUE_READ = 500;
 
@@ -55,7 +53,6 @@ const TIMES: StoredTime[] = [
   { table: 'full_texts', column: 'used_at', furthest: 0 },
 ];
 
-/** Stores the full texts of posts, and why other posts have no full text. */
 export const fullTexts = store((hub) => {
   const { db, clock } = hub;
   const [sql, words] = [prepareFullTexts(db), prepareWords(db)];
@@ -63,7 +60,6 @@ export const fullTexts = store((hub) => {
 
   return {
     find: (postId: number): FullTextRow | undefined => sql.find.get(postId),
-    /** The sanitised full text of a post; undefined without a full text. */
     contentOf: (postId: number): string | undefined => sql.contentOf.get(postId)?.contentHtml,
     /** The bytes of full texts by post id, only of posts whose source always has full texts. */
     sizesForApps: (postIds: number[]): Map<number, number> =>
@@ -73,10 +69,7 @@ export const fullTexts = store((hub) => {
     ask: (postId: number): void => void sql.ask.run({ postId, now: clock(), dueAt: clock() + LOST_AFTER }),
     /** Makes a post wait for its full text, unless its page was fetched before, in the caller's transaction. */
     want: (postId: number): void => void sql.want.run({ postId, now: clock() }),
-    /**
-     * Returns up to `limit` posts whose pages are due, in turn for each owner, without the posts of owners for whom
-     * `isBusy` returns true. In the caller's transaction.
-     */
+    /** In the caller's transaction. Owners take turns; owners for whom `isBusy` returns true are left out. */
     takeDue(limit: number, isBusy: (ownerId: number) => boolean): DueFullText[] {
       const all = sql.due.all({ now: clock() });
       const busy = new Set([...new Set(all.map(({ ownerId }) => ownerId))].filter(isBusy));
@@ -85,9 +78,8 @@ export const fullTexts = store((hub) => {
       return due;
     },
 
-    /** Notes why a fetch brought no full text. Returns false if the post has changed since the fetch began. */
+    /** `settle` and `keep` return false if the post has changed since the fetch began. */
     settle: (of: Version, how: NoFullText): boolean => sql.settle.run({ bytes: null, ...of, ...how }).changes === 1,
-    /** Stores a full text. Returns false if the post has changed since the fetch began. */
     keep: (of: Version, text: KeptText): boolean => sql.keep.run({ ...of, ...text, now: clock() }).changes === 1,
     /** Notes that a reader has got full texts, for each text at most once in `resolution` ms. */
     noteUse(postIds: number[], resolution: number): void {
@@ -98,11 +90,7 @@ export const fullTexts = store((hub) => {
     /** Makes up to `limit` posts wait whose texts were too large for the hub, but are not larger than `maxBytes`. */
     wantFitting: (maxBytes: number, limit: number): number =>
       sql.wantFitting.run({ maxBytes, limit, now: clock() }).changes,
-    /**
-     * Removes full texts, the longest unread first, until all full texts and their words in the search index take at
-     * most `maxBytes`, but at most `limit` full texts, and never the full text of the post `spared`. Returns the number
-     * of removed full texts.
-     */
+    /** Removes at most `limit` full texts, the longest unread first, until `maxBytes` suffice, but never `spared`. */
     evict(maxBytes: number, limit: number, spared = 0): number {
       for (let removed = 0; ; removed++) {
         const next = removed < limit && bytes() > maxBytes ? sql.longestUnread.get(spared) : undefined;
@@ -110,12 +98,10 @@ export const fullTexts = store((hub) => {
         sql.remove.run(next.postId);
       }
     },
-    /** Removes up to `limit` rows of the table `full_texts`; returns how many rows were removed. */
     clear: (limit: number): number => sql.clear.run(limit).changes,
     forgetRemoved: createMerge(db, words.merge),
     bringBackTimes: createTimeRepair(db, clock, TIMES),
 
-    /** Up to `limit` posts whose full texts are not in the search index. */
     unindexed: (limit: number): number[] => words.unindexed.all(limit).map(({ postId }) => postId),
     /** Adds the words of a post and its full text to the index of full texts. In the caller's transaction. */
     index({ id, sourceId, searchKey, isPublic, ownerId }: Post, { searchTitle, searchText }: SearchTerms): void {
@@ -127,7 +113,6 @@ export const fullTexts = store((hub) => {
   };
 });
 
-/** SQL: the posts that have been due for the longest time (ASC) or for the shortest time (DESC). */
 function endOfDue(order: 'ASC' | 'DESC'): string {
   return `
     SELECT post_id FROM (
@@ -217,4 +202,17 @@ export function matchesForMembers(
      ORDER BY rowid ${order} LIMIT @scanned)`;
   return `SELECT place FROM (${matches(POSTS_SEARCH)} UNION ${matches(FULL_TEXTS_SEARCH)})
     ORDER BY place ${order} ${end}`;
+}
+
+const fullTextSearch = store(({ db }) => prepareSearch(db, FULL_TEXTS_SEARCH));
+
+/** Finds posts like `findPosts`, for a member: also posts whose full text contains the typed words. */
+export function findForMember(hub: StoreHub, query: PostSearch): FoundPosts {
+  const both = [findPosts(hub, query), findPosts(hub, query, fullTextSearch(hub))];
+  const stops = both.flatMap(({ reached }) => reached ?? []);
+  const reached = stops.length > 0 ? Math.max(...stops) : null; // the newest key at which a search stopped
+  const byKey = new Map(both.flatMap(({ posts }) => posts).map((post) => [post.searchKey, post]));
+  const found = [...byKey.values()].filter(({ searchKey }) => searchKey >= (reached ?? -Infinity));
+  const posts = found.sort((a, b) => b.searchKey - a.searchKey).slice(0, query.limit);
+  return { posts, reached: posts.length < query.limit ? reached : null };
 }

@@ -49,7 +49,6 @@ full text of each new post from its page.</p>${sideBySide(hub, offer.postId)}`}
 </form><form method="post" action="/sources/${sourceId}/full-text" id="no-full-text" hidden></form></section>`;
 }
 
-/** The box of a form that asks for the full texts of posts which a source already has. */
 const LAST_POSTS_BOX = html`<label class="check"><input type="checkbox" name="fullTextOfLast" value="1"> Also fetch the
   full text of the last 20 posts</label>`;
 
@@ -57,7 +56,6 @@ const LAST_POSTS_BOX = html`<label class="check"><input type="checkbox" name="fu
 const PREVIEW_MARKUP = 8_000;
 const PREVIEW = 600;
 
-/** The beginnings of a post's text in the feed and of the post's full text, side by side. */
 function sideBySide(hub: Hub, postId: number): Html | false {
   const post = posts(hub).find(postId);
   const text = fullTexts(hub).contentOf(postId);

@@ -1,29 +1,22 @@
 import type { HtmlTree } from '../../platform/markup/html-tree.ts';
+import type { Attributes } from '../../platform/markup/html-tokenizer.ts';
 import { BLOCK_ELEMENTS } from '../../platform/markup/implied-ends.ts';
-import { createHints, type Hint } from './page-hints.ts';
 
 /** A page's tree with what extraction asks of each node; arrays are indexed by node. */
 export type MeasuredPage = {
   tree: HtmlTree;
   count: number;
-  /** Characters of a text, with white space collapsed; an ideograph counts as two. */
-  sizes: Int32Array;
-  /** For each node, the number of its characters that are within links. */
-  linkedSizes: Int32Array;
-  /** The node itself, if the node is a block, or else the nearest block around the node. */
-  blocks: Int32Array;
-  /** Whether a block has other blocks within. */
-  isOuter: Uint8Array;
+  sizes: Int32Array; // characters of a text, with white space collapsed; an ideograph counts as two
+  linkedSizes: Int32Array; // the characters within links
+  blocks: Int32Array; // the node itself, if the node is a block, or else the nearest block around the node
+  isOuter: Uint8Array; // whether a block has other blocks within
   isHidden: Uint8Array;
   hints: Hint[];
-  /** For each block, its own characters outside links. */
-  own: Int32Array;
-  /** For each subtree, the characters of blocks with at least LONG own characters. */
-  prose: Int32Array;
+  own: Int32Array; // for each block, its own characters outside links
+  prose: Int32Array; // for each subtree, the characters of blocks with at least LONG own characters
 };
 
-/** The least characters of a long block. */
-const LONG = 60;
+const LONG = 60; // characters
 /** A page is measured in steps of at most so many nodes and characters, each in a few milliseconds. */
 export const [NODES_AT_ONCE, CHARACTERS_AT_ONCE] = [20_000, 400_000];
 const INVISIBLE_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
@@ -99,4 +92,61 @@ export function sumSubtrees(page: MeasuredPage, values: Int32Array, dropped?: Ui
     if (dropped?.[node] !== 1) raise(sums, parentOf(page, node), sums[node] ?? 0);
   }
   return sums;
+}
+
+type Hint = {
+  isComments: boolean;
+  isClutter: boolean; // comments, advertisements, navigation and the like
+  isMedia: boolean; // a picture, a film, a quoted message or a caption
+  isNotes: boolean; // footnotes or references
+  isByline: boolean; // author or date, which the post has already
+};
+
+// Words in class names and ids that mark clutter; `-ad-` matches only the whole word `ad`.
+const CLUTTER = anyOf(
+  'advert sponsor promo banner outbrain taboola dfp cookie consent gdpr newsletter subscri signup sign-up login',
+  'popup modal overlay lightbox sidebar side-bar footer masthead breadcrumb navbar navigation menu pagination pager',
+  'related recommend recirc most-read most-popular most-viewed trending popular more-stories more-news more-from',
+  '-share sharing social follow-us toolbar skip-link skip-to author-bio author-box about-author feedback',
+  '(?<!elementor-)widget(?!-blog) read-next up-next read-more see-also also-read',
+  'postmetadata print-only screen-reader sr-only visually-hidden',
+  '-ad- -ads- -nav- -aside- -tags- -tools- -rss- -poll- -rail- -utility- -meta-',
+);
+const COMMENTS = anyOf(
+  '(?<!-has-|-no-|-with-)comment(?!s?-(?:open|closed|enabled|disabled|status|count)-) disqus livefyre respond replies',
+  'kommentar komentar comentari commenti reactions reaktion reacties yorum',
+);
+const MEDIA = anyOf('embed tweet instagram youtube video image photo picture figure caption media gallery');
+const NOTES = anyOf('footnote endnote reference reflist citation');
+const BYLINE = anyOf(
+  'byline dateline timestamp pubdate post-date entry-date entry-meta post-meta article-meta author-name -author-',
+  'published posted-on updated-on modified -date- -time- -credit- writtenby written-by reporter',
+);
+
+const MAX_NAMES = 200;
+
+function createHints(): (attributes: Attributes) => Hint {
+  const known = new Map<string, Hint>();
+  return (attributes) => {
+    const [classes, id] = [attributes.get('class') ?? '', attributes.get('id') ?? ''];
+    const names = classes === '' && id === '' ? '' : `${classes.slice(0, MAX_NAMES)} ${id.slice(0, MAX_NAMES)}`;
+    const hint = known.get(names) ?? readHint(wordsOfNames(names));
+    known.set(names, hint);
+    return hint;
+  };
+}
+
+function readHint(words: string): Hint {
+  const [isComments, isMedia, isNotes] = [COMMENTS.test(words), MEDIA.test(words), NOTES.test(words)];
+  const isClutter = isComments || (CLUTTER.test(words) && !isMedia && !isNotes);
+  return { isComments, isClutter, isMedia, isNotes, isByline: BYLINE.test(words) };
+}
+
+/** Splits class names into words: `entryContent main_col` becomes `-entry-content-main-col-`. */
+function wordsOfNames(names: string): string {
+  return `-${names.replace(/([a-z])([A-Z])/g, '$1-$2').toLowerCase().replace(/[^a-z0-9]+/g, '-')}-`;
+}
+
+function anyOf(...lines: string[]): RegExp {
+  return new RegExp(lines.join(' ').replaceAll(' ', '|'));
 }

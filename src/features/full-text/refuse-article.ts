@@ -1,10 +1,8 @@
 import type { HtmlTree } from '../../platform/markup/html-tree.ts';
 import type { ChosenPart } from './find-article.ts';
 import type { MeasuredPage } from './measure-page.ts';
-import { CONSENT, FORUM_SOFTWARE, ROBOT_CHECK, SUBSCRIPTION } from './page-phrases.ts';
-import { shareOf, wordsOf } from './shared-words.ts';
+import { CONSENT, FORUM_SOFTWARE, ROBOT_CHECK, shareOf, SUBSCRIPTION, wordsOf } from './page-words.ts';
 
-/** Why a page's text is not shown in place of a post's teaser. */
 export type ExtractionRefusal = 'wall' | 'paywall' | 'front-page' | 'forum' | 'empty' | 'different' | 'too-large';
 
 /** The post for which a page is read. `url`: the address of the page after redirects. */
@@ -44,7 +42,6 @@ export function refusalOf(page: MeasuredPage, choice: ChosenPart, post: PostOfPa
   return isDifferent(`${tree.title} ${hasTitle ? post.title : ''}`, text, post) ? 'different' : undefined;
 }
 
-/** The blocks of the chosen part with their own texts. */
 function blocksOf({ tree, blocks, sizes, linkedSizes }: MeasuredPage, { roots, dropped }: ChosenPart): Block[] {
   const found = new Map<number, Block>();
   let read = 0;
@@ -67,14 +64,12 @@ function blocksOf({ tree, blocks, sizes, linkedSizes }: MeasuredPage, { roots, d
   }
 }
 
-/** Whether the page says in its data that the article is not free. */
 function isLocked(tree: HtmlTree): boolean {
   const says = (what: RegExp): boolean => tree.linkedData.some((data) => what.test(data));
   return !says(FREE) && (says(LOCKED) || tree.attributes.some((attributes) =>
     attributes.get('itemprop') === 'isAccessibleForFree' && /^false$/i.test(attributes.get('content') ?? '')));
 }
 
-/** Whether most of the text asks for consent, and the post itself is about something else. */
 function asksForConsent(blocks: Block[], size: number, about: string): boolean {
   const asking = blocks.filter(({ text }) => CONSENT.test(text));
   return sum(asking, (block) => block.size) > size / 2 && !CONSENT.test(about);
@@ -94,7 +89,6 @@ function isListing(blocks: Block[], size: number, knowsTitle: boolean): boolean 
   return isHeadlines || sum(blocks, (block) => block.linked) > size / 2;
 }
 
-/** Whether the page's title, or a heading that is no link, is about the title of the post. */
 function isTitled({ tree, linkedSizes }: MeasuredPage, title: Set<string>): boolean {
   let headings = 0;
   return shareOf(title, wordsOf(tree.title)) >= LIKE_TITLE || tree.names.some((name, node) => {
@@ -106,7 +100,6 @@ function isTitled({ tree, linkedSizes }: MeasuredPage, title: Set<string>): bool
   });
 }
 
-/** Whether title and teaser of the post have nothing in common with the page. */
 function isDifferent(pageTitle: string, text: string, { title, teaser }: PostOfPage): boolean {
   const [ofTitle, ofTeaser] = [wordsOf(title, MIN_WORD), wordsOf(teaser, MIN_WORD)];
   const all = new Set([...ofTitle, ...ofTeaser]);

@@ -10,7 +10,6 @@ const OWN_NAME = 'contenthub';
 /** A rule of robots.txt. `pattern`: the beginning of the paths that the rule allows or forbids, with `*` and `$`. */
 type Rule = { allows: boolean; pattern: string };
 
-/** The rules of a site for the hub. */
 export type RobotsRules = Rule[];
 
 /** Reads the rules for the hub from robots.txt (RFC 9309): the groups that name the hub, or else the groups for `*`. */

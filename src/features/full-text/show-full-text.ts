@@ -5,14 +5,13 @@ import type { Attachment } from '../attachments/attachment-store.ts';
 import { contentWithImages } from '../attachments/own-files.ts';
 import { recordReading } from '../hub/disk-reserve.ts';
 import type { Hub } from '../hub/hub.ts';
-import type { Post, WholePost } from '../posts/post-store.ts';
+import type { WholePost } from '../posts/post-store.ts';
 import { describeFullText, type FullTextState } from './explain-full-text.ts';
 import { hasFullTexts } from './fetch-full-text.ts';
 import { fullTexts } from './full-text-store.ts';
 import { sourceFullTexts } from './source-full-text-store.ts';
 
-/** The two texts of a post between which a member switches. */
-export type WhichText = 'full' | 'feed';
+type WhichText = 'full' | 'feed';
 
 /** A post with the text that a member reads. `wanted`: the text that the member chose. */
 export type ShownText<Shown> = { post: Shown; which: WhichText; wanted: WhichText; fullText: FullTextState };
@@ -20,22 +19,13 @@ export type ShownText<Shown> = { post: Shown; which: WhichText; wanted: WhichTex
 /** Pages and apps show at most this many pictures of a full text; the limit is the same for a post's content. */
 const PICTURES = 200;
 
-/** Characters of the hash that names a picture of a full text in the picture's address. */
-const PICTURE_HASH = 40;
+const PICTURE_HASH = 40; // characters
 
-/** Whether the hub keeps full texts and the post has an address. */
-export function mayHaveFullText(hub: Hub, { url }: Pick<Post, 'url'>): boolean {
-  return hasFullTexts(hub) && url !== null;
-}
-
-/**
- * A post with the text that the member chose (`?text=`) or, without a choice, with the full text if the source always
- * has full texts. The feed's text stays until the full text is there. Returns null if the post can have no full text.
- */
+/** Without a choice (`?text=`), sources that always have full texts show them. Null if no full text is possible. */
 export function chooseText<Shown extends WholePost>(
   hub: Hub, post: Shown, choice: string | null,
 ): ShownText<Shown> | null {
-  if (!mayHaveFullText(hub, post)) return null;
+  if (!hasFullTexts(hub) || post.url === null) return null;
   const fullText = describeFullText(fullTexts(hub).find(post.id));
   const usual = sourceFullTexts(hub).find(post.sourceId).isAlways === 1 ? 'full' : 'feed';
   const wanted = choice === 'full' || choice === 'feed' ? choice : usual;

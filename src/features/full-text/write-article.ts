@@ -98,13 +98,11 @@ export function* writeArticle(
   }
 }
 
-/** The address against which the page's addresses are resolved. */
 function baseOf({ tree }: MeasuredPage, pageUrl: string): string {
   const href = tree.attributes[tree.names.indexOf('base')]?.get('href');
   return href === undefined ? pageUrl : URL.parse(href, pageUrl)?.href ?? pageUrl;
 }
 
-/** The direction and language that the article gets from elements around the article. */
 function inherited(page: MeasuredPage, root: number): string {
   return ['dir', 'lang'].map((name) => {
     let node = parentOf(page, root);

@@ -17,10 +17,7 @@ const MADE_A_SECOND = 40;
 
 type MadeAnswer = { since: number; made: number; reply: Reply };
 
-/**
- * Limits how many probes (requests for health and metrics) skip the queues, and how much time their answers cost.
- * `now`: a clock in ms that never runs backwards.
- */
+/** Limits probes, which are requests for health and metrics. `now`: a clock in ms that never runs backwards. */
 export function createProbes(now: () => number) {
   const answers = new Map<string, MadeAnswer>();
   const sent = createTally();
@@ -28,7 +25,6 @@ export function createProbes(now: () => number) {
   let ahead = 0;
 
   return {
-    /** Counts a request for health or metrics; returns false if the client's network sent too many in this second. */
     admit(networks: readonly string[]): boolean {
       if (hasPassed(since, SECOND, now())) {
         sent.clear();
@@ -39,10 +35,9 @@ export function createProbes(now: () => number) {
       return !sent.isOver(networks, A_SECOND);
     },
 
-    /** Whether an admitted request for health or metrics may skip the queues, which few requests per second may do. */
     goesAhead: (): boolean => ahead++ < AHEAD_A_SECOND,
 
-    /** The answer to a probe of this kind: a new answer, or an answer that was made within the last second. */
+    /** The answer to a probe of this kind, which is at most a second old. */
     answer(kind: string, make: () => Reply): Reply {
       const last = answers.get(kind);
       const isOver = !last || hasPassed(last.since, SECOND, now());
@@ -58,20 +53,12 @@ export function createProbes(now: () => number) {
 /** A secret that only the hub's own health check sends, so that the web process recognises this check. */
 export const ownCheckSecret = once(({ config, log }: Hub) => makeOwnCheckSecret(config.dataDir, log));
 
-const probes = once((_hub: Hub) => createProbes(() => performance.now()));
+export const probes = once((_hub: Hub) => createProbes(() => performance.now()));
 
-/**
- * Whether a request for health or metrics skips the queues of other requests. Throws 429 if one network sends more than
- * 100 probes per second. The hub's own health check, which sends the secret in DATA_DIR/run, always skips the queues.
- */
+/** Whether a probe skips the queues of other requests. Throws 429 above 100 probes a second from one network. */
 export function admitProbe(hub: Hub, { socket, headers }: IncomingMessage): boolean {
   if (isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub))) return true;
   const [host, ...larger] = networksOf(clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies));
   if (probes(hub).admit(larger.length > 0 ? larger : [host])) return probes(hub).goesAhead();
   throw metLimit(hub, 'probes', 1, 'Your network sends too many requests for health or metrics.');
-}
-
-/** The answer to a probe of this kind, which is at most a second old. */
-export function answerProbe(hub: Hub, kind: string, make: () => Reply): Reply {
-  return probes(hub).answer(kind, make);
 }

@@ -4,22 +4,19 @@ import { utcTime } from '../../platform/in-words.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
 import type { Severity } from '../alerts/alert-store.ts';
 import { isAlertOpen } from '../alerts/raise-alerts.ts';
-import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
+import { readBackupStatus, readInterim, type BackupStatus, type InterimStatus } from '../backups/backup-status.ts';
 import { readDrills, type DrillStatus } from '../backups/drill-status.ts';
-import { readInterim, type InterimStatus } from '../backups/interim-status.ts';
 import { readOffsite, type Copies, type Destination, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { findSpace, readStorageSizes, type StorageSizes } from '../backups/storage-space.ts';
 import { recentErrors } from '../history/record-history.ts';
 import { HYSTERESIS } from '../hub/disk-reserve.ts';
 import { counts, heartbeats, type Hub } from '../hub/hub.ts';
 
-/** The names of the tiles of the administrators' overview. */
 export type Subject = 'Schema' | 'Settings' | 'Web' | 'Worker' | 'Queue' | 'Sources' | 'Content quota' | 'Webhooks' |
   'Virus scanner' | 'Errors' | 'Alerts' | 'Backup here' | 'Interim backups' | 'Verification' | Copies |
   'Copies elsewhere' | 'Older backups in restic' | Restores | 'Sign of life' | 'Recovery kit' | 'Disk' | 'Database' |
   'Files' | 'Clock' | 'Certificate' | 'Version';
 
-/** The last proven restore from each destination, as pages and alerts name it. */
 export const RESTORES = {
   dir: 'Last proven restore (another disk)', rclone: 'Last proven restore (rclone)',
   restic: 'Last proven restore (restic)',
@@ -30,10 +27,7 @@ export type Restores = (typeof RESTORES)[Destination];
 /** `warn`: the hub works, but somebody should look. `bad`: people cannot use the hub, or data is at risk. */
 type TroubleLevel = 'warn' | 'bad';
 
-/**
- * A problem that the function `look` of a condition has found. A text, state or level of the problem replaces the text,
- * state or level that the condition has for all its problems. The overview shows the problem's detail and time.
- */
+/** A problem that `look` has found; its text, state or level replaces the text, state or level of the condition. */
 export type Trouble = {
   headline?: string; // the problem in few words; the default is the condition's title
   problem?: string; // sentences that explain the health problem; the default is the text of `headline`
@@ -50,11 +44,7 @@ export type Trouble = {
 type Alerting = {
   over: string; // the title of the message that the problem has ended
   severity?: Severity; // severity of the alert; the default is error
-  /**
-   * The part of the hub that raises the alert. By default, the worker raises the alert when `look` finds a problem.
-   * `web`: the web process raises the alert. `its cause`: the function that fails, such as the synchronisation of a
-   * source, raises the alert itself.
-   */
+  /** By default the worker. `its cause`: the function that fails, such as a synchronisation, raises the alert. */
   raisedBy?: 'its cause' | 'web';
   /** Whether an alert that was raised by its cause stays open; by default, as long as `look` finds the problem. */
   lasts?: (reading: HubReading) => boolean;
@@ -69,7 +59,6 @@ export type Condition = {
   title: string; // names the health problem without a full stop, as the title of the alert about the problem
   href: string | null; // the page that helps to solve the problem
   whatToDo: string;
-  /** The trouble that exists now; null or an empty list if the hub does not have the problem. */
   look(reading: HubReading): Trouble | Trouble[] | null;
   alert?: Alerting;
   degrades?: 'disk' | 'backup-dir'; // the problem's name in `degraded` of GET /api/health
@@ -91,10 +80,7 @@ const WORKER_ALIVE_SECONDS = 30;
 
 export type WorkerState = { ok: boolean; lastSeenSeconds: number | null };
 
-/**
- * The state of the hub for one check of its health, or for one scrape of its metrics. Each function reads a part of
- * this state when first called.
- */
+/** The state of the hub for one check or one scrape. Each function reads its part of the state when first called. */
 export type HubReading = {
   hub: Hub;
   pending: readonly Migration[]; // migrations that the database lacks; always empty in the web and worker processes
@@ -124,7 +110,6 @@ export function startReading(hub: Hub, pending: readonly Migration[] = []): HubR
   };
 }
 
-/** Returns a function that calls `read` at its first call, and returns the same value at every call. */
 function lazily<Value>(read: () => Value): () => Value {
   let known: { value: Value } | undefined;
   return () => (known ??= { value: read() }).value;
@@ -143,7 +128,7 @@ export function countIn(kept: CountsReading, metric: 'jobs' | 'sources', state: 
     .reduce((sum, label) => sum + kept.value(metric, label), 0);
 }
 
-/** Text with the time since when a problem exists: "Since 2026-11-22 13:05 UTC."; empty if the time is not known. */
+/** "Since 2026-11-22 13:05 UTC."; empty if the time is not known. */
 export function sinceInWords(since: number | null | undefined): string {
   return since ? `Since ${utcTime(since)}.` : '';
 }

@@ -20,7 +20,6 @@ import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { countIn, RESTORES, type Condition, type Trouble } from './condition.ts';
 
-/** If a job has waited for longer than this, it is overdue. */
 export const LONGEST_WAIT = HOUR;
 
 /** The web process raises `worker-silent` if it has seen no heartbeat of the worker for this long. */
@@ -29,14 +28,12 @@ export const LONGEST_SILENCE = 5 * MINUTE;
 /** The hub alerts if a required scanner is silent for this long; the worker asks the scanner every minute. */
 const SCANNER_PATIENCE = 90 * SECOND;
 
-/** If at least this many unexpected errors happen within BURST_TIME, `error-burst` is raised. */
-export const BURST = 20;
+export const BURST = 20; // unexpected errors within BURST_TIME
 
 /** From this many failing feeds on, the hub reports a problem if a fifth of all feeds or all feeds of a host fail. */
 const MANY_FAILING = 3;
 const MANY_OF_ALL = 0.2;
 
-/** Addresses of sections on the administrators' overview. */
 export const NIGHTS_HREF = '/admin#nights';
 export const ROOM_HREF = '/admin#room';
 
@@ -440,7 +437,6 @@ export const CONDITIONS: readonly Condition[] = [
   },
 ];
 
-/** While the hub has trouble with backups, the tile names the newest verified backup. */
 function newestHere({ newestVerified }: BackupStatus): Pick<Trouble, 'detail' | 'at'> {
   const detail = newestVerified ? 'the newest verified backup' : 'none is verified';
   return { detail, at: newestVerified?.createdAt ?? null };
@@ -467,7 +463,6 @@ function copyFailed({ name, last, lastGood }: OffsiteStatus): Trouble {
   return { ...found, headline: `${what}.`, problem };
 }
 
-/** A sentence about a failed run of a backup, with the reason that the run has recorded. */
 function because(what: string, run: { problem: string | null } | null): string {
   const reason = run?.problem ?? 'the reason is not known';
   return `${what}: ${reason}${/[.?!]$/.test(reason) ? '' : '.'}`;

@@ -51,7 +51,6 @@ export function problemsOf(all: readonly Finding[]): Finding[] {
   return [...all.filter(({ level }) => level === 'bad'), ...all.filter(({ level }) => level === 'warn')];
 }
 
-/** The state of a tile whose subject has no problem. */
 type Tile = Omit<GivenFinding, 'subject' | 'level'> & { level?: 'off' };
 
 /** The content of each tile while no condition holds, in the order of the overview. Null: no tile. */
@@ -142,10 +141,7 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
   }),
 };
 
-/**
- * The findings that the overview, `hubctl status` and `hubctl doctor` show; each tile of the overview shows one
- * finding. `pending`: migrations that the database lacks.
- */
+/** The findings that the overview, `hubctl status` and `hubctl doctor` show. `pending`: missing migrations. */
 export function findings(hub: Hub, pending: readonly Migration[] = []): Finding[] {
   assertInPlace(hub);
   const reading = startReading(hub, pending);
@@ -172,7 +168,6 @@ export function unknownYet(subject: string, pending: readonly Migration[]): (err
   };
 }
 
-/** The problem found by the first condition of the subject that finds a problem. */
 function firstTrouble(subject: Subject, reading: HubReading): Partial<Finding> | undefined {
   const isCopies = ([...Object.values(COPIES), ...Object.values(RESTORES)] as Subject[]).includes(subject);
   const about: Subject[] = isCopies ? [subject, 'Copies elsewhere'] : [subject];
@@ -183,7 +178,6 @@ function firstTrouble(subject: Subject, reading: HubReading): Partial<Finding> |
   return undefined;
 }
 
-/** A finding for each configured off-site destination: when the destination last had all backups. */
 function copiesTiles(): Record<Copies, (reading: HubReading) => Tile | null> {
   const tile = (name: Destination) => ({ offsite }: HubReading): Tile | null => {
     const status = offsite().find((one) => one.name === name);
@@ -196,7 +190,6 @@ function copiesTiles(): Record<Copies, (reading: HubReading) => Tile | null> {
   return { [COPIES.dir]: tile('dir'), [COPIES.rclone]: tile('rclone'), [COPIES.restic]: tile('restic') };
 }
 
-/** A tile for each configured destination: when a drill last proved that its newest copy can be restored. */
 function restoresTiles(): Record<Restores, (reading: HubReading) => Tile | null> {
   const tile = (name: Destination) => ({ drills }: HubReading): Tile | null => {
     const status = drills().find((one) => one.name === name);

@@ -6,7 +6,7 @@ import {
 } from '../../platform/metrics/exposition.ts';
 import { isRestoreUnderWay } from '../backups/restore-state.ts';
 import type { Hub } from '../hub/hub.ts';
-import { answerProbe } from './answer-probes.ts';
+import { probes } from './answer-probes.ts';
 import { metricFamilies, readMetrics } from './metrics.ts';
 import { isSecret } from './own-check.ts';
 import { DatabaseGoneError, readHealth } from './read-health.ts';
@@ -18,7 +18,7 @@ export function showHealth(hub: Hub, req: HubRequest): Reply {
   const probe = req.query.get('probe') ?? 'ready';
   if (probe === 'live') return json({ ok: true }, 200, NO_STORE);
   if (probe !== 'ready') throw new HttpError(400, 'probe must be live or ready.', { headers: NO_STORE });
-  return answerProbe(hub, 'ready', () => readiness(hub));
+  return probes(hub).answer('ready', () => readiness(hub));
 }
 
 function readiness(hub: Hub): Reply {
@@ -46,7 +46,7 @@ export function showMetrics(hub: Hub, { headers }: HubRequest): Reply {
   }
   const format = negotiateFormat(headers.accept);
   const render = format === 'openmetrics' ? renderOpenMetrics : renderPrometheus;
-  return answerProbe(hub, format, () =>
+  return probes(hub).answer(format, () =>
     text(render(metricFamilies(readMetrics(hub))), CONTENT_TYPE[format], { ...NO_STORE, vary: 'Accept' }));
 }
 

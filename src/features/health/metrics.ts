@@ -18,7 +18,6 @@ import { SYNC_SOURCE, syncState } from '../sources/sync-state-store.ts';
 import { WEBHOOK_STATES } from '../webhooks/webhook-store.ts';
 import { startReading, type HubReading } from './condition.ts';
 
-/** The metrics of the hub, without the metrics of the process and of HTTP. */
 export const SERVICE_METRICS: readonly Metric<HubReading>[] = [
   {
     type: 'info',
@@ -73,7 +72,7 @@ export const SERVICE_METRICS: readonly Metric<HubReading>[] = [
     { result: PICTURE_RESULTS }),
   kept('counter', 'service_rules_applied_total', 'Number of posts to which rules of members were applied, by act.',
     { act: [...ACTS] }),
-  kept('gauge', 'service_full_text_bytes', 
+  kept('gauge', 'service_full_text_bytes',
     'Size of the full texts of posts, with the estimated size of their words in the search index.'),
   kept('counter', 'service_full_texts_total',
     'Number of pages that the hub fetched, or did not get, for full texts of posts, by result.',
@@ -109,7 +108,7 @@ export const SERVICE_METRICS: readonly Metric<HubReading>[] = [
     help: '1 if the last backup failed, if an existing backup was found damaged, or if the last off-site run left a ' +
       'backup unsent.',
     labels: { run: ['backup', 'verify', ...DESTINATIONS.map((name) => `offsite-${name}`)] },
-    value: (reading, run) => lastRunFailed(reading, run),
+    value: lastRunFailed,
   },
   offsite('service_backup_offsite_last_success_timestamp_seconds',
     'Time of the last off-site run that sent the destination all missing backups, 0 for never.',
@@ -122,12 +121,9 @@ export const SERVICE_METRICS: readonly Metric<HubReading>[] = [
   offsite('service_backup_offsite_oldest_unsent_timestamp_seconds',
     'Time of the oldest backup that the last off-site run left unsent, 0 if it sent all backups.',
     ({ last }) => seconds(timeOfBackup(last?.unsent ?? '') ?? null)),
-  {
-    type: 'gauge',
-    name: 'service_backup_restic_last_check_timestamp_seconds',
-    help: 'Time when a part of the restic repository was last read and found intact, 0 for never.',
-    value: ({ offsite }) => seconds(offsite().find(({ name }) => name === 'restic')?.last?.checkedAt ?? null),
-  },
+  gauge('service_backup_restic_last_check_timestamp_seconds',
+    'Time when a part of the restic repository was last read and found intact, 0 for never.',
+    ({ offsite }) => seconds(offsite().find(({ name }) => name === 'restic')?.last?.checkedAt ?? null)),
 
   drill('service_backup_last_proven_restore_timestamp_seconds',
     'When a drill last proved that the newest copy at an off-site destination can be restored, 0 for never.',
@@ -147,14 +143,12 @@ export const SERVICE_METRICS: readonly Metric<HubReading>[] = [
 /** Every metric. A new metric needs a line in this list, and code that counts it. */
 export const METRICS: readonly Metric<MetricsReading>[] = [...SERVICE_METRICS, ...HTTP_METRICS, ...PROCESS_METRICS];
 
-/** The metric families of one scrape. */
 export const metricFamilies = familiesFrom(METRICS);
 
 function gauge(name: string, help: string, value: (reading: HubReading) => number): Metric<HubReading> {
   return { type: 'gauge', name, help, value };
 }
 
-/** A gauge metric with a value for each off-site destination; the value is 0 if the destination is not configured. */
 function perDestination<Status extends { name: Destination }>(
   name: string, help: string, statuses: (reading: HubReading) => Status[], value: (status: Status) => number,
 ): Metric<HubReading> {
@@ -204,10 +198,7 @@ type MetricsReading = HubReading & {
 const versions = once(({ db, config }: Hub) =>
   ({ version: config.version, node: process.version, sqlite: sqliteVersion(db) }));
 
-/**
- * Reads all metrics, after storing the counts that are still only in memory. A scrape of the metrics reads only kept
- * counts, and single rows by an index, so that a scrape costs the same for any amount of data.
- */
+/** Reads only kept counts, and single rows by an index, so that a scrape costs the same for any amount of data. */
 export function readMetrics(hub: Hub): MetricsReading {
   bufferedCounts(hub).flush();
   const [http, waits] = [httpMetrics(hub).read(), turnWaits(hub).read()];

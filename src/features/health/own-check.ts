@@ -7,10 +7,7 @@ import { newSecret } from '../../platform/secrets.ts';
 /** A header by which `scripts/healthcheck.sh` proves to the web process that it may read DATA_DIR. */
 export const OWN_CHECK_HEADER = 'x-own-check';
 
-/**
- * Makes the secret by which the web process recognises the hub's own health check, and stores the secret in DATA_DIR.
- * Without a stored secret, for lack of disk space, the rate limit of health requests limits the hub's own check too.
- */
+/** Without room on the disk for the secret, the rate limit of health requests limits the hub's own check too. */
 export function makeOwnCheckSecret(dataDir: string, log: Log): string {
   const secret = newSecret();
   try {

@@ -16,21 +16,15 @@ type Health = {
   worker: WorkerState;
   schemaVersion: number;
   oldestDueJobSeconds: number;
-  /** The newest backup on this machine, except backups whose names lie in the future. */
   lastBackup: { ageSeconds: number; verified: boolean } | null;
-  /** The newest backup that was found good, either when it was made or at its last verification. */
   lastVerifiedBackup: { ageSeconds: number } | null;
-  /** Each configured off-site destination, and how long ago this destination last had all backups. */
+  /** `ageSeconds`: since the destination last had all backups. */
   offsite: { name: Destination; ok: boolean; ageSeconds: number | null; checkAgeSeconds?: number | null }[];
-  /** How long ago the recovery kit was last printed, or null if the kit was never printed. */
   recoveryKit: { ageSeconds: number } | null;
-  /** How long ago a drill last proved that the newest copy at a destination can be restored; empty without any. */
   lastProvenRestore: { destination: Destination; ageSeconds: number }[];
-  /** Conditions that keep the hub from doing all of its work. */
   degraded: NonNullable<Condition['degrades']>[];
 };
 
-/** The number of the newest migration that was applied to the database. */
 export const schemaVersionReader = store(({ db }) => createSchemaVersion(db));
 
 /** Device and inode of the database file that this process opened and keeps open, whatever happens to its path. */

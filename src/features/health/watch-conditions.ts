@@ -13,7 +13,6 @@ type AlertingCondition = Condition & Required<Pick<Condition, 'alert'>>;
 
 const ALERTING = CONDITIONS.filter((one): one is AlertingCondition => one.alert !== undefined);
 
-/** The texts of each alert that the hub sends, by the name of the condition that raises it. */
 export const ALERT_WORDS: ReadonlyMap<string, AlertWords> = new Map(ALERTING.map(
   ({ name, title, whatToDo, alert: { over, severity = 'error' } }) => [name, { title, over, severity, whatToDo }]));
 
@@ -55,7 +54,6 @@ const LONGEST_GAP = MINUTE;
 /** When the web process stops delivering alerts, it waits at most this long for an alert that is on its way. */
 const GRACE = 2 * SECOND;
 
-/** Data that web remembers between two checks of the worker, and the loop by which web itself delivers alerts. */
 const watches = once((hub: Hub) => {
   const { db, clock, log } = hub;
   const [queue, handlers] = [workerQueue(hub), jobHandlers(hub, [deliverAlert])];
@@ -63,10 +61,7 @@ const watches = once((hub: Hub) => {
   return { isStill: noticingStillness(clock), deliverer, isDelivering: false };
 });
 
-/**
- * Checks in the web process whether the worker runs. If the worker has been silent for five minutes, raises
- * `worker-silent` and delivers alerts in web until the worker is back.
- */
+/** If the worker has been silent for LONGEST_SILENCE, the web process raises `worker-silent` and delivers alerts. */
 export async function watchWorker(hub: Hub): Promise<void> {
   const seenAt = heartbeats(hub).lastSeen('worker');
   const isSilent = watches(hub).isStill(seenAt);
@@ -93,10 +88,7 @@ async function deliverWhile(hub: Hub, isNeeded: boolean): Promise<void> {
   else await watch.deliverer.stop(GRACE);
 }
 
-/**
- * Returns a function that tells whether the given value has stayed the same for LONGEST_SILENCE. The function begins to
- * measure anew if the clock was set, or the machine slept, since the function's last call.
- */
+/** Whether a value has stayed the same for LONGEST_SILENCE; begins anew if the clock was set or the machine slept. */
 function noticingStillness(clock: Clock): (value: number | null) => boolean {
   let last = { value: null as number | null, at: -Infinity };
   let since = 0;

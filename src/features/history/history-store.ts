@@ -1,6 +1,45 @@
 import { DAY, HOUR, MINUTE } from '../../platform/clock.ts';
+import { ANSWER_BOUNDS } from '../../platform/metrics/http-metrics.ts';
 import { store, type Hub } from '../hub/hub.ts';
-import { merge, type Figure, type Figures } from './figures.ts';
+
+type Merging = 'sum' | 'last' | 'max';
+
+const KINDS = {
+  answer_errors: 'sum', // answers with 5xx
+  syncs_changed: 'sum', syncs_unchanged: 'sum', syncs_error: 'sum',
+  webhooks_accepted: 'sum', webhooks_rejected: 'sum',
+  posts: 'sum', // posts that were new to the hub
+  errors: 'sum', // unexpected errors
+  oldest_due: 'last', oldest_due_max: 'max', // seconds
+  web_memory: 'last', web_memory_max: 'max', worker_memory: 'last', worker_memory_max: 'max', // bytes
+  web_busy: 'max', worker_busy: 'max', // CPU use in per cent of one processor
+  web_delay_p99: 'max', web_delay_max: 'max', worker_delay_p99: 'max', worker_delay_max: 'max', // event-loop delay, ms
+  database_bytes: 'last', uploads_bytes: 'last', cache_bytes: 'last', free_bytes: 'last',
+} as const satisfies Record<string, Merging>;
+
+/** `answers_0.005` counts HTTP replies that took at most 0.005 seconds, but more than the next smaller bound. */
+export type Figure = keyof typeof KINDS | `answers_${number}`;
+
+/** Figures that describe the hub during one time span. If a figure is missing, its value is unknown, not 0. */
+export type Figures = Partial<Record<Figure, number>>;
+
+export const ANSWERS = [...ANSWER_BOUNDS, Infinity].map((bound) => `answers_${bound}` as const);
+
+export const FIGURES = new Map<Figure, Merging>([
+  ...ANSWERS.map((name): [Figure, Merging] => [name, 'sum']),
+  ...(Object.entries(KINDS) as [Figure, Merging][]),
+]);
+
+/** Merges the figures that describe the hub in two successive time spans. */
+export function merge(earlier: Figures, later: Figures): Figures {
+  const merged = { ...earlier };
+  for (const [name, value] of Object.entries(later) as [Figure, number][]) {
+    const before = earlier[name];
+    const merging = before === undefined ? 'last' : FIGURES.get(name);
+    merged[name] = merging === 'sum' ? (before ?? 0) + value : merging === 'max' ? Math.max(before ?? 0, value) : value;
+  }
+  return merged;
+}
 
 /** The lengths of time buckets and how long buckets are kept, in ms: at most 577 and 1441 rows, together 1.5 MB. */
 export const FINE = 5 * MINUTE;
@@ -39,7 +78,7 @@ export const history = store(({ db, clock }) => {
     return new Map(selectNames.all().map(({ name, position }) => [name, position]));
   }
 
-  /** The position of each figure of the hub in the arrays of the table `history`; a figure's position never changes. */
+  /** A figure's position in the arrays of the table `history` never changes. */
   function positionsFor(figures: Figures): Map<Figure, number> {
     const known = positions();
     for (const name of Object.keys(figures) as Figure[]) {
@@ -59,11 +98,7 @@ export const history = store(({ db, clock }) => {
   }
 
   return {
-    /**
-     * Adds figures to the time buckets that contain `at`, and removes up to FORGOTTEN_AT_ONCE time buckets that are too
-     * old or in the future, in the caller's transaction. FORGOTTEN_AT_ONCE is small, so that an hour with a wrong clock
-     * does not remove the whole history.
-     */
+    /** In the caller's transaction. Removes few buckets, so that an hour with a wrong clock costs little. */
     add(at: number, figures: Figures): void {
       const places = positionsFor(figures);
       for (const [step, kept] of KEPT) {
@@ -72,13 +107,11 @@ export const history = store(({ db, clock }) => {
       }
     },
 
-    /** Lists the time buckets of length `step` that begin at `from` or later and before `until`, the earliest first. */
     list(step: number, from: number, until: number): Slot[] {
       const places = positions();
       return selectFrom.all(step, from, until).map((row) => ({ at: row.at, figures: toFigures(row, places) }));
     },
 
-    /** The known values of one figure in the time buckets that begin at `from` or later. */
     one(step: number, from: number, name: Figure): { at: number; value: number }[] {
       const place = positions().get(name);
       return place === undefined ? [] : selectOne.all(`$[${place}]`, step, from);
@@ -116,7 +149,6 @@ export const readings = store(({ db, clock }) => {
 export const RUNS_KEPT = 60 * DAY;
 export const MOST_RUNS = 500; // the most backup runs that are kept of this machine, and of each off-site destination
 
-/** How a run of a backup ended, on this machine or at an off-site destination. */
 export type BackupRun = {
   place: string; // 'here', or the name of the off-site destination
   at: number; // unix ms, when the run ended
@@ -142,12 +174,11 @@ export const backupRuns = store(({ db, clock }) => {
     'SELECT place, at, result, bytes, seconds, problem FROM backup_runs WHERE at >= ? ORDER BY at');
 
   return {
-    /** Stores a backup run that is not stored yet, and removes some old runs. Runs in the caller's transaction. */
+    /** In the caller's transaction; a run that is already stored is skipped. */
     note(run: BackupRun): void {
       if (insert.run(run).changes === 0) return;
       removeOld.run({ place: run.place, before: clock() - RUNS_KEPT, after: clock(), skipped: MOST_RUNS - 1 });
     },
-    /** Lists the backup runs that ended at `at` or later, the earliest run first. */
     since: (at: number): BackupRun[] => select.all(at),
   };
 });
@@ -155,10 +186,7 @@ export const backupRuns = store(({ db, clock }) => {
 /** Why the hub's TLS certificate needs attention: it ends soon, is for another name, or was out of the hub's reach. */
 export type CertificateProblem = 'ending' | 'other name' | 'not seen';
 
-/**
- * What the hub last saw of its TLS certificate; times in unix ms. `expiresAt` and `problem` describe the last
- * certificate that the hub has seen, if any.
- */
+/** `expiresAt` (unix ms) and `problem` describe the last certificate that the hub has seen, if any. */
 type SeenCertificate = { checkedAt: number; expiresAt: number | null; problem: CertificateProblem | null };
 
 /** Stores what the worker last saw of the TLS certificate at BASE_URL: pages must not wait for a TLS handshake. */

@@ -35,7 +35,6 @@ function nightView({ day, here, elsewhere, problems }: Night, index: number): Ht
   isNamed && html`<span class="month" aria-hidden="true">${month}</span>`}</li>`;
 }
 
-/** A night with a good backup is drawn as a thin line, and a bad night as a block with a sign. */
 const DRAWN: Record<NightOutcome, Html> = {
   good: html`<rect y="6" width="24" height="4" fill="currentColor"/>`,
   late: block('M8 8h8'),

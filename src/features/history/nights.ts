@@ -7,16 +7,12 @@ import type { Hub } from '../hub/hub.ts';
 import { backupRuns, type BackupRun } from './history-store.ts';
 
 /**
- * The result of the backup of one night. `late`: the backup succeeded in the end, after a failure. `none`: no backup
- * run of this night is known, although earlier runs are known. `unknown`: nothing is known about this night, because it
- * is before the first known backup run, or is the night of today.
+ * `late`: the backup succeeded after a failure. `none`: no backup run of this night is known, although earlier runs are
+ * known. `unknown`: the night is before the first known backup run, or is the night of today.
  */
 export type NightOutcome = 'good' | 'late' | 'degraded' | 'failed' | 'none' | 'unknown';
 
-/**
- * A day in the viewer's calendar, with the number of the day. `elsewhere`: the worst result of the off-site
- * destinations; null if no destination is configured.
- */
+/** `day`: its number in the viewer's calendar. `elsewhere`: the worst off-site result; null without a destination. */
 export type Night = { day: number; here: NightOutcome; elsewhere: NightOutcome | null; problems: string[] };
 
 export const NIGHTS = 35;
@@ -42,7 +38,6 @@ export function readNights(hub: Hub, dayOf: (at: number) => number): Night[] {
   });
 }
 
-/** The problems of the given backup runs, each problem once. */
 function problemTexts(runs: BackupRun[]): string[] {
   const told = new Set(runs.filter(({ problem }) => problem !== null)
     .map(({ place, problem }) => (place === 'here' ? `${problem}` : `${place}: ${problem}`)));

@@ -3,10 +3,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { shortTime, type Times } from '../../platform/http/times.ts';
 import { byteSize, measuredTime } from '../../platform/in-words.ts';
 
-/**
- * A line of a plot, or the plot's bars of one colour. `tone`: the CSS class that colours the line or the bars.
- * `values`: one value per time step of the plot; undefined means unknown.
- */
+/** `tone`: the CSS class of the colour. `values`: one value per time step of the plot; undefined means unknown. */
 export type Series = { name: string; tone: 'c1' | 'c2' | 'c3' | 'c4'; values: (number | undefined)[] };
 
 export type Plot = {
@@ -20,7 +17,6 @@ export type Plot = {
   limit?: { at: number; words: string };
 };
 
-/** The names of all time steps of a plot, and the five labels of its time axis. */
 type Axis = { steps: string[]; marks: string[] };
 
 /** The time axis of a plot, made from the times at which the plot's time steps begin. */
@@ -46,7 +42,6 @@ ${drawing(plot, axis, top, limit?.at)}
 ${table(plot, axis)}</section>`;
 }
 
-/** The greatest value in a plot. Stacked bars count as their sum. */
 function highest({ shape, series }: Plot): number {
   const [first] = series;
   if (!first) return 0;
@@ -69,11 +64,10 @@ function drawing(plot: Plot, { steps }: Axis, top: number, limit: number | undef
   limitAt !== undefined && html`<path class="limit" d="M0 ${limitAt}H${width}"/>`}${
   series.map(({ tone }, index) => html`<path class="${shape} ${tone}" d="${drawn[index]}"/>`)}
 <g class="hits">${steps.map((name, step) =>
-  html`<rect x="${step}" width="1" height="100"><title>${name}: ${told(plot, step)}</title></rect>`)}</g></svg>`;
+  html`<rect x="${step}" width="1" height="100"><title>${name}: ${tooltip(plot, step)}</title></rect>`)}</g></svg>`;
 }
 
-/** The tooltip of one time step in a plot. */
-function told({ shape, series, unit }: Plot, step: number): string {
+function tooltip({ shape, series, unit }: Plot, step: number): string {
   const known = series.flatMap(({ name, values }) => {
     const value = values[step];
     if (value === undefined) return [];
@@ -82,7 +76,6 @@ function told({ shape, series, unit }: Plot, step: number): string {
   return known.length > 0 ? known.join(', ') : 'no data';
 }
 
-/** A description of a plot for screen readers. */
 function summary({ name, values }: Series, unit: Unit): string {
   const known = values.filter((value) => value !== undefined);
   const last = known.at(-1);
@@ -119,7 +112,6 @@ function linePath(values: (number | undefined)[], top: number): string {
   return path;
 }
 
-/** The data of a plot as a table, with the latest time step first. */
 function table({ id, title, series, unit }: Plot, { steps }: Axis): Html {
   const cell = (value: number | undefined): Html => html`<td>${value === undefined ? '–' : unit.say(value)}</td>`;
   const rows = steps.map((name, step) =>
@@ -130,14 +122,10 @@ function table({ id, title, series, unit }: Plot, { steps }: Axis): Html {
 <tbody>${rows.reverse()}</tbody></table></div></details>`;
 }
 
-/** How a plot formats its values, and where its value axis ends. */
 export type Unit = {
-  /** Formats a value for the tooltip and the table: "13.5 ms", "1,234". */
-  say(value: number): string;
-  /** The value at which the axis ends: a round number that is at least `most`. */
-  top(most: number): number;
-  /** A label of the value axis: a value with its unit, without digits that say nothing. */
-  mark(value: number): string;
+  say(value: number): string; // for the tooltip and the table: "13.5 ms", "1,234"
+  top(most: number): number; // the end of the axis: a round number that is at least `most`
+  mark(value: number): string; // a label of the axis, without digits that say nothing
 };
 
 const ROUND = [1, 2, 4, 6, 8, 10];
@@ -151,14 +139,12 @@ function roundUp(value: number): number {
 const NUMBERS = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 1 });
 const SHORT = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFractionDigits: 1 });
 
-/** Counts. */
 export const COUNT: Unit = {
   say: (value) => NUMBERS.format(value),
   top: (most) => Math.max(2, roundUp(Math.max(1, most))),
   mark: (value) => SHORT.format(value),
 };
 
-/** Formats a share of one processor in percent. */
 export const PERCENT: Unit = {
   say: (value) => `${NUMBERS.format(value)} %`,
   top: (most) => roundUp(Math.max(10, most)),

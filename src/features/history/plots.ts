@@ -2,8 +2,7 @@ import { DAY, HOUR, SECOND } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { dayNumber, shortTime, type Times } from '../../platform/http/times.ts';
 import type { Hub } from '../hub/hub.ts';
-import { ANSWERS, type Figure } from './figures.ts';
-import type { Slot } from './history-store.ts';
+import { ANSWERS, type Figure, type Slot } from './history-store.ts';
 import { BYTES, COUNT, PERCENT, TIME, type Unit, axisOf, plotView, type Plot, type Series } from './plot-views.ts';
 import { answerTime, RANGES, readDays, readSlots, sum, type Range } from './read-history.ts';
 
@@ -135,7 +134,6 @@ function inMs(seconds: Known): Known {
   return seconds === undefined ? undefined : seconds * SECOND;
 }
 
-/** A total and a part of the total in words: "1,234, 5 refused". */
 function counted(all: Known, some: Known, which: string): string {
   return all === undefined ? '' : `${COUNT.say(all)}, ${COUNT.say(some ?? 0)} ${which}`;
 }

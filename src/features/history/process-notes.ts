@@ -2,8 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { hasPassed, MINUTE, SECOND } from '../../platform/clock.ts';
 import { heartbeats, httpMetrics, startedAt, type Hub, once } from '../hub/hub.ts';
 import { changedSettings } from '../hub/read-config.ts';
-import { ANSWERS } from './figures.ts';
-import { readings } from './history-store.ts';
+import { ANSWERS, readings } from './history-store.ts';
 
 /** The web process's figures: HTTP replies since the start of the process, all other figures since its last report. */
 export type WebReading = Sample & {
@@ -18,9 +17,8 @@ export const WEB = 'web';
 
 /** Writes the heartbeat of the web process, and a note with its figures, which the worker records. */
 export function beatOfWeb(hub: Hub): void {
-  const { answers, errors } = countAnswers(hub);
   const reading: WebReading = {
-    startedAt: startedAt(hub), saidAt: hub.clock(), answers, errors, ...processSample(hub).take(),
+    startedAt: startedAt(hub), saidAt: hub.clock(), ...countAnswers(hub), ...processSample(hub).take(),
   };
   hub.db.write('heartbeat of web', () => {
     heartbeats(hub).beat('web');
@@ -73,7 +71,7 @@ function nameOf(program: string): string {
 export type Sample = { memory: number; memoryMax: number; delayP99: number; delayMax: number; busy: number };
 
 /** The resolution of the delay measurement in ms: fine enough for delays that a person notices, and cheap. */
-const RESOLUTION = 50; // ms
+const RESOLUTION = 50;
 
 const MS = 1e6; // nanoseconds
 
@@ -91,7 +89,6 @@ export const processSample = once((_hub: Hub) => {
   }
 
   return {
-    /** Measures the memory of this process; the next sample contains the greatest measured value. */
     look: (): void => void look(),
 
     take(): Sample {

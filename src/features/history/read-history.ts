@@ -1,10 +1,8 @@
 import { DAY, HOUR, MINUTE } from '../../platform/clock.ts';
 import { ANSWER_BOUNDS } from '../../platform/metrics/http-metrics.ts';
 import type { Hub } from '../hub/hub.ts';
-import { ANSWERS, merge, type Figure, type Figures } from './figures.ts';
-import { COARSE, FINE, history, type Slot } from './history-store.ts';
+import { ANSWERS, COARSE, FINE, history, merge, type Figure, type Figures, type Slot } from './history-store.ts';
 
-/** The time ranges that plots show, and the time slots of each range. */
 export const RANGES = {
   '24h': { words: '24 hours', step: FINE, slot: 30 * MINUTE, slots: 48 },
   '7d': { words: '7 days', step: COARSE, slot: 3 * HOUR, slots: 56 },

@@ -4,14 +4,12 @@ import { readBackupStatus, type OffsiteRun, type RunResult } from '../backups/ba
 import { readOffsite } from '../backups/offsite-status.ts';
 import { readStorageSizes } from '../backups/storage-space.ts';
 import { counts, heartbeats, oldestDueSeconds, once, type Hub } from '../hub/hub.ts';
-import { ANSWERS, merge, type Figure, type Figures } from './figures.ts';
-import { backupRuns, FINE, history, readings, type BackupRun } from './history-store.ts';
+import {
+  ANSWERS, backupRuns, FINE, history, merge, readings, type BackupRun, type Figure, type Figures,
+} from './history-store.ts';
 import { processSample, WEB, type WebReading } from './process-notes.ts';
 
-/**
- * The counters whose growth the history records, each with metric name and label. If a counter has no label, the counts
- * of all labels are added up.
- */
+/** Counters whose growth the history records; without a label, the counts of all labels are added up. */
 const COUNTED = {
   syncs_changed: ['sync_runs_total', 'changed'], syncs_unchanged: ['sync_runs_total', 'unchanged'],
   syncs_error: ['sync_runs_total', 'error'],
@@ -26,16 +24,12 @@ type Totals = { counters: Record<Counted, number>; web: WebReading | null };
 
 const TOTALS = 'totals';
 
-/** The time bucket that is being filled: its beginning, its figures so far, and the last note of the web process. */
-type Open = { at: number; figures: Figures; web: WebReading | null };
+type OpenBucket = { at: number; figures: Figures; web: WebReading | null };
 
-/** `runs`: the time of the last stored backup run of this machine and of each off-site destination. */
-const open = once((_hub: Hub): { bucket?: Open; runs: Map<string, number> } => ({ runs: new Map() }));
+/** `runs`: when the last stored backup run of each place ended. */
+const open = once((_hub: Hub): { bucket?: OpenBucket; runs: Map<string, number> } => ({ runs: new Map() }));
 
-/**
- * Writes the heartbeat of the worker, stores backup runs that have ended and, every five minutes, stores the figures of
- * the hub in a time bucket. If storing the hub's figures fails, writes only the worker's heartbeat.
- */
+/** Writes the worker's heartbeat even if storing the hub's figures and backup runs fails. */
 export function beatOfWorker(hub: Hub): void {
   try {
     beatAndRecord(hub);
@@ -73,8 +67,7 @@ function baseline(hub: Hub): Totals | null {
   return kept && !hasPassed(kept.at, 2 * FINE, hub.clock()) ? kept.reading : null;
 }
 
-/** Adds the figures of this moment to the time bucket that is being filled. */
-function look(hub: Hub, bucket: Open): void {
+function look(hub: Hub, bucket: OpenBucket): void {
   processSample(hub).look();
   const due = oldestDueSeconds(hub);
   bucket.figures = merge(bucket.figures, { oldest_due: due, oldest_due_max: due });
@@ -95,7 +88,6 @@ function ofWeb(now: WebReading, before: WebReading | null): Figures {
   };
 }
 
-/** Figures that are measured only once for each time bucket, at its end. */
 function closing(hub: Hub): Figures {
   const kept = counts(hub).read();
   const { databaseBytes, freeBytes } = readStorageSizes(hub.config.databasePath);
@@ -107,7 +99,6 @@ function closing(hub: Hub): Figures {
   };
 }
 
-/** How much the counters have grown since the end of the last time bucket; empty after a pause. */
 function growth(hub: Hub, since: number): Figures {
   const before = baseline(hub);
   if (!before || hasPassed(since, 2 * FINE, hub.clock())) return {};
@@ -138,7 +129,6 @@ function total(kept: CountsReading, metric: string, label: string | undefined): 
   return kept.labels(metric).reduce((sum, one) => sum + kept.value(metric, one), 0);
 }
 
-/** The last backup run on this machine, and the last run that sent copies to each off-site destination. */
 function lastRuns(hub: Hub): BackupRun[] {
   const { lastBackup } = readBackupStatus(hub);
   return [

@@ -12,10 +12,7 @@ const MOST_LATE = 14 * DAY;
 
 const TIMEOUT = 10 * SECOND;
 
-/**
- * If the hub is on https, notes which TLS certificate browsers get from BASE_URL. If the hub cannot reach its own
- * public address, the certificate is not at fault.
- */
+/** Only on https. If the hub cannot reach its own public address, the certificate is not at fault. */
 export async function lookAtCertificate(hub: Hub): Promise<void> {
   const url = new URL(hub.config.baseUrl);
   if (url.protocol !== 'https:') return;

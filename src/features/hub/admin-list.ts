@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import { inBatches } from '../../platform/db/batched-writes.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { nextLink, readLimit, readPage, STANDARD_LIMIT } from '../../platform/http/input.ts';
@@ -7,31 +6,27 @@ import { timesOf, type Times } from '../../platform/http/times.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import type { Hub } from './hub.ts';
 
-/** Whether a request asks for the HTML page of a list on the administrators' pages, or for the list's API reply. */
 type Dress = 'page' | 'api';
 
-/** The filter of a list on the administrators' pages, read from the query of the URL. */
 type ListFilter<Filter> = {
   /** Reads the list's filter from the URL, or throws 400. A page without a query string may list less than the API. */
   read(query: URLSearchParams, dress: Dress): Filter;
-  /** Links or a form to choose the filter, below the page's title. `problem`: the error of a field of the filter. */
+  /** Links or a form below the page's title. `problem`: the error of a field of the filter. */
   controls(hub: Hub, query: URLSearchParams, filter: Filter | undefined, problem?: HttpError): Html;
   /** The API query for the items that the page shows, if this query differs from the page's own query. */
   apiQuery?(filter: Filter): Record<string, string>;
 };
 
-/** A list of the administrators' pages and API. `Key`: the numeric columns that sort the list, for keyset paging. */
 type Definition<Item, Key extends keyof Item, Filter> = {
   name: string; // the last part of the address of the list's page, /admin/NAME
   api?: `/api/${string}`; // default: /api/admin/NAME
   title: string;
   key: readonly Key[];
-  /** Reads the next `limit` items of the list, in its order, after the item whose key columns are `after`. */
+  /** Reads the next `limit` items after the item whose key columns are `after`, in the order of the list. */
   select(hub: Hub, after: Pick<Item, Key> | undefined, limit: number, filter: Filter): Item[];
   filter?: ListFilter<Filter>;
   toJson(item: Item): object;
-  /** If given, the API can export the whole list as CSV too; JSON lines are always possible. */
-  csv?: CsvColumns<Item>;
+  csv?: CsvColumns<Item>; // without columns, only JSON lines can be exported
   lead?(hub: Hub): Html; // a text that introduces the list below the page's title
   above?(hub: Hub): Html | false; // content above the items, such as a form that creates an item
   refreshSeconds?(items: Item[]): number | undefined; // seconds until the page reloads; undefined: never
@@ -40,7 +35,6 @@ type Definition<Item, Key extends keyof Item, Filter> = {
   more?: string; // the label of the link to the next page; the default is 'Older'
 };
 
-/** The reply to a form on a list's page: the page again, with a message above the items. */
 type FormAnswer = { above: Html; status?: number };
 
 /** A list for administrators, as a page and in the API; `app/frame/admin-lists.ts` names all administrators' lists. */
@@ -77,13 +71,15 @@ function answerApi<Item, Key extends keyof Item, Filter>(
 function download<Item, Key extends keyof Item, Filter>(
   { name, select, toJson, csv }: Definition<Item, Key, Filter>, hub: Hub, filter: Filter, format: string,
 ): Reply {
-  const batch = (after: Item | undefined, limit: number): Item[] => select(hub, after, limit, filter);
-  const file = (type: string, body: Reply['body']): Reply => {
+  const items = inBatches((last: Item | undefined) => select(hub, last, BATCH, filter));
+  const file = (type: string, lines: Iterable<string>): Reply => {
     const headers = { 'content-type': type, 'content-disposition': `attachment; filename="${name}.${format}"` };
-    return { status: 200, headers, body };
+    return { status: 200, headers, body: inChunks(lines) };
   };
-  if (csv && format === 'csv') return file('text/csv; charset=utf-8', asCsv(batch, csv));
-  if (format === 'jsonl') return file('application/x-ndjson; charset=utf-8', asJsonLines(batch, toJson));
+  if (csv && format === 'csv') return file('text/csv; charset=utf-8', csvLines(items, csv));
+  if (format === 'jsonl') {
+    return file('application/x-ndjson; charset=utf-8', items.map((item) => `${JSON.stringify(toJson(item))}\n`));
+  }
   throw new HttpError(400, `format must be one of json, jsonl${csv ? ', csv' : ''}.`);
 }
 
@@ -120,7 +116,6 @@ function downloads(api: string, query: URLSearchParams, formats: (keyof typeof F
   <a href="${api}?${withChange(query, 'format', format)}">${FORMATS[format]}</a>`)}</p>`;
 }
 
-/** The query of the first page of a list, with the parameter `name` and without empty parameters. */
 function withChange(query: URLSearchParams, name: string, value: string): string {
   const kept = [...query].filter(([one, content]) => one !== 'cursor' && one !== name && content);
   return new URLSearchParams([...kept, [name, value]]).toString();
@@ -130,7 +125,6 @@ function readFilter<Filter>(list: { filter?: ListFilter<Filter> }, query: URLSea
   return list.filter?.read(query, dress) as Filter;
 }
 
-/** The filter that the query of the page's URL contains, or the error of an invalid field of the filter. */
 function filterOfForm<Filter>(
   list: { filter?: ListFilter<Filter> }, query: URLSearchParams,
 ): { filter?: Filter; problem?: HttpError } {
@@ -149,10 +143,7 @@ function listed<Item, Key extends keyof Item, Filter>(
     (after, count) => select(hub, after as Pick<Item, Key>, count, filter), limit);
 }
 
-/**
- * Makes a filter of a list by the URL's query parameter `state`. If the URL has no `state`, the page shows the items in
- * the state that `first` names, or the items in all states if `first` is not given.
- */
+/** A filter by the query parameter `state`. Without the parameter, a page shows the state `first`, or all states. */
 export function byState<State extends string>(
   name: string, states: readonly State[], first?: State,
 ): ListFilter<State | undefined> {
@@ -175,26 +166,12 @@ export function byState<State extends string>(
 
 const BATCH = 500;
 
-/** The columns of a CSV file: for each name of a column, a function that reads the value from an item. */
 type CsvColumns<Item> = Record<string, (item: Item) => string | number | null>;
 
-type Batch<Item> = (after: Item | undefined, limit: number) => Item[];
-
-/** Streams a whole list as JSON lines, with one JSON object on each line. */
-function asJsonLines<Item>(batch: Batch<Item>, toJson: (item: Item) => object): Readable {
-  return inChunks(whole(batch).map((item) => `${JSON.stringify(toJson(item))}\n`));
-}
-
-/** Streams a whole list as CSV (RFC 4180) with a header line. */
-function asCsv<Item>(batch: Batch<Item>, columns: CsvColumns<Item>): Readable {
-  const values = Object.values(columns);
-  const head = csvLine(Object.keys(columns));
-  const lines = whole(batch).map((item) => csvLine(values.map((valueOf) => valueOf(item))));
-  return inChunks((function* () { yield head; yield* lines; })());
-}
-
-function whole<Item>(batch: Batch<Item>): Generator<Item> {
-  return inBatches((last) => batch(last, BATCH));
+/** The lines of a CSV file with a header line (RFC 4180). */
+function* csvLines<Item>(items: Iterable<Item>, columns: CsvColumns<Item>): Generator<string> {
+  yield csvLine(Object.keys(columns));
+  for (const item of items) yield csvLine(Object.values(columns).map((valueOf) => valueOf(item)));
 }
 
 function csvLine(fields: (string | number | null)[]): string {

@@ -5,13 +5,12 @@ import { type Db, isBusy, openDatabase } from '../../platform/db/open-database.t
 
 export type FileLock = { release(): void };
 
-/** `takeFileLock` waits this long for a lock, which is longer than `isFileLocked` holds a lock to check it. */
+/** Longer than `isFileLocked` holds a lock to check it. */
 const PATIENCE_MS = 250;
 
 /**
- * Takes a lock that counts across processes; returns undefined if another process holds the lock. The lock is SQLite's
- * write lock on the lock file, because the operating system releases this lock when the holder dies. The lock file
- * itself stays empty and is never deleted.
+ * Undefined if another process has the lock. The lock is a write lock of SQLite, which the system releases when the
+ * lock's holder dies; the lock file stays empty and is never deleted.
  */
 export function takeFileLock(path: string): FileLock | undefined {
   const db = takeWriteLock(path, PATIENCE_MS);
@@ -47,11 +46,7 @@ export function backupLock(dataDir: string): string {
   return join(dataDir, 'run', 'backup-lock.db');
 }
 
-/**
- * The path of the lock file for a lock. The lock `verify` is held for a moment when a verification in DATA_DIR begins,
- * and for as long as a backup is being removed. `place`: a number from 1 that distinguishes concurrent verifications or
- * workers, because each has a lock file of its own.
- */
+/** The lock `verify` without a place is held for a moment as a verification begins, and while a backup is removed. */
 function lockPath(dataDir: string, who: 'web' | 'verify' | 'worker', place?: number): string {
   return join(dataDir, 'run', place === undefined ? `${who}-lock.db` : `${who}-lock-${place}.db`);
 }
@@ -71,11 +66,7 @@ function isAnyPlaceTaken(dataDir: string, who: 'verify' | 'worker'): boolean {
   return false;
 }
 
-/**
- * Takes the lock that a web or worker process holds for as long as it runs. Returns undefined for a second web process,
- * so that no second hub starts on the same DATA_DIR. Several workers may run at the same time, because workers share
- * the job queue.
- */
+/** Undefined for a second web process on one DATA_DIR. Several workers may run, because workers share the job queue. */
 export function lockForRunning(dataDir: string, program: 'web' | 'worker'): FileLock | undefined {
   return program === 'web' ? takeFileLock(lockPath(dataDir, 'web')) : takePlace(dataDir, 'worker');
 }

@@ -1,7 +1,6 @@
 import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isStorageTrouble } from '../../platform/db/open-database.ts';
-import type { HttpError } from '../../platform/http/reply.ts';
 import type { Route, Viewer } from '../../platform/http/router.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import { errorFields } from '../../platform/log.ts';
@@ -31,19 +30,16 @@ export function requireRoom(hub: Hub, route: Pick<Route, 'usesReserve'>, viewer:
 
 /** Throws 507 as `requireRoom` does, for a form in which only some actions may use the disk reserve. */
 export function requireRoomOf(hub: Hub, viewer: Viewer | null): void {
-  if (viewer?.role === 'admin' ? isOnlyForRepairs(hub) : isDiskLow(hub)) throw noRoom(hub, NO_ROOM);
+  if (viewer?.role === 'admin' ? isOnlyForRepairs(hub) : isDiskLow(hub)) throw metLimit(hub, 'free-space', 0, NO_ROOM);
 }
 
 /** Throws 507, to administrators as to members, if a file of `bytes` bytes would use some of the disk reserve. */
 export function requireRoomForFile(hub: Hub, bytes: number, message: string): void {
   const { free, reserve } = lookAtReserve(hub);
-  if (free - bytes < reserve) throw noRoom(hub, message);
+  if (free - bytes < reserve) throw metLimit(hub, 'free-space', 0, message);
 }
 
-/**
- * Whether only the disk reserve is left on the hub's disk. A file in DATA_DIR/run tells all processes of the hub that
- * the disk is low, until clearly more than the reserve is free.
- */
+/** A file in DATA_DIR/run tells all processes that the disk is low, until clearly more than the reserve is free. */
 export function isDiskLow(hub: Hub): boolean {
   const wasLow = lowSince(hub) !== null;
   const { room, reserve } = lookAtReserve(hub);
@@ -76,7 +72,6 @@ function isOnlyForRepairs(hub: Hub): boolean {
   return room < reserve * FOR_REPAIRS;
 }
 
-/** Creates or removes the file run/disk-low, which tells all processes of the hub that the disk is full. */
 function noteLow({ config }: Hub, isLow: boolean): void {
   try {
     if (isLow) writeFileSync(notePath(config), '');
@@ -90,19 +85,12 @@ function notePath({ dataDir }: Hub['config']): string {
   return join(dataDir, 'run', 'disk-low');
 }
 
-function noRoom(hub: Hub, message: string): HttpError {
-  return metLimit(hub, 'free-space', 0, message);
-}
-
 /** Whether the hub may store read marks, caches and syncs: not on a full disk, and not while an upgrade is on trial. */
 export function mayRecord(hub: Hub): boolean {
   return !isOnTrial(hub) && !isDiskLow(hub);
 }
 
-/**
- * Writes what a reader has read, such as the time when a cached file was used last. Writes nothing while the disk is
- * full or an upgrade is on trial; if writing fails, the hub logs an event and answers the request all the same.
- */
+/** Notes what a reader has read, unless `mayRecord` is false. A failed write does not fail the reader's request. */
 export function recordReading(hub: Hub, write: () => void): void {
   if (!mayRecord(hub)) return;
   try {

@@ -9,21 +9,15 @@ export type DiskSpace = {
   used: number;
   /** How much the hub can write once a checkpoint has emptied the write-ahead log. */
   free: number;
-  /**
-   * The bytes of empty pages within hub.db. SQLite fills empty pages before the database file grows, and never gives
-   * empty pages back to the disk.
-   */
+  /** Bytes that SQLite fills before hub.db grows, and never gives back to the disk. */
   emptyPages: number;
-  /** The size of the search index within the database. */
   searchIndex: number;
 };
 
-/** Measures the disk; tests replace `space` by a function of their own. */
 export type Disk = { space(): DiskSpace };
 
 const MiB = 1024 * 1024;
 
-/** The default disk reserve: 64 MiB, or 5 % of a small disk. */
 const RESERVE = 64 * MiB;
 const RESERVE_SHARE = 0.05;
 
@@ -37,7 +31,6 @@ const LEAST_SHARE = 0.25;
  */
 const INDEX_SHARE = 2;
 
-/** Upper bounds of the part of the disk reserve for the search index: 768 MiB, and half of the disk. */
 const MOST_FOR_INDEX = 768 * MiB;
 const MOST_SHARE = 0.5;
 
@@ -47,8 +40,6 @@ const TIGHT = 2;
 /** With 1 GiB of free space to spare, measured space is reused for a second: no process fills 1 GiB in a second. */
 const PLENTY = 1024 * MiB;
 const KEPT_MS = SECOND;
-
-type DiskConfig = Pick<Config, 'dataDir' | 'databasePath' | 'diskReserveBytes'>;
 
 type Measured = Pick<DiskSpace, 'total' | 'searchIndex'>;
 
@@ -65,17 +56,16 @@ function usualReserve({ total, searchIndex }: Measured): number {
   );
 }
 
-/**
- * Whether the disk is so nearly full that large changes must be made in small steps. Empty pages in hub.db do not count
- * as free, because SQLite first writes every change, even a deletion, to the write-ahead log.
- */
+/** Empty pages of hub.db do not count as free, because SQLite first writes every change to the write-ahead log. */
 export function isTight({ space }: Disk): boolean {
   const now = space();
   return now.free < usualReserve(now) * TIGHT;
 }
 
 /** Measures the free space on the hub's disk: at most once a second, but on each call while little space is free. */
-export function createDisk(db: Db, config: DiskConfig, searchIndex: () => number): Disk {
+export function createDisk(
+  db: Db, config: Pick<Config, 'dataDir' | 'databasePath' | 'diskReserveBytes'>, searchIndex: () => number,
+): Disk {
   let kept: DiskSpace | undefined;
   let keptUntil = 0;
   const canEmptyLog = createLogLook(db);
@@ -94,10 +84,7 @@ export function createDisk(db: Db, config: DiskConfig, searchIndex: () => number
   return { space };
 }
 
-/**
- * Whether a checkpoint can empty the write-ahead log now, so that the bytes of the log count as free. A process that
- * reads for long, such as a backup, prevents the checkpoint. Tries a checkpoint at most once a second.
- */
+/** Whether a checkpoint can empty the write-ahead log, which a process that reads for long prevents. */
 function createLogLook(db: Db): () => boolean {
   let [canEmpty, triedAt] = [true, -Infinity];
   return () => {
@@ -112,7 +99,6 @@ function createLogLook(db: Db): () => boolean {
   };
 }
 
-/** The bytes of empty database pages, and the bytes that emptying the write-ahead log gives back to the disk. */
 function measureDatabase(db: Db, databasePath: string): { emptyPages: number; inLog: number } {
   const pageBytes = Number(db.pragma('page_size'));
   const databaseBytes = Number(db.pragma('page_count')) * pageBytes;

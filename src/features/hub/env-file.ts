@@ -4,10 +4,7 @@ import { SETTINGS, type Setting, type SettingList } from './settings.ts';
 /** For each setting: a hash of its value in .env, so that values can be compared without being revealed. */
 export type FileSettings = Readonly<Record<string, string>>;
 
-/**
- * Hashes the .env value of each setting that the web or worker process uses. Leaves out settings that the environment
- * sets, because the environment overrides .env.
- */
+/** Leaves out settings of scripts, and settings that the environment sets, because the environment overrides .env. */
 export function hashFileSettings(
   entries: Record<string, string>, env: Record<string, string | undefined>,
 ): FileSettings {
@@ -24,26 +21,15 @@ function settingHash({ name, secret, default: standard }: Setting<unknown>, entr
   return createHash('sha256').update(JSON.stringify(said)).digest('base64url');
 }
 
-/** The error for mistakes in an .env file, which names the lines and the mistakes but never quotes a line's content. */
-export class EnvFileError extends Error {
-  readonly problems: string[];
-
-  constructor(problems: string[]) {
-    super(problems.join('\n'));
-    this.name = 'EnvFileError';
-    this.problems = problems;
-  }
-}
-
 const ASSIGNMENT = /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)$/;
 const AFTER_QUOTES = /^\s*(?:#.*)?$/;
 
 /**
  * Parses lines of the form `KEY=value`; values are never run or expanded. A value may be quoted (\" and \\ are escapes
- * inside double quotes), ` #` begins a comment, and a later line overrides an earlier line. Throws EnvFileError with
- * every malformed line.
+ * inside double quotes), ` #` begins a comment, and a later line overrides an earlier line. The problems name malformed
+ * lines by their numbers and never quote their content.
  */
-export function parseEnvFile(text: string): Record<string, string> {
+export function parseEnvFile(text: string): { entries: Record<string, string>; problems: string[] } {
   const entries = new Map<string, string>();
   const problems: string[] = [];
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
@@ -57,8 +43,7 @@ export function parseEnvFile(text: string): Record<string, string> {
     }
   }
 
-  if (problems.length > 0) throw new EnvFileError(problems);
-  return Object.fromEntries(entries);
+  return { entries: Object.fromEntries(entries), problems };
 }
 
 function parseLine(line: string): [string, string] | undefined {
@@ -83,10 +68,7 @@ function quoted(text: string, form: RegExp): string {
   return match[1] ?? '';
 }
 
-/**
- * A variable whose name is shorter than this is not compared with the names of settings, because short names are likely
- * to belong to other programs.
- */
+/** Shorter names are likely to belong to other programs. */
 const LONG = 10;
 const SLIPS = 2;
 
@@ -96,10 +78,7 @@ export function variableNames(list: SettingList): string[] {
     secret === 'bytes' ? [`${name}_FILE`] : secret === 'text' ? [name, `${name}_FILE`] : [name]);
 }
 
-/**
- * Errors for misspelt names of settings in .env. The file .env belongs to the hub alone, so a name close to a setting
- * is a mistake. If the hub started with the misspelt name, the setting's default would apply, which could delete data.
- */
+/** A misspelt name in .env is an error, because the setting's default would apply instead and could delete data. */
 export function misspeltNames(names: readonly string[], known: readonly string[]): string[] {
   return names.flatMap((name) => {
     const near = nearestName(name, known, Math.max(1, Math.floor(name.length / 4)));
@@ -115,7 +94,6 @@ export function doubtfulNames(names: readonly string[], known: readonly string[]
   });
 }
 
-/** The setting whose name is closest to a misspelt name; undefined if `name` is a setting or resembles none. */
 function nearestName(name: string, known: readonly string[], slips: number): string | undefined {
   if (known.includes(name)) return undefined;
   const asFile = known.find((one) => one === `${name}_FILE` || `${one}_FILE` === name);

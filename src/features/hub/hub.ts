@@ -16,10 +16,7 @@ import { isTight, type Disk } from './disk-space.ts';
 import { LIMITS, type LimitName, type NamedLimit } from './limits.ts';
 import type { Config } from './read-config.ts';
 
-/**
- * The database, settings, clock and other parts of a hub, which most functions take as their first parameter. Each
- * process has one hub; tests build hubs of their own.
- */
+/** The parts of a hub, which most functions take as their first parameter. Each process has one hub. */
 export type Hub = {
   db: Db;
   config: Config;
@@ -64,7 +61,6 @@ export function openStores(hub: Hub): void {
 /** The time when this process began (unix ms). Call `startedAt` once at start: the first call sets the time. */
 export const startedAt = once(({ clock }: Pick<Hub, 'clock'>) => clock());
 
-/** The counters that metrics report, stored in the table `counts`. */
 export const counts = store(({ db }) => createCounters(db));
 
 /** Counters of frequent events, kept in memory and written to the database at a scrape and at the process's end. */
@@ -73,16 +69,9 @@ export const bufferedCounts = once((hub: StoreHub) => createBufferedCounters(cou
 /** The job queue in the database. To add a job, call `enqueue`, which applies the settings of the job's kind. */
 export const jobs = once(({ db, clock }: Pick<Hub, 'db' | 'clock'>) => createJobQueue(db, clock));
 
-/** The times when the web and worker processes were last seen. */
 export const heartbeats = store(({ db, clock }) => createHeartbeats(db, clock));
-
-/** The counts and durations of the answers that this process has given, for metrics. */
 export const httpMetrics = once((_hub: Hub) => createHttpMetrics());
-
-/** The times that requests have waited before the web process began to handle them, for metrics. */
 export const turnWaits = once((_hub: Hub) => createTurnWaits());
-
-/** The memory, CPU time and event loop lag of this process, for metrics. */
 export const processMetrics = once(({ clock }: Hub) => createProcessMetrics({ startedAtSeconds: clock() / SECOND }));
 
 /** For how many seconds the longest-waiting due job of any kind has been due; 0 if no job is due. */
@@ -100,10 +89,7 @@ export function takeTurn(hub: StoreHub, limit: NamedLimit, who: string): void {
   takeTurns(hub, [[limit, who]]);
 }
 
-/**
- * Counts one attempt against each of the limits, and returns a function that takes the attempt back. If a limit is
- * reached, throws 429 and counts nothing.
- */
+/** Returns a function that takes the attempts back. If a limit is reached, throws 429 and counts no attempt. */
 export function takeTurns(hub: StoreHub, wanted: (readonly [NamedLimit, who: string])[]): () => void {
   const taken: typeof wanted = [];
   const giveBack = (): void => taken.forEach(([limit, who]) => limits(hub).refund(limit, who));
@@ -130,32 +116,24 @@ export function metLimit(hub: StoreHub, limit: LimitName, seconds: number, reaso
   return status === 429 || status === 503 ? tryLater(status, seconds, reason) : new HttpError(status, reason);
 }
 
-/**
- * Splits a large change of the database into short transactions, so that other writers hardly wait. The transactions of
- * concurrent large changes alternate. On a nearly full disk, the transactions of a large change are smaller.
- */
+/** Splits a large change into short transactions, smaller on a nearly full disk, between which other writers write. */
 export const throttled = once(({ db, disk }: Hub) => createThrottledWrites(db, () => isTight(disk)));
 
-/** A figure of a job kind, such as its number of attempts, or a function that computes the figure from the settings. */
 type Configurable = number | ((config: Config) => number);
 
 /** One kind of job, as the queue, the worker and a restore need it. `app/job-kinds.ts` lists all kinds of jobs. */
 export type JobKind<Payload> = {
   name: string;
-  /** The dedupe key of a job: for each kind and key, at most one job waits or runs. */
-  key(payload: Payload): string;
-  /** How often a job of this kind is tried before it is dead-lettered. */
-  attempts: Configurable;
-  /** How many jobs of this kind one worker runs at the same time. */
-  concurrency: Configurable;
+  key(payload: Payload): string; // for each kind and key, at most one job waits or runs
+  attempts: Configurable; // before the job is dead-lettered
+  concurrency: Configurable; // in one worker
   /** Whether a restored backup's waiting jobs of this kind run, though they may have run before the restore already. */
   afterRestore: 'run' | 'discard';
   /** Whether jobs of this kind store posts or content of other servers; such jobs wait while `mayRecord` is false. */
   stores: boolean;
   /**
-   * Runs a job, which may happen more than once. To fail the job, throw an error. Stop when the signal aborts (because
-   * of the deadline or a shutdown). The returned function runs in the transaction that completes the job, so it may
-   * only run SQL.
+   * May run more than once for a job. To fail the job, throw an error. Stop when the signal aborts. The returned
+   * function runs in the transaction that completes the job, so it may only run SQL.
    */
   run(hub: Hub, payload: Payload, signal: AbortSignal, job: Job): Promise<void | Effects>;
   /** Called in the transaction that records a job's failure, also if the job's worker died at the last attempt. */
@@ -163,9 +141,8 @@ export type JobKind<Payload> = {
 };
 
 /**
- * `lane`: a key, such as a host; at most one job with this key runs at a time. `owner`: the account for which the job
- * runs; accounts take turns. `rank`: among the jobs of one owner, a job with a lower rank runs first. `runAt`: the
- * earliest time of the run (unix ms); by default now.
+ * `lane`: at most one job with this key, such as a host, runs at a time. `owner`: the account of the job; accounts take
+ * turns. `rank`: an owner's jobs with lower ranks run first. `runAt`: the earliest time (unix ms); by default now.
  */
 type EnqueueOptions = { lane?: string; owner?: number; rank?: Rank; runAt?: number };
 

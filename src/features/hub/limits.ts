@@ -84,5 +84,4 @@ export const LIMITS = {
 
 export type LimitName = keyof typeof LIMITS;
 
-/** A rate limit whose refusals are counted. */
 export type NamedLimit = Limit & { name: LimitName };

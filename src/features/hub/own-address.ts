@@ -7,8 +7,13 @@ import type { Config } from './read-config.ts';
 const ANY_ADDRESS = parseCidrs('0.0.0.0, ::'); // connections to 0.0.0.0 and :: reach this machine
 const LOOPBACK = parseCidrs('127.0.0.0/8, ::1');
 
+/** Returns the option `refuse` of `hub.outbound`, which refuses addresses that lead to this hub itself. */
+export function refusingOwn(config: Config, addition = ''): (url: URL, addresses: readonly string[]) => string | null {
+  return (url, addresses) => leadsHere(config, url, addresses) ? `${url.host} is this hub itself${addition}` : null;
+}
+
 /** Whether a URL leads to this hub: by the hub's public host and port, or an address and port of this process. */
-export function leadsHere(config: Config, url: URL, addresses: readonly string[]): boolean {
+function leadsHere(config: Config, url: URL, addresses: readonly string[]): boolean {
   const base = new URL(config.baseUrl);
   if (hostOf(url) === hostOf(base) && portOf(url) === portOf(base)) return true;
   return portOf(url) === config.port && addresses.some((address) => listensAt(config.host, address));

@@ -15,16 +15,11 @@ type Chosen = { [Name in keyof typeof CHOICES]: (typeof CHOICES)[Name][number] }
 declare module '../../platform/http/router.ts' {
   /** The preferences of a member, in addition to the time zone, which router.ts declares. */
   interface Preferences extends Chosen {
-    /** Whether keyboard shortcuts are on. */
-    keys: boolean;
-    /** Whether the member's opening a post marks the post as read. */
-    marksOpened: boolean;
-    /** Whether a list marks the posts as read that the member has scrolled past. */
-    marksScrolled: boolean;
-    /** Whether lists show posts of several followed sources that have the same link in one row. */
-    joinsDoubles: boolean;
-    /** Whether the getting-started list is shown until it is complete. */
-    nextSteps: boolean;
+    keys: boolean; // whether keyboard shortcuts are on
+    marksOpened: boolean; // whether the member's opening a post marks the post as read
+    marksScrolled: boolean; // whether a list marks the posts as read that the member has scrolled past
+    joinsDoubles: boolean; // whether lists show posts of several followed sources with the same link in one row
+    nextSteps: boolean; // whether the getting-started list is shown until it is complete
   }
 }
 

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { codeOf, messageOf } from '../../platform/error-code.ts';
 import { grantedName } from '../../platform/files/granted-name.ts';
 import {
-  EnvFileError, hashFileSettings, parseEnvFile, type FileSettings, doubtfulNames, misspeltNames, variableNames,
+  doubtfulNames, hashFileSettings, misspeltNames, parseEnvFile, variableNames, type FileSettings,
 } from './env-file.ts';
 import {
   problemsTogether, SETTINGS, type Setting, type SettingList, type Settings, type SettingValues,
@@ -15,7 +15,6 @@ export const PROJECT_ROOT = resolve(import.meta.dirname, '../../..');
 
 const WILDCARDS: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
-/** The value of every setting, and values that are derived from settings. */
 export type Config = Omit<Settings, 'backupDir' | 'baseUrl'> & {
   readonly baseUrl: string; // an origin without a trailing slash
   readonly backupDir: string; // the folder of the backups on this machine
@@ -46,15 +45,11 @@ export type SettingsSource = {
   fileNames?: readonly string[]; // the names that .env defines
   fileSettings?: FileSettings;
   projectRoot: string;
-  /** Reads a file as UTF-8; with 'latin1', each byte of the file becomes one character. */
-  readFile: (path: string, encoding?: 'latin1') => string;
+  readFile: (path: string, encoding?: 'latin1') => string; // as UTF-8 by default
   nameOf?: (path: string) => string; // the spelling of a path to which Node's permission model gives access
 };
 
-/**
- * Reads the configuration from the environment and from the file .env in the project's folder. Throws ConfigError,
- * which lists every mistake in the configuration.
- */
+/** Reads the configuration from the environment and from .env. Throws ConfigError, which lists every mistake. */
 export function loadConfig(env: Record<string, string | undefined>, projectRoot: string = PROJECT_ROOT): Config {
   const source = settingsSource(env, projectRoot);
   return readConfig(source.env, source);
@@ -139,9 +134,14 @@ export function readSettings<List extends SettingList>(list: List, { env, projec
 
   function readSecret(file: string, isBytes: boolean): string {
     const path = resolve(projectRoot, file);
-    const text = readable(() => (isBytes ? readFile(path, 'latin1') : readFile(path).replace(/\r?\n$/, '')));
-    secretFiles.push(path);
-    return text;
+    try {
+      const text = isBytes ? readFile(path, 'latin1') : readFile(path).replace(/\r?\n$/, '');
+      secretFiles.push(path);
+      return text;
+    } catch (error) {
+      const code = codeOf(error);
+      throw new Error(`must name a readable file${code === undefined ? '' : ` (${code})`}`);
+    }
   }
 }
 
@@ -156,10 +156,7 @@ export function settingsSource(
   return { env: { ...entries, ...env }, fileNames: Object.keys(entries), fileSettings, projectRoot, readFile, nameOf };
 }
 
-/**
- * The names of settings whose values in .env have changed since this process read .env; empty if .env cannot be read or
- * is malformed.
- */
+/** The settings whose values in .env have changed since this process read .env; empty if .env cannot be read. */
 export function changedSettings({ projectRoot, fileSettings: before }: Config): string[] {
   try {
     const now = hashFileSettings(readEnvFile(projectRoot), {});
@@ -170,13 +167,17 @@ export function changedSettings({ projectRoot, fileSettings: before }: Config): 
   }
 }
 
-/** The entries of .env; empty if .env is missing. Throws ConfigError if .env is malformed or unreadable. */
 function readEnvFile(projectRoot: string): Record<string, string> {
+  const { entries, problems } = parseEnvFile(envFileText(projectRoot));
+  if (problems.length > 0) throw new ConfigError(problems.map((problem) => `.env ${problem}`));
+  return entries;
+}
+
+function envFileText(projectRoot: string): string {
   try {
-    return parseEnvFile(readFileSync(grantedName(join(projectRoot, '.env')), 'utf8'));
+    return readFileSync(grantedName(join(projectRoot, '.env')), 'utf8');
   } catch (error) {
-    if (error instanceof EnvFileError) throw new ConfigError(error.problems.map((problem) => `.env ${problem}`));
-    if (codeOf(error) === 'ENOENT') return {};
+    if (codeOf(error) === 'ENOENT') return '';
     throw new ConfigError([`.env cannot be read (${codeOf(error)})`]);
   }
 }
@@ -200,15 +201,6 @@ function packageVersion(text: string): string {
   const manifest: unknown = JSON.parse(text);
   if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) return String(manifest.version);
   throw new Error('package.json has no version');
-}
-
-function readable(read: () => string): string {
-  try {
-    return read();
-  } catch (error) {
-    const code = codeOf(error);
-    throw new Error(`must name a readable file${code === undefined ? '' : ` (${code})`}`);
-  }
 }
 
 function deepFreeze<T>(value: T): T {

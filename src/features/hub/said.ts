@@ -1,11 +1,8 @@
 import { plural } from '../../platform/in-words.ts';
-/** A message about a number of changed things, such as "3 posts marked as read." */
+
 type Counted = (count: number) => string;
 
-/**
- * Messages about the viewer's last action, by the code that the page's URL contains. The URL never contains the text of
- * a message, because a forged link could then show any text.
- */
+/** The page's URL contains only the code of a message: a forged link with a text could show any text. */
 const SAID = {
   'app-password-ended': 'The app password has ended. The app that uses the app password is refused from now on.',
   'bell-off': 'You will no longer be notified of new posts of this source.',
@@ -42,6 +39,8 @@ const SAID = {
   'rule-added': 'The rule was added. The rule acts on posts that arrive from now on.',
   'rule-changed': 'The rule was changed. The rule acts on posts that arrive from now on.',
   'rule-removed': 'The rule was removed.',
+  'rules-left-out': (count) => `The import left out ${plural(count, 'rule or search', 'rules and searches')}: an ` +
+    'entry was faulty, named a source or folder that is not yours, or was one too many. All other entries are there.',
   'rules-imported': (count) => `${plural(count, 'rule or search', 'rules and searches')} added.`,
   'search-removed': 'The search is no longer in your sidebar.',
   'search-saved': 'The search is in your sidebar now.',

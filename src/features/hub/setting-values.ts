@@ -8,10 +8,7 @@ import { deriveSealingKey, SealedSecretError } from '../../platform/secrets.ts';
 /** Every API token begins with this prefix, by which a leaked token can be found in a text and revoked. */
 export const TOKEN_PREFIX = 'hub_';
 
-/**
- * Parses the text of a setting. Throws an Error whose message begins with "must" and never repeats the setting's text.
- * Resolves a relative path against `projectRoot`.
- */
+/** Throws an Error whose message begins with "must" and never repeats the text, which may be a secret. */
 export type Parse<Value> = (text: string, projectRoot: string) => Value;
 
 const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.(?!$)|$))+$/i;
@@ -42,7 +39,6 @@ export function oneOf<Word extends string>(...words: Word[]): Parse<Word> {
   };
 }
 
-/** Parses the lowest level of log lines that the hub writes. */
 export const logLevel: Parse<LogLevel> = oneOf('debug', 'info', 'warn', 'error');
 
 /** Parses a host name or an address (IPv6 without brackets). A host name must not end in a number (RFC 1123). */
@@ -108,11 +104,16 @@ export function days(text: string): number {
   throw new Error('must be a number of days from 1 to 9999');
 }
 
-/** Parses the absolute path of a folder, without line breaks, because scripts read the path line by line. */
-export function farFolder(text: string): string {
-  if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);
-  throw new Error('must be the absolute path of a folder, for example /mnt/backup');
+/** Scripts read these paths line by line, so that the paths must not contain line breaks. */
+function absolutePath(what: string): Parse<string> {
+  return (text) => {
+    if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);
+    throw new Error(`must be the absolute path of ${what}`);
+  };
 }
+
+export const farFolder = absolutePath('a folder, for example /mnt/backup');
+export const scriptsFile = absolutePath('a file');
 
 /** Parses one or more age recipients, separated by spaces, or the absolute path of a file that lists age recipients. */
 export function ageRecipient(text: string): string {
@@ -147,12 +148,6 @@ export function resticRepository(text: string): string {
   if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);
   throw new Error('must be the absolute path of a restic repository, or an address such as rclone:box:hub or ' +
     'sftp:me@host:/hub');
-}
-
-/** Parses the absolute path of a file that only the hub's scripts read, such as a file with a password. */
-export function scriptsFile(text: string): string {
-  if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);
-  throw new Error('must be the absolute path of a file');
 }
 
 /** Parses OpenPGP fingerprints, separated by spaces. Refuses short key ids, because these can be forged. */

@@ -16,7 +16,6 @@ export const ALERT_FORMATS = [
 
 export type AlertFormat = (typeof ALERT_FORMATS)[number];
 
-/** One setting that the operator can change. */
 export type Setting<Value> = {
   name: string; // the setting's environment variable, such as PORT
   parse: Parse<Value>;
@@ -33,7 +32,6 @@ export type Setting<Value> = {
 
 export type SettingList = Record<string, Setting<unknown>>;
 
-/** The parsed values of a list of settings, each under the setting's key in the list. */
 export type SettingValues<List extends SettingList> = {
   readonly [Key in keyof List]: ReturnType<List[Key]['parse']> | (List[Key]['default'] extends null ? null : never);
 };
@@ -186,7 +184,7 @@ export const SETTINGS = {
     meaning: 'seconds that `restore.sh` waits for every process to close the old database (0 to 86400)',
   },
   upgradeVerify: {
-    name: 'UPGRADE_VERIFY', parse: oneOf('signed'), default: null, usedBy: 'scripts', seeHandbook: 'whose-versions-run',
+    name: 'UPGRADE_VERIFY', parse: oneOf('signed'), default: null, usedBy: 'scripts', seeHandbook: 'upgrading',
     meaning: '`signed` makes `upgrade.sh` accept only release tags signed with a key in `UPGRADE_SIGNERS`',
   },
   upgradeSigners: {
@@ -291,7 +289,6 @@ export function problemsTogether(settings: Settings, projectRoot: string): strin
   return problems.filter(([isWrong]) => isWrong).map(([, problem]) => problem);
 }
 
-/** Whether BACKUP_DIR overlaps with other files of the hub or of the project. */
 function overlaps(backupDir: string, dataDir: string, projectRoot: string): boolean {
   const isUsual = backupDir === join(dataDir, 'backups');
   const isApart = [dataDir, projectRoot].every((other) => !isInside(other, backupDir) && !isInside(backupDir, other));

@@ -30,13 +30,14 @@ type Table = (Counted | Bounded) & {
 const NOBODYS = { export: null, leaving: 'none', restore: 'kept' } as const;
 const OF_SOURCE = { export: null, leaving: 'before', restore: 'kept' } as const;
 const CONTENT = { most: 'CONTENT_QUOTA_BYTES', of: 'account', then: 'refused', ...OF_SOURCE } as const;
+const REFUSE = { of: 'account', then: 'refused' } as const;
+const END_OLDEST = { of: 'account', then: 'the oldest ends' } as const;
+const AT_ONCE = { leaving: 'at once', restore: 'kept' } as const;
+const IN_STEPS = { leaving: 'steps', restore: 'kept' } as const;
+const CASCADE = { leaving: 'cascade', restore: 'kept' } as const;
 const ONE_EACH = { bounded: 'one row for each account', leaving: 'cascade', restore: 'kept' } as const;
 
-/**
- * Every table of the hub's database, and what limits its rows. The `*-store` files read these limits from TABLES.
- * `test/app/tables.test.ts` compares each table's entry in TABLES with the schema, the API, the export, the deletion of
- * an account and a restored backup.
- */
+/** Every table, and what limits its rows; `test/app/tables.test.ts` compares each entry with schema, API and export. */
 export const TABLES = {
   // platform
   counts: { bounded: 'one row for each metric and label', ...NOBODYS, restore: 'changed' },
@@ -53,37 +54,25 @@ export const TABLES = {
   // accounts
   accounts: {
     bounded: 'nobody can make an account without a link from an administrator',
-    export: 'account', leaving: 'cascade', restore: 'kept',
+    export: 'account', ...CASCADE,
   },
   preferences: { ...ONE_EACH, export: 'preferences' },
-  sessions: {
-    most: 100, of: 'account', then: 'the oldest ends', export: 'sessions', leaving: 'at once', restore: 'emptied',
-  },
-  api_tokens: { most: 100, of: 'account', then: 'refused', export: 'tokens', leaving: 'at once', restore: 'kept' },
-  sign_in_networks: {
-    most: 20, of: 'account', then: 'the oldest ends', export: 'signInNetworks', leaving: 'at once', restore: 'kept',
-  },
-  password_links: { ...ONE_EACH, export: null, leaving: 'at once', restore: 'emptied' },
-  invitations: {
-    most: 100, of: 'account', then: 'refused',
-    export: 'invitations', leaving: 'at once', restore: 'kept',
-  },
+  sessions: { most: 100, ...END_OLDEST, export: 'sessions', ...AT_ONCE, restore: 'emptied' },
+  api_tokens: { most: 100, ...REFUSE, export: 'tokens', ...AT_ONCE },
+  sign_in_networks: { most: 20, ...END_OLDEST, export: 'signInNetworks', ...AT_ONCE },
+  password_links: { ...ONE_EACH, export: null, ...AT_ONCE, restore: 'emptied' },
+  invitations: { most: 100, ...REFUSE, export: 'invitations', ...AT_ONCE },
   audit_records: {
     bounded: 'AUDIT_RETENTION_DAYS and the limit `acts` of each account; repeated changes add one record a minute',
-    export: 'acts', leaving: 'steps', restore: 'kept',
+    export: 'acts', ...IN_STEPS,
   },
-  notifications: {
-    most: 2_000, of: 'account', then: 'the oldest ends', export: 'notifications', leaving: 'steps', restore: 'kept',
-  },
+  notifications: { most: 2_000, ...END_OLDEST, export: 'notifications', ...IN_STEPS },
 
   // tables of sources, posts, follows and files
-  sources: {
-    most: 'SOURCES_MAX', of: 'account', then: 'refused',
-    export: 'sources', leaving: 'before', restore: 'kept',
-  },
+  sources: { most: 'SOURCES_MAX', ...REFUSE, ...OF_SOURCE, export: 'sources' },
   source_offers: {
     bounded: 'ten open offers for each sender; ended offers are removed after 90 days',
-    export: 'offers', leaving: 'at once', restore: 'kept',
+    export: 'offers', ...AT_ONCE,
   },
   feeds: { bounded: 'one row for each source', ...OF_SOURCE, export: 'sources' },
   webhooks: { bounded: 'one row for each source', ...OF_SOURCE, export: 'sources' },
@@ -100,10 +89,8 @@ export const TABLES = {
   post_tombstones: CONTENT,
   webhook_events: CONTENT,
   attachments: { ...CONTENT, export: 'posts' },
-  uploads: { most: 'UPLOAD_QUOTA_BYTES', of: 'account', then: 'refused', ...OF_SOURCE, export: 'posts' },
-  draft_files: {
-    most: 'UPLOAD_QUOTA_BYTES', of: 'account', then: 'refused', export: 'drafts', leaving: 'cascade', restore: 'kept',
-  },
+  uploads: { most: 'UPLOAD_QUOTA_BYTES', ...REFUSE, ...OF_SOURCE, export: 'posts' },
+  draft_files: { most: 'UPLOAD_QUOTA_BYTES', ...REFUSE, export: 'drafts', ...CASCADE },
   cached_files: {
     bounded: 'ATTACHMENT_CACHE_MAX_BYTES; failed fetches are remembered for an hour, too large pictures for a week',
     ...NOBODYS,
@@ -119,43 +106,36 @@ export const TABLES = {
   upload_usage: { ...ONE_EACH, export: null },
 
   // reading and writing
-  follows: {
-    most: 'SOURCES_MAX', of: 'account', then: 'refused',
-    export: 'follows', leaving: 'steps', restore: 'kept',
-  },
-  folders: { bounded: 'each folder has a followed source', export: 'follows', leaving: 'cascade', restore: 'kept' },
-  list_choices: {
-    most: 1_000, of: 'account', then: 'the oldest ends', export: 'listChoices', leaving: 'cascade', restore: 'kept',
-  },
+  follows: { most: 'SOURCES_MAX', ...REFUSE, export: 'follows', ...IN_STEPS },
+  folders: { bounded: 'each folder has a followed source', export: 'follows', ...CASCADE },
+  list_choices: { most: 1_000, ...END_OLDEST, export: 'listChoices', ...CASCADE },
   read_marks: {
-    most: 20_000, of: 'account', then: 'refused',
+    most: 20_000, ...REFUSE,
     except: 'marks of apps, of rules and of arriving posts with a link that was read, at most one for each post',
-    export: 'readMarks', leaving: 'steps', restore: 'kept',
+    export: 'readMarks', ...IN_STEPS,
   },
-  read_undo: { most: 20, of: 'account', then: 'the oldest ends', export: null, leaving: 'steps', restore: 'kept' },
-  stars: { bounded: 'one row for each post that exists', export: 'stars', leaving: 'steps', restore: 'kept' },
+  read_undo: { most: 20, ...END_OLDEST, export: null, ...IN_STEPS },
+  stars: { bounded: 'one row for each post that exists', export: 'stars', ...IN_STEPS },
   reading_history: {
     bounded: 'one row for each post that exists, for READING_HISTORY_RETENTION_DAYS',
-    export: 'history', leaving: 'steps', restore: 'kept',
+    export: 'history', ...IN_STEPS,
   },
-  rules: { most: 100, of: 'account', then: 'refused', export: 'rules', leaving: 'steps', restore: 'kept' },
-  saved_searches: {
-    most: 20, of: 'account', then: 'refused', export: 'searches', leaving: 'steps', restore: 'kept',
-  },
+  rules: { most: 100, ...REFUSE, export: 'rules', ...IN_STEPS },
+  saved_searches: { most: 20, ...REFUSE, export: 'searches', ...IN_STEPS },
   muted_posts: {
     bounded: 'one row for each post that exists and each rule that mutes the post',
-    export: 'mutedPosts', leaving: 'steps', restore: 'kept',
+    export: 'mutedPosts', ...IN_STEPS,
   },
   withdrawn_states: {
     bounded: 'one row for each reader of a post that is a draft now, if the reader had marked or starred the post',
-    export: 'withdrawnStates', leaving: 'cascade', restore: 'kept',
+    export: 'withdrawnStates', ...CASCADE,
   },
   drafts: {
-    most: 30, of: 'account', then: 'refused', except: 'three drafts that wait until their author signs in again',
-    export: 'drafts', leaving: 'steps', restore: 'changed',
+    most: 30, ...REFUSE, except: 'three drafts that wait until their author signs in again',
+    export: 'drafts', ...IN_STEPS, restore: 'changed',
   },
-  imports: { most: 5, of: 'account', then: 'the oldest ends', export: 'imports', leaving: 'steps', restore: 'kept' },
-  import_lines: { bounded: 'an import has at most 5,000 rows', export: 'imports', leaving: 'cascade', restore: 'kept' },
+  imports: { most: 5, ...END_OLDEST, export: 'imports', ...IN_STEPS },
+  import_lines: { bounded: 'an import has at most 5,000 rows', export: 'imports', ...CASCADE },
 
   // operation
   alert_events: { bounded: 'one row for each condition that can raise an alert', ...NOBODYS },

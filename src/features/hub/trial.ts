@@ -11,9 +11,8 @@ export function isOnTrial(hub: Pick<Hub, 'db'>): boolean {
 }
 
 /**
- * Begins the trial of a new version or restored backup, in which SQLite refuses every write of this process with the
- * error SQLITE_READONLY. `endIfOver`: ends the trial if upgrade.sh or restore.sh has accepted the version or backup;
- * returns whether the trial has ended. The hub calls `endIfOver` before every write.
+ * From now on, SQLite refuses every write of this process (SQLITE_READONLY). The hub calls `endIfOver` before every
+ * write: `endIfOver` ends the trial if upgrade.sh or restore.sh has accepted the result, and returns whether it ended.
  */
 export function beginTrial(hub: Hub, endIfOver: () => boolean): void {
   Object.assign(trials(hub), { isOpen: true, endIfOver });
@@ -35,9 +34,13 @@ export function requireNoTrial(hub: Hub): void {
 
 /** Writes a heartbeat as proof that this process can write: the only write while a new version is being tried. */
 export function beatOnTrial(hub: Hub): void {
+  whileWritable(hub, () => heartbeats(hub).beat(hub.program));
+}
+
+function whileWritable(hub: Hub, work: () => void): void {
   hub.db.pragma('query_only = OFF');
   try {
-    heartbeats(hub).beat(hub.program);
+    work();
   } finally {
     hub.db.pragma('query_only = ON');
   }
@@ -47,15 +50,13 @@ const UNDONE = Symbol('undone');
 
 /** Runs `work` in a transaction that is rolled back in any case. Throws the error that `work` throws. */
 export function rehearse(hub: Hub, work: () => void): void {
-  hub.db.pragma('query_only = OFF');
+  const undone = (): never => {
+    work();
+    throw UNDONE;
+  };
   try {
-    hub.db.write('rehearse', () => {
-      work();
-      throw UNDONE;
-    });
+    whileWritable(hub, () => hub.db.write('rehearse', undone));
   } catch (error) {
     if (error !== UNDONE) throw error;
-  } finally {
-    hub.db.pragma('query_only = ON');
   }
 }

@@ -43,7 +43,7 @@ const BATCH = 200;
 const POST_BATCH = 20;
 const DRAFT_BATCH = 1;
 
-/** Parts of an account's data, by their names in the export. Each part reads its rows while the export is sent. */
+/** Each part of the export reads its rows while the export is sent. */
 const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>> = {
   sessions: (hub, { id }) => sessions(hub).listOf(id).map(sessionJson),
   signInNetworks: (hub, { id }) => signInNetworks(hub).listOf(id).map(({ network, seenAt }) =>
@@ -123,14 +123,12 @@ function filesOfDraft(hub: Hub, draftId: number): object[] {
     ({ filename, mediaType, bytes, sha256 }));
 }
 
-/** A transfer offer; the title is null if the offer has ended and the account may not see the source. */
 function ownOffer(hub: Hub, account: Account, offer: Offer): object {
   const { source, ...rest } = offerJson(offer, account.id);
   const isKnown = offer.endedAt === null || maySeeSource(hub, offer.sourceId, account);
   return { ...rest, source: { ...source, title: isKnown ? source.title : null }, endedAt: isoTime(offer.endedAt) };
 }
 
-/** The account's imports of feeds, with the result for each line of the imported list. */
 function* ownImports(hub: Hub, accountId: number): Generator<object> {
   for (const { id, visibility, madeAt, doneAt } of imports(hub).listOf(accountId, 0, BATCH)) {
     const lines = inBatches<ImportLine>((last) => imports(hub).lines(id, last?.line ?? 0, BATCH)).map(
@@ -139,19 +137,17 @@ function* ownImports(hub: Hub, accountId: number): Generator<object> {
   }
 }
 
-/** The account's follows; `title` is null if the account may no longer see the source. */
 function* ownFollows(hub: Hub, account: Account): Generator<object> {
   const all = inBatches<Follow>((last) => follows(hub).listOf(account.id, last?.sourceId ?? 0, BATCH));
   for (const { sourceId, ownTitle, folder, notify, hideGlobally, readUpTo, createdAt } of all) {
     const source = sources(hub).find(sourceId);
-    const title = source && maySee(source, account) ? source.title : null;
+    if (!source) continue;
+    const title = maySee(source, account) ? source.title : null;
     const switches = { notify: notify === 1, hideGlobally: hideGlobally === 1 };
-    const rest = { folder, ...switches, readUpTo, since: isoTime(createdAt) };
-    if (source) yield { sourceId, title, ownTitle, ...rest };
+    yield { sourceId, title, ownTitle, folder, ...switches, readUpTo, since: isoTime(createdAt) };
   }
 }
 
-/** The account's stars; `title` is null if the account may no longer see the post. */
 function* ownStars(hub: Hub, account: Account): Generator<object> {
   for (const { postId, starredAt } of inBatches<Star>((last) =>
     stars(hub).listOf(account.id, last?.postId ?? 0, BATCH))) {

@@ -33,9 +33,8 @@ export const LEAVE_CONFIRMATION = 'DELETE';
 export type OwnedSource = Pick<Source, 'id' | 'title'>;
 
 /**
- * Deletes the account: ends its sessions and tokens at once and starts removing its personal data. Answers with status
- * 422 without the confirmation, 403 for a wrong password, 429 after several wrong passwords, and 409 while the account
- * owns sources (listed in `sources`) or is the last administrator.
+ * Answers with 422 without the confirmation, 403 for a wrong password, 429 after several wrong passwords, and 409 while
+ * the account owns sources (listed in `sources`) or is the last administrator.
  */
 export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By): Promise<void> {
   const done = await checkPassword(hub, confirmation(readLeave(values, by), by), ({ id, role }) => {
@@ -47,7 +46,6 @@ export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By
   if (!done) throw new HttpError(403, 'The password is wrong.');
 }
 
-/** Ends an account and enqueues the job that removes its data, in the caller's transaction. */
 function depart(hub: Hub, id: number, role: Role): void {
   const name = `left:${randomBytes(4).toString('hex')}`; // no member's sign-in name has a colon
   revokeCredentials(hub, id);
@@ -87,13 +85,13 @@ function readLeave(values: Record<string, unknown>, by: By): string {
 
 const WAIT_FOR_SOURCES = 10 * SECOND;
 
-/** Pause before the next try to empty the write-ahead log of removed data; database readers block emptying. */
+/** Readers of the database keep the write-ahead log from being emptied. */
 const WAIT_FOR_READERS = 5 * SECOND;
 
 /** Deleted accounts whose words this process has removed from the search index: a retried job skips the removal. */
 const forgotten = once((_hub: Hub) => new Set<number>());
 
-/** Maximum rows of each table that the request to delete an account removes; enough for most accounts. */
+/** Rows of each table that the request itself removes; enough for most accounts. */
 const FIRST_BATCH = 200;
 
 /** Job: removes the data of a deleted account in small steps, then the account's row. */
@@ -133,7 +131,6 @@ async function forgetWords(hub: Hub, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Calls `some`, which removes up to `limit` rows, in short transactions until `some` removes fewer rows. */
 async function repeatThrottled(
   hub: Hub, name: string, signal: AbortSignal, some: (limit: number) => number,
 ): Promise<void> {
@@ -141,31 +138,22 @@ async function repeatThrottled(
   signal.throwIfAborted();
 }
 
-/** Removes up to `limit` rows of an account per table. Returns less than `limit` if no rows of the account are left. */
+/** Returns less than `limit` if no rows of the account are left. */
 function removeSome(hub: Hub, id: number, limit: number): number {
   const name = accounts(hub).pseudonymOf(id);
   if (name === undefined) return 0;
-  return Math.max(...Object.values(STEPS).map((remove) => remove(hub, { id, name }, limit)));
+  const removed = Object.values(OWN_ROWS).map((rows) => rows(hub).removeOf(id, limit));
+  return Math.max(...removed, notifications(hub).forgetSender(id, limit), hideNames(hub, { id, name }, limit));
 }
 
-/** Per table: removes up to `limit` rows of an account, or its id from other rows; returns how many rows changed. */
-const STEPS: Record<SteppedTable, (hub: Hub, leaver: Leaver, limit: number) => number> = {
-  drafts: (hub, { id }, limit) => drafts(hub).removeOf(id, limit),
-  follows: (hub, { id }, limit) => follows(hub).removeOf(id, limit),
-  imports: (hub, { id }, limit) => imports(hub).removeOf(id, limit),
-  reading_history: (hub, { id }, limit) => readingHistory(hub).removeOf(id, limit),
-  muted_posts: (hub, { id }, limit) => mutedPosts(hub).removeOf(id, limit),
-  rules: (hub, { id }, limit) => rules(hub).removeOf(id, limit),
-  saved_searches: (hub, { id }, limit) => savedSearches(hub).removeOf(id, limit),
-  read_marks: (hub, { id }, limit) => readMarks(hub).removeOf(id, limit),
-  stars: (hub, { id }, limit) => stars(hub).removeOf(id, limit),
-  read_undo: (hub, { id }, limit) => readUndo(hub).removeOf(id, limit),
-  notifications: (hub, { id }, limit) =>
-    Math.max(notifications(hub).removeOf(id, limit), notifications(hub).forgetSender(id, limit)),
-  audit_records: hideNames,
+type OwnRows = (hub: Hub) => { removeOf(id: number, limit: number): number };
+
+const OWN_ROWS: Record<Exclude<SteppedTable, 'audit_records'>, OwnRows> = {
+  drafts, follows, imports, reading_history: readingHistory, muted_posts: mutedPosts, rules,
+  saved_searches: savedSearches, read_marks: readMarks, stars, read_undo: readUndo, notifications,
 };
 
-/** Replaces an account's names in audit records, and hides deleted sources' and posts' titles, which may have names. */
+/** Also hides the titles of deleted sources and posts, which may contain names. */
 function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   for (const thing of leavers(hub).thingsOf(leaver.id, limit)) {
     if (isThere(hub, thing)) continue;
@@ -175,7 +163,6 @@ function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   return leavers(hub).hideNames(leaver, limit);
 }
 
-/** Whether the source or post of an audit record still exists; the leaver's own sources and posts are removed. */
 function isThere(hub: Hub, { kind, id }: Thing): boolean {
   return kind === 'source' ? sources(hub).find(id) !== undefined : posts(hub).exists(id);
 }

@@ -29,20 +29,17 @@ export function showLeave(hub: Hub, { viewer }: MemberRequest, problem?: HttpErr
   return page(form, problem?.status, problem?.headers);
 }
 
-export function showGoodbye(): Reply {
-  return page(goodbyePage());
-}
-
-/** Page for deleting one's account: consequences, obstacles, form. `backupDays`: null if backups stay for ever. */
 function leavePage(
   sources: ListedSource[], obstacle: HttpError | undefined, backupDays: number | null, problem: HttpError | undefined,
 ): Page {
+  const backupsEnd = backupDays === null ? 'the operator removes them' : `they expire, after ${backupDays} days`;
   const main = html`
 <section class="narrow">
   <h1>Delete your account</h1>
   <p class="lead">Your name, sessions, tokens, drafts, reading list, stars, reading history, notifications,
     offers and invitations are deleted permanently. In the audit log, a made-up name replaces your name.</p>
-  <p>${backups(backupDays)} Files of posts that you delete are removed from the disk within three days.</p>
+  <p>Existing backups still contain your data until ${backupsEnd}.
+    Files of posts that you delete are removed from the disk within three days.</p>
   <p><a class="button" href="/api/account/export">Download your data first</a></p>
   <p class="hint">The download contains the addresses of your posts’ files, not the files.
     Save the files before you delete their source.</p>
@@ -54,12 +51,7 @@ function leavePage(
   return { title: 'Delete your account', main, section: 'settings' };
 }
 
-function backups(days: number | null): string {
-  if (days === null) return 'Existing backups still contain your data until the operator removes them.';
-  return `Existing backups still contain your data until they expire, after ${days} days.`;
-}
-
-/** Maximum sources on the page for deleting one's account; `/sources` lists all sources. */
+/** The page `/sources` lists all sources. */
 const SHOWN = 100;
 
 type ListedSource = OwnedSource & { isOffered: boolean };
@@ -92,15 +84,14 @@ function form(problem: HttpError | undefined): Html {
   </form>`;
 }
 
-/** Page shown after the account was deleted. */
-function goodbyePage(): Page {
+export function showGoodbye(): Reply {
   const main = html`
 <section class="narrow">
   <h1>Your account has been deleted</h1>
   <p class="lead">You are signed out everywhere. The hub is removing the rest of your personal data.</p>
   <p><a class="button" href="/">Newest posts</a></p>
 </section>`;
-  return { title: 'Account deleted', main, shape: 'door' };
+  return page({ title: 'Account deleted', main, shape: 'door' });
 }
 
 export async function deleteAccount(hub: Hub, req: MemberRequest): Promise<Reply> {

@@ -25,14 +25,12 @@ import {
 import { createWebhook, type WebhookAccess } from '../webhooks/manage-webhooks.ts';
 import { asSentence } from './source-state.ts';
 
-/** Rate limit of one account for adding feeds, because adding a feed sends requests to other servers. */
 const ADD_LIMIT: NamedLimit = { name: 'add-source', burst: 30, everyMs: 20 * SECOND };
 
 /** Maximum number of new feeds that the hub fetches at the same time; each feed may take 10 MiB of memory. */
 const OPENED_AT_ONCE = 2;
 const WAITING = 50;
 
-/** `webhook`: a webhook's address and secret, shown only once, or null. `isNew`: whether the hub added a source. */
 type AddedSource = { source: Source; webhook: WebhookAccess | null; isNew: boolean };
 
 const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
@@ -83,7 +81,6 @@ export async function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Pr
   return seen;
 }
 
-/** Stores a source, in the caller's transaction. `opened`: the fetched feed; null for webhooks and native sources. */
 function storeSource(hub: Hub, wanted: WantedSource, opened: OpenedFeed | null, by: By): AddedSource {
   const { kind, visibility, password, folder } = wanted;
   const ownerId = by.viewer.id;
@@ -105,7 +102,6 @@ function storeSource(hub: Hub, wanted: WantedSource, opened: OpenedFeed | null, 
   return { source: created, webhook, isNew: true };
 }
 
-/** Follows a public source of the feed; undefined if no such source exists, or the viewer owns a source of the feed. */
 function followKnown(
   hub: Hub, url: string, folder: string | undefined, viewer: Viewer,
 ): AddedSource | undefined {
@@ -123,31 +119,26 @@ export function refuseDuplicate(hub: Hub, url: string, ownerId: number): void {
   throw new HttpError(409, detail, { errors: [{ pointer: '/url', detail }], members: { sourceId: known } });
 }
 
-/** Turns an error of fetching or parsing a feed into a 422 error; throws an error of the hub itself unchanged. */
 function refuseUnreadable(error: unknown): never {
   const isOurs = error instanceof TypeError || error instanceof RangeError;
   if (!(error instanceof Error) || isOurs || codeOf(error) !== undefined) throw error;
   throw invalid([{ pointer: '/url', detail: asSentence(error.message) }]);
 }
 
-/** Maximum bytes of a feed's user name, and of a feed's password. */
-const PASSWORD_MAX = 1_024;
+const PASSWORD_MAX = 1_024; // bytes
 
 /** Maximum characters of a feed's address, checked before any regular expression or parser reads the address. */
 export const ADDRESS_MAX = 2_000;
 
-/** The fields of a new source. `url` is null for webhooks and native sources; these sources always have a title. */
 type WantedSource = {
   kind: SourceKind;
   url: string | null;
   title: string | undefined;
   visibility: Visibility;
   password: FeedPassword | null;
-  /** The folder of the source in the viewer's reading list. */
   folder: string | undefined;
 };
 
-/** Reads the fields of a new source from JSON or a form; throws 422 with all errors in the fields. */
 function readNewSource(values: Record<string, unknown>): WantedSource {
   const input = createInput(values);
   const kind = input.optionalChoice('kind', SOURCE_KINDS) ?? 'feed';
@@ -190,10 +181,7 @@ export function readAddress(input: Input): string {
   return url ?? '';
 }
 
-/**
- * Normalises a typed address of a feed: adds a missing `https://` and drops the fragment. Returns undefined if the
- * address has a scheme other than http(s), a user name, no host, or more than ADDRESS_MAX characters.
- */
+/** Adds a missing `https://` and drops the fragment; undefined if the address is not a fetchable http(s) address. */
 export function feedAddress(typed: string): string | undefined {
   if (typed.length > ADDRESS_MAX) return undefined;
   const trimmed = typed.trim().replace(/^feed:(\/\/)?/i, '');
@@ -208,14 +196,11 @@ export function feedAddress(typed: string): string | undefined {
   return isFetchable ? url.href : undefined;
 }
 
-/** Number of newest posts that the preview of a feed shows. */
-const SHOWN = 5;
-/** Maximum number of other feeds of a web page that the preview lists. */
-const OTHERS = 20;
+const NEWEST = 5;
+const OTHERS_SHOWN = 20;
 
 type FoundItem = { title: string; publishedAt: number | null };
 
-/** The preview of a feed, with its newest posts. `known`: the source that the hub already has for this feed. */
 export type FoundFeed = {
   url: string;
   title: string;
@@ -235,14 +220,14 @@ export async function lookAtFeed(hub: Hub, values: Record<string, unknown>, by: 
 }
 
 function shown({ url, feed, advertised = [] }: FetchedFeed): Omit<FoundFeed, 'known'> {
-  const newest = (feed?.items ?? []).toSorted((a, b) => (b.publishedAt ?? 0) - (a.publishedAt ?? 0)).slice(0, SHOWN);
+  const newest = (feed?.items ?? []).toSorted((a, b) => (b.publishedAt ?? 0) - (a.publishedAt ?? 0)).slice(0, NEWEST);
   return {
     url,
     title: excerpt(feed?.title ?? '', TITLE_MAX) || new URL(url).host,
     description: feed?.description ? excerpt(feed.description, TITLE_MAX) : null,
     items: newest.map(({ title, publishedAt }) =>
       ({ title: excerpt(singleLine(title), TITLE_MAX) || 'A post without a title', publishedAt })),
-    others: advertised.filter((link) => link.url !== url).slice(0, OTHERS),
+    others: advertised.filter((link) => link.url !== url).slice(0, OTHERS_SHOWN),
   };
 }
 

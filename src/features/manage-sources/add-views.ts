@@ -5,7 +5,6 @@ import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Visibility } from '../sources/source-store.ts';
 import type { FoundFeed } from './add-source.ts';
 
-/** The values that were typed in a form, and the errors in these values; empty for a new form. */
 export type AddForm = { values?: Record<string, string>; problem?: HttpError };
 
 const TITLED = {
@@ -53,7 +52,6 @@ export function folderField(folder: string | undefined, folders: string[], probl
   <datalist id="folders">${folders.map((name) => html`<option value="${name}">`)}</datalist>`;
 }
 
-/** Form for a source without an address: own posts or a webhook. */
 function titledForm(kind: 'native' | 'webhook', { values = {}, problem }: AddForm): Html {
   const { summary, placeholder } = TITLED[kind];
   return html`
@@ -85,7 +83,6 @@ export function visibilityChoice(chosen = 'private', what: 'feed' | 'own', probl
   </fieldset>`;
 }
 
-/** A hint beside the user name of a feed that has no password yet. */
 export const PASSWORD_HINT = 'if the feed requires a password; only you then see its posts';
 
 /** Inputs for a feed's user name and password. A password is never shown again, even after an error. */
@@ -112,12 +109,10 @@ export function foundPage(found: FoundFeed, values: Record<string, string>, time
       : showTime(times, item.publishedAt)}</span></li>`)}</ul>` : html`<p>This feed has no posts yet.</p>`}
 </article>
 ${otherFeeds(found, values)}
-${known?.isOwn ? ownAlready(known.id) : saveForm(found, values)}`;
+${known?.isOwn ? html`
+<p class="said">You already have this feed. <a href="/sources/${known.id}">Go to the source</a></p>`
+    : saveForm(found, values)}`;
   return { title: 'Is this the right feed?', main, bar: html`<h1>Is this the right feed?</h1>`, section: 'sources' };
-}
-
-function ownAlready(id: number): Html {
-  return html`<p class="said">You already have this feed. <a href="/sources/${id}">Go to the source</a></p>`;
 }
 
 function saveForm({ url, known }: FoundFeed, values: Record<string, string>): Html {

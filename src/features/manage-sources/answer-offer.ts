@@ -13,7 +13,6 @@ import { changeOwner } from './give-source.ts';
 import { offers, type Offer } from './offer-store.ts';
 import { forgetOffered } from './tell-followers.ts';
 
-/** Returns an open offer; throws status 410 for an ended offer, 404 if the viewer may not answer the offer. */
 function openOffer(hub: Hub, id: number, mayAnswer: (offer: Offer) => boolean): Offer {
   const offer = offers(hub).find(id);
   if (offer && mayAnswer(offer)) return offer;
@@ -25,10 +24,7 @@ function receivedOffer(hub: Hub, id: number, viewer: Viewer): Offer {
   return openOffer(hub, id, ({ receiverId }) => receiverId === viewer.id);
 }
 
-/**
- * Makes the viewer the owner of a source that was offered to them. Throws status 409 if the viewer owns another source
- * with the same feed, 422 if the source exceeds a limit of the viewer. After an error, the offer stays open.
- */
+/** Makes the viewer the owner of an offered source. Throws 409 for a feed that the viewer has, 422 beyond a limit. */
 export function acceptOffer(hub: Hub, id: number, by: By): Promise<Source> {
   const offer = receivedOffer(hub, id, by.viewer);
   return changeOwner(hub, { sourceId: offer.sourceId, ownerId: by.viewer.id, by, offer }, (source) => {
@@ -37,7 +33,6 @@ export function acceptOffer(hub: Hub, id: number, by: By): Promise<Source> {
   });
 }
 
-/** Checks the limits on sources and files of a member who accepts a source; administrators have no such limits. */
 function requireRoom(hub: Hub, source: Source, { id, role }: Viewer): void {
   if (role === 'admin') return;
   const same = source.feedUrl === null ? undefined : sources(hub).idOfFeed(source.feedUrl, id);

@@ -28,16 +28,11 @@ type Change = {
   /** The new user name and password of the feed; null removes the stored password. */
   password: FeedPassword | null | undefined;
   address: string | undefined;
-  /** Whether the full text of each new post is fetched, or only the full texts that members ask for. */
   fullText: 'asked' | 'always' | undefined;
-  /** Whether the hub fetches the full texts of the source's last 20 posts now. */
   fullTextOfLast: boolean | undefined;
 };
 
-/**
- * Changes a source's title, visibility, feed address, feed password or choice of full texts, pauses or resumes the
- * source; returns the changed source. Changes nothing if the feed at a new address cannot be fetched.
- */
+/** Applies the changes in `values`; changes nothing if the feed at a new address cannot be fetched. */
 export async function changeSource(hub: Hub, id: number, values: Record<string, unknown>, by: By): Promise<Source> {
   const before = manageableSource(hub, id, by.viewer);
   const change = readChange(before, values);
@@ -63,7 +58,6 @@ export function resumeSource(hub: Hub, id: number, by: By): Promise<Source> {
 
 const FULL_TEXT_CHOICES = ['asked', 'always'] as const;
 
-/** Reads the changes of a source from a request. Throws status 422 with all errors in the request. */
 function readChange(source: Source, values: Record<string, unknown>): Change {
   const input = createInput(values);
   const password = readPassword(input);
@@ -89,10 +83,8 @@ function readChange(source: Source, values: Record<string, unknown>): Change {
   return change;
 }
 
-/** A change of a source, and the feed that was found at the new address, if there is a new address. */
 type LookedAt = Change & { found: FoundAddress | undefined };
 
-/** Applies each change of a source and records it in the audit log, in the caller's transaction. */
 function applyChange(hub: Hub, source: Source, change: LookedAt, by: By): void {
   const { title, visibility, paused, password, found, showsAuthors } = change;
   const record = (event: AuditEvent, detail?: AuditDetail): void =>
@@ -130,7 +122,6 @@ function applyChange(hub: Hub, source: Source, change: LookedAt, by: By): void {
   if (chooseFullText(hub, source.id, change)) record('source.full-text-chosen', { fullText: change.fullText ?? '' });
 }
 
-/** Stores whether the full texts of a source are fetched always or when asked; returns whether this choice changed. */
 function chooseFullText(hub: Hub, sourceId: number, { fullText, fullTextOfLast }: Change): boolean {
   if (fullTextOfLast && hasFullTexts(hub)) wantNewest(hub, sourceId);
   if (fullText === undefined) return false;
@@ -143,7 +134,6 @@ function chooseFullText(hub: Hub, sourceId: number, { fullText, fullTextOfLast }
 /** `keepsPassword`: whether the stored password of the feed belongs to the origin of the new address. */
 type FoundAddress = { url: string; keepsPassword: boolean };
 
-/** Fetches the feed at a new address, within the account's limits; undefined if the address does not change. */
 async function lookAtAddress(
   hub: Hub, source: Source, { address, password }: Change, by: By,
 ): Promise<FoundAddress | undefined> {
@@ -158,7 +148,6 @@ async function lookAtAddress(
   return found.url === source.feedUrl ? undefined : found;
 }
 
-/** Changes a feed's address, removes its password if the origin changes, keeps its posts, and notifies followers. */
 function changeAddress(hub: Hub, source: Source, { url, keepsPassword }: FoundAddress, by: By): void {
   refuseDuplicate(hub, url, source.ownerId);
   syncState(hub).changeAddress(source.id, url);

@@ -62,7 +62,6 @@ export function removalsOf(hub: Hub, ownerId: number): Removal[] {
 
 export type Removal = { title: string; progress: JobProgress | undefined };
 
-/** Removes up to `limit` rows per table of a deleted source; removes the source when no rows are left. */
 function removeSome(hub: Hub, sourceId: number, limit: number): { removed: number; isAll: boolean } {
   return hub.db.write('remove a source, one step', () => {
     const { removed, isMore } = sourcePosts(hub).remove(sourceId, limit);

@@ -14,7 +14,6 @@ import { countFollowers, forgetOffered, offersPath, tellFollowers } from './tell
 
 const GIVE_LIMIT: NamedLimit = { name: 'transfers', burst: 60, everyMs: 20 * SECOND };
 
-/** Maximum number of open offers of sources that one sender may have. */
 const OPEN_MAX = 10;
 
 /** A source after a transfer: it has a new owner or, if `offer` is set, keeps its owner until a member accepts. */
@@ -39,10 +38,7 @@ export function transferSource(
   });
 }
 
-/**
- * Gives or offers a source to the person who has followed it longest, without people who declined or ignored an offer
- * of it in the last 90 days. Throws status 409 if the source has no follower to whom it can be offered.
- */
+/** Gives or offers a source to the longest follower not asked in the last 90 days; throws 409 without a follower. */
 export function handOverSource(hub: Hub, id: number, by: By): Promise<Transferred> {
   return giveSource(hub, id, by, (source) => {
     const asked = offers(hub).askedFor(id);
@@ -67,7 +63,6 @@ async function giveSource(
   return { source: await changeOwner(hub, { sourceId: id, ownerId: account.id, by }, check), offer: null };
 }
 
-/** Returns a source, in the caller's transaction; throws if the account `chosen` cannot become the source's owner. */
 function requireMayGive(hub: Hub, id: number, chosen: Account, by: By): Source {
   const source = manageableSource(hub, id, by.viewer);
   if (chosen.id === source.ownerId) throw refused(409, 'This account already owns the source.');
@@ -123,7 +118,6 @@ export function changeOwner(
   });
 }
 
-/** Notifies the old owner, the new owner and, if somebody else, whoever transferred the source; names nobody. */
 function notifyTransferred(hub: Hub, source: Source, newOwnerId: number, senderId: number): void {
   const { id, title, kind, ownerId } = source;
   const advice = kind === 'webhook' ? '. Create a new secret: the previous owner knows the current secret' : '';

@@ -13,13 +13,11 @@ import { ADDRESS_MAX, feedAddress, sourcesLeft, tooManySources } from './add-sou
 import { imports, IMPORTS_KEPT, type NewLine, type ImportOutcome, type Settled } from './import-store.ts';
 import { parseOpml, type Outline } from './opml.ts';
 
-/** Maximum size of an OPML document, in bytes. */
-export const OPML_LIMIT = 4 * 1024 * 1024;
+export const OPML_LIMIT = 4 * 1024 * 1024; // bytes
 
 /** Maximum feeds in one OPML document; a larger document is refused whole, so that no feed is silently left out. */
 export const MAX_OUTLINES = 5_000;
 
-/** The numbers of an import's feeds by outcome. `leftOut`: feeds beyond the account's maximum number of sources. */
 type ImportResult = {
   added: number;
   alreadyFollowed: number;
@@ -27,13 +25,9 @@ type ImportResult = {
   refused: { url: string; reason: string }[];
 };
 
-/** The importing account, and the visibility of the new sources. */
 type Importing = { viewer: Follower; visibility: Visibility };
 
-/**
- * Adds the feeds of an OPML document in short transactions; the worker fetches the feeds later. If the hub crashes
- * during an import, a second import adds the missing feeds. Throws status 422 for a document that cannot be imported.
- */
+/** Adds the feeds of an OPML document; a second import completes a crashed import. Throws status 422. */
 export async function importOpml(
   hub: Hub, document: string, visibility: Visibility, by: By,
 ): Promise<ImportResult> {
@@ -57,10 +51,7 @@ function count(result: ImportResult, { url }: NewLine, { outcome, reason = '' }:
   else result.added++;
 }
 
-/**
- * Stores the lines of an OPML document, enqueues the job that imports the lines, and returns the import's id. Throws
- * status 422 for a document that cannot be imported, 429 while five imports of the account are running.
- */
+/** Enqueues an import and returns its id. Throws status 422 for a bad document, 429 while five imports are running. */
 export async function beginImport(hub: Hub, document: string, visibility: Visibility, by: By): Promise<number> {
   if (runningImports(hub, by.viewer.id).length >= IMPORTS_KEPT) {
     throw metLimit(hub, 'imports-at-once', 60,
@@ -123,12 +114,10 @@ export function isImporting(hub: Hub, importId: number): boolean {
   return jobs(hub).isUnderWay(importFeeds.name, importFeeds.key({ importId }));
 }
 
-/** Returns the ids of the account's imports whose jobs are waiting or running. */
 function runningImports(hub: Hub, accountId: number): number[] {
   return imports(hub).listOf(accountId, 0, 100).flatMap(({ id }) => isImporting(hub, id) ? id : []);
 }
 
-/** Reads the feeds of an OPML document; throws status 422 if the document lists no feeds. */
 async function readLines(hub: Hub, document: string): Promise<NewLine[]> {
   const outlines = await parseOpml(document);
   if (!outlines) throw new HttpError(422, 'This is not an OPML document.');
@@ -151,7 +140,6 @@ function toLine({ url: typed, title, folder }: Outline): NewLine {
 
 type AnyLine = Pick<NewLine, 'url' | 'title' | 'folder'> & { outcome?: ImportOutcome | null; reason?: string | null };
 
-/** Adds or follows the feed of each OPML line, in the caller's transaction; calls `note` with each line's outcome. */
 function settleLines<Line extends AnyLine>(
   hub: Hub, lines: Line[], importing: Importing, note: (line: Line, settled: Settled) => void,
 ): void {
@@ -179,7 +167,6 @@ function settle(hub: Hub, { url, title, folder }: AnyLine, { viewer, visibility 
   return { outcome: 'added', sourceId };
 }
 
-/** Follows the hub's source that an OPML line names; treats a source that the viewer may not see as missing. */
 function followHere(hub: Hub, id: number, viewer: Follower, folder: string | null): Settled {
   const source = sources(hub).find(id);
   if (!source || !maySee(source, viewer)) return { outcome: 'refused', reason: 'is this hub itself' };

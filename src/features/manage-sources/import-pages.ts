@@ -25,12 +25,10 @@ const FORM_LIMITS = {
   ...MULTIPART_SHAPE, bytes: 2 * OPML_LIMIT, fieldBytes: OPML_LIMIT, files: 1, fileBytes: OPML_LIMIT,
 };
 
-/** Maximum characters of a refused OPML document that the form shows again for editing. */
-const SHOWN_AGAIN = 100_000;
+const SHOWN_AGAIN = 100_000; // characters
 
 const LINES_PER_PAGE = 200;
 
-/** `isPasted`: whether the OPML document came from the text field instead of a file. */
 type ImportForm = { opml: string; isPasted: boolean; visibility: string | undefined };
 
 export function showImportForm(hub: Hub, { viewer }: MemberRequest): Reply {
@@ -56,7 +54,6 @@ function readVisibility({ visibility }: Partial<ImportForm>): Visibility {
     input.required('visibility', input.optionalChoice('visibility', VISIBILITIES))) ?? 'private';
 }
 
-/** Reads the OPML document from the uploaded file or, without a file, from the field for pasted text. */
 async function readImportForm(req: MemberRequest): Promise<ImportForm> {
   if (!isMultipart(req)) {
     const { opml = '', visibility } = await readForm(req, OPML_FORM_LIMIT);
@@ -95,15 +92,12 @@ export function showImport(hub: Hub, { params, viewer, query }: MemberRequest): 
   }));
 }
 
-/** Seconds between reloads of the page of a running import. */
-const LOOK_AGAIN = 2;
+const LOOK_AGAIN = 2; // seconds
 
-/** Maximum characters of a feed's address in the list of imported lines. */
-const SHOWN_URL = 300;
+const SHOWN_URL = 300; // characters
 
 type Shown = { earlier: Import[]; problem?: HttpError };
 
-/** Page: the form that imports an OPML file. */
 function importFormPage(
   { earlier, opml, isPasted = false, visibility, problem }: Partial<ImportForm> & Shown,
 ): Page {
@@ -130,17 +124,13 @@ ${earlier.length > 0 && html`<section><h2>Earlier imports</h2>
 
 type ShownLine = ImportLine & { source: Source | undefined };
 
-/**
- * `hasStopped`: whether the job used up its attempts. `untried`: number of new sources that were never fetched.
- * `failing`: number of new sources whose feed cannot be fetched.
- */
+/** `hasStopped`: the job has no attempts left. `untried`: the number of new sources that were never fetched. */
 type Progress = {
   hasStopped: boolean;
   outcomes: Map<ImportOutcome | null, number>; added: number; untried: number; failing: number;
   lines: ShownLine[]; next: number | null;
 };
 
-/** Page: progress and outcomes of an import. The page reloads itself until the import is done. */
 function importPage(
   { id, doneAt }: Import, { hasStopped, outcomes, added, untried, failing, lines, next }: Progress,
 ): Page {
@@ -186,7 +176,6 @@ function summary(outcomes: Map<ImportOutcome | null, number>, failing: number): 
   return said.length > 0 ? `${said.join(', ')}.${failed}` : 'Nothing has been imported yet.';
 }
 
-/** Sorts the lines of an import's report: lines that need the member's attention come first. */
 function faultyFirst(lines: ShownLine[]): ShownLine[] {
   const needsAttention = ({ outcome, source }: ShownLine): boolean =>
     outcome === 'refused' || outcome === 'left-out' || source?.state === 'failing';

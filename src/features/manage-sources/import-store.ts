@@ -17,10 +17,8 @@ export type ImportLine = Omit<NewLine, keyof Settled> & {
 type InsertLine = Omit<ImportLine, 'sourceId'> & { id: number };
 export type Import = { id: number; accountId: number; visibility: Visibility; madeAt: number; doneAt: number | null };
 
-/** Maximum number of imports kept for each account; running imports are never removed. */
 export const IMPORTS_KEPT = TABLES.imports.most;
 
-/** Stores imports of OPML documents, with the lines of each import. */
 export const imports = store(({ db, clock }) => {
   const columns = 'id, account_id AS accountId, visibility, made_at AS madeAt, done_at AS doneAt';
   const insert = db.prepare<[number, Visibility, number], { id: number }>('begin import',
@@ -48,11 +46,9 @@ export const imports = store(({ db, clock }) => {
 
   return {
     find: db.prepare<[id: number], Import>('import', `SELECT ${columns} FROM imports WHERE id = ?`).get,
-    /** Returns the imports of an account after the import with the id `after`, in the order of their ids. */
     listOf: db.prepare<[accountId: number, after: number, limit: number], Import>('imports of account',
       `SELECT ${columns} FROM imports WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`).all,
 
-    /** Creates an import and returns its id; removes the account's oldest imports beyond IMPORTS_KEPT. */
     begin(accountId: number, visibility: Visibility, running: number[]): number {
       const id = insert.get(accountId, visibility, clock())?.id ?? 0;
       removeOlder.run({ accountId, kept: IMPORTS_KEPT, running: JSON.stringify(running) });
@@ -61,22 +57,17 @@ export const imports = store(({ db, clock }) => {
 
     addLine: (id: number, line: number, { outcome, reason, ...written }: NewLine): void =>
       void insertLine.run({ id, line, ...written, outcome: outcome ?? null, reason: reason ?? null }),
-    /** Returns the first `limit` lines of an import that have no outcome yet. */
     waiting: db.prepare<[id: number, limit: number], ImportLine>('lines to import', `
       SELECT ${lineColumns} FROM import_lines WHERE import_id = ? AND outcome IS NULL ORDER BY line LIMIT ?`).all,
-    /** Returns the lines of an import after line number `after`. */
     lines: db.prepare<[id: number, after: number, limit: number], ImportLine>('lines of import', `
       SELECT ${lineColumns} FROM import_lines WHERE import_id = ? AND line > ? ORDER BY line LIMIT ?`).all,
     settle: (id: number, line: number, { outcome, reason, sourceId }: Settled): void =>
       void settle.run(outcome, reason ?? null, sourceId ?? null, id, line),
-    /** Returns the number of feeds of an OPML import by outcome; feeds without an outcome yet are counted as null. */
     outcomes: (id: number): Map<ImportOutcome | null, number> =>
       new Map(countOutcomes.all(id).map(({ outcome, n }) => [outcome, n])),
-    /** Returns the ids of the sources that an import created. */
     added: (id: number): number[] => selectAdded.all(id).map(({ sourceId }) => sourceId),
     finish: (id: number): void => void finish.run(clock(), id),
 
-    /** Removes up to `limit` lines of an account's imports, then empty imports; returns the number of removed lines. */
     removeOf(accountId: number, limit: number): number {
       const removed = removeOf.run(accountId, limit).changes;
       removeEmpty.run(accountId);

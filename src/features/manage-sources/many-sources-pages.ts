@@ -57,7 +57,6 @@ function webhookOf(hub: Hub, { id, kind, mayManage: may }: Managed) {
   return found ? [[id, found] as const] : [];
 }
 
-/** Reads the filters and the order of the list of sources from the query; throws 400 for an unknown value. */
 function readWanted(query: URLSearchParams): Wanted {
   const choice = <Choice extends string>(name: string, choices: readonly Choice[], usual: Choice): Choice => {
     const value = query.get(name) ?? '';
@@ -77,7 +76,6 @@ type Act = (hub: Hub, id: number, req: MemberRequest, folder: string) => unknown
 /** `usesReserve`: whether members may do the act on a full disk, because the act frees space. */
 type BulkAct = { said: SaidCode; run: Act; usesReserve?: boolean };
 
-/** The acts that the form offers for several sources, each with the message that the page shows afterwards. */
 const ACTS: Record<string, BulkAct> = {
   pause: { said: 'sources-paused', run: pauseSource },
   resume: { said: 'sources-resumed', run: resumeSource },
@@ -120,7 +118,6 @@ export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply
   return seeOther(saying(back, act.said, { count }));
 }
 
-/** Returns the ids in the form fields with this name; throws status 422 for a value that is not an id. */
 function readIds(fields: URLSearchParams, name: string): number[] {
   return fields.getAll(name).map((id) => {
     const known = parseId(id);
@@ -129,7 +126,6 @@ function readIds(fields: URLSearchParams, name: string): number[] {
   });
 }
 
-/** Returns the typed name of a folder, '' if no name was typed, or the error in the name. */
 function readName(field: string, typed: string): string | HttpError {
   const input = createInput({ [field]: typed });
   const name = input.optionalText(field, { max: FOLDER_MAX });

@@ -22,15 +22,12 @@ type Shown = ManagedPage & {
   icons: Map<number, Html>;
   stripOf: ReturnType<typeof stripsOf>;
   removals: Removal[];
-  /** The number of sources that are offered to the viewer. */
   offered: number;
   room: ContentRoom;
-  /** The results of fetching the full texts of the viewer's own sources. */
   fullTexts: ResultCount[];
   sent?: SentChoice | undefined;
 };
 
-/** A refused form, the text that was typed in the form, and the ids of the selected sources. */
 export type SentChoice = { form: 'folder' | 'several'; typed: string; chosen: number[]; problem: HttpError };
 
 const TABS: [Wanted['show'], string][] = [
@@ -73,7 +70,6 @@ ${pages(shown)}`;
   return { title: 'Sources', main, bar, section: 'sources' };
 }
 
-/** The HTML about the used content quota, above the viewer's sources or, if the quota is used up, above all sources. */
 function roomLine({ bytes, quota, isFull }: ContentRoom, { show }: Wanted): Html | false {
   const used = `${byteSize(bytes)}${quota === null ? '' : ` of ${byteSize(quota)}`}`;
   if (isFull) {

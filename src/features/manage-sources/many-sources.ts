@@ -24,8 +24,7 @@ export type ManagedPage = {
   items: Managed[]; before: number; total: number; next: number | null; counts: Record<(typeof SHOWN)[number], number>;
 };
 
-/** Maximum number of public sources examined for the filter `others` (sources that the viewer does not follow). */
-const LOOKED_THROUGH = 1_000;
+const OTHERS_MOST = 1_000;
 
 /** Number of a viewer's own sources to read even if SOURCES_MAX is lower: administrators may own more sources. */
 const OWNED_MOST = 10_000;
@@ -56,10 +55,9 @@ function ownAndFollowed(hub: Hub, viewer: Viewer): Row[] {
   return [...own, ...others].map((source) => rowOf(viewer, source, followed.get(source.id)));
 }
 
-/** Returns public sources that the viewer neither owns nor follows. */
 function others(hub: Hub, viewer: Viewer, known: Row[]): Row[] {
   const ids = new Set(known.map(({ id }) => id));
-  return sources(hub).list(viewer, 0, LOOKED_THROUGH).filter(({ id }) => !ids.has(id))
+  return sources(hub).list(viewer, 0, OTHERS_MOST).filter(({ id }) => !ids.has(id))
     .map((source) => rowOf(viewer, source));
 }
 

@@ -34,18 +34,17 @@ export async function submitAccept(hub: Hub, req: MemberRequest): Promise<Reply>
   }, (problem) => showOffers(hub, req, problem, id), [409, 422]);
 }
 
+/** Takes a post back into a draft, and opens the draft, also if the button was pressed twice. */
 export function submitWithdraw(hub: Hub, req: MemberRequest): Reply {
   const { sourceId } = withdrawOffer(hub, pathId(req.params), req);
   return seeOther(saying(`/sources/${sourceId}`, 'offer-withdrawn'));
 }
 
-/** `visible`: ids of the sources that the viewer may open. `refused`: the offer that was not accepted, and why. */
 type ShownOffers = {
   received: Offer[]; sent: Offer[]; next: string | null; visible: Set<number>; times: Times;
   refused?: { id: number; problem: HttpError } | undefined;
 };
 
-/** Page: the open offers that a member has received and sent. */
 function offersPage(shown: ShownOffers): Page {
   const { received, sent, next } = shown;
   const main = html`

@@ -5,7 +5,6 @@ import { store } from '../hub/hub.ts';
 import { joinSource } from '../sources/source-store.ts';
 
 export const OFFER_LIFETIME = 14 * DAY;
-/** The hub counts at most this many offers of sources that an account has received. */
 const OFFERS_COUNTED = 100;
 /** Time for which the hub keeps an ended offer, so that the hub next offers the source to another follower. */
 export const ENDED_OFFERS_KEPT = 90 * DAY;
@@ -21,7 +20,6 @@ export type Offer = {
 };
 
 type NewOffer = Pick<Offer, 'sourceId' | 'senderId' | 'receiverId' | 'toFollower'>;
-/** `now`: to get only the offers of sources that are open at this time (unix ms); null: to get all offers. */
 type Asked = { accountId: number; after: number; limit: number; now: number | null };
 
 const TIMES: StoredTime[] = [{ table: 'source_offers', column: 'offered_at', furthest: 0, along: 'expires_at' }];
@@ -66,20 +64,15 @@ export const offers = store(({ db, clock }) => {
 
   return {
     find: (id: number): Offer | undefined => select.get({ id, now: clock() }),
-    /** Whether there was ever an offer with this id. */
     wasMade: (id: number): boolean => selectGiven.get(id) !== undefined,
-    /** Returns the open offer of a source to a new owner. */
     ofSource: (sourceId: number): Offer | undefined => selectOfSource.get({ sourceId, now: clock() }),
-    /** Returns the open offers that the account has sent or received, in the order of their ids. */
     openOf: (accountId: number, after: number, limit: number): Offer[] =>
       selectPage.all({ accountId, after, limit, now: clock() }),
-    /** Returns all offers that the account has sent or received, including ended offers, in the order of their ids. */
     listOf: (accountId: number, after: number, limit: number): Offer[] =>
       selectPage.all({ accountId, after, limit, now: null }),
     /** Returns the accounts to which the source is offered, or was offered in the last 90 days. */
     askedFor: (sourceId: number): Set<number> => new Set(selectAsked.all(sourceId).map(({ id }) => id)),
     countSent: (id: number): number => countSent.get({ id, now: clock() })?.n ?? 0,
-    /** Returns the number of open offers that the account has received; counting stops at OFFERS_COUNTED. */
     countReceived: (id: number): number => countReceived.get({ id, now: clock() })?.n ?? 0,
 
     /** Adds an open offer of a source, which must not have another open offer. */
@@ -91,11 +84,9 @@ export const offers = store(({ db, clock }) => {
       return added;
     },
 
-    /** Ends an offer that was declined or has expired. */
     end: (id: number): void => void end.run(clock(), id),
     remove: db.prepare<[id: number]>('remove offer', 'DELETE FROM source_offers WHERE id = ?').run,
     expired: (limit: number): Offer[] => selectExpired.all(clock(), limit),
-    /** Removes up to `limit` offers that ended longer than ENDED_OFFERS_KEPT ago; returns how many were removed. */
     forgetEnded: (limit: number): number => removeEnded.run(clock() - ENDED_OFFERS_KEPT, limit).changes,
     bringBackTimes: createTimeRepair(db, clock, TIMES),
   };

@@ -41,7 +41,6 @@ async function collectOutlines(body: XmlElement): Promise<Outline[]> {
   return outlines;
 }
 
-/** Yields each XML element of an OPML document below `parent`; an `outline` with a feed address comes with its feed. */
 function* outlinesOf(parent: XmlElement, folder: string): Generator<[XmlElement, Outline?]> {
   for (const element of parent.children) {
     const isOutline = element.name === 'outline';
@@ -57,10 +56,8 @@ function attribute(element: XmlElement, name: string): string | undefined {
   return singleLine(attributeOf(element, name) ?? '') || undefined;
 }
 
-/** A feed that an OPML export contains. */
 type ExportedFeed = { title: string; url: string; siteUrl: string | null; folder: string | null };
 
-/** Yields the feeds as an OPML 2.0 document in pieces: first the feeds without a folder, then folder by folder. */
 function* writingOpml(feeds: ExportedFeed[], createdAt: number): Generator<string> {
   const byFolder = Map.groupBy(feeds, ({ folder }) => folder);
   yield `<?xml version="1.0" encoding="UTF-8"?>
@@ -87,12 +84,10 @@ function outline({ title, url, siteUrl }: ExportedFeed, indent: string): string 
   return `${indent}<outline type="rss" text="${name}" title="${name}" xmlUrl="${xml(url)}"${site}/>\n`;
 }
 
-/** Returns the text escaped for XML, without the characters that XML 1.0 forbids. */
 function xml(text: string): string {
   return escapeHtml(withoutControls(text));
 }
 
-/** Maximum number of rows that one query of an OPML export reads. */
 const BATCH = 1_000;
 
 /**

@@ -67,7 +67,6 @@ function svg(said: string, drawn: Html): Html {
 
 type Bar = { look: string; path: string };
 
-/** The bars of a source's chart: a day with only failures has a broken bar, a day with a few failures has a mark. */
 function barsOf({ days }: Strip): Bar[][] {
   const most = Math.max(1, ...days.map(({ good }) => good));
   return days.map(({ look, good, failed }, index) => {
@@ -87,7 +86,6 @@ function dayText(kind: Source['kind'], { look, good, failed }: StripDay): string
   return failed === 0 ? what : look === 'err' ? wrong : `${what}, ${wrong}`;
 }
 
-/** Summarises a chart: "Last 30 days: 84 new posts on 21 days, nothing new on 7 days, failed on 1 day." */
 function sumOf({ kind, days }: Strip): string {
   const on = (look: StripDay['look']): string | false => {
     const count = days.filter((day) => day.look === look).length;

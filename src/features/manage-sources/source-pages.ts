@@ -3,14 +3,14 @@ import { readForm } from '../../platform/http/body.ts';
 import { orAgain } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { formSwitch, pathId } from '../../platform/http/input.ts';
-import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { page, seeOther, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf, type Times } from '../../platform/http/times.ts';
 import { sourceIcons } from '../attachments/icon-store.ts';
 import { sourceIcon } from '../attachments/icon-views.ts';
 import { isSyncing, syncProgress } from '../feeds/sync-source.ts';
 import { follows } from '../follows/follow-store.ts';
-import { offerOf as fullTextOfferOf } from '../full-text/ask-for-full-text.ts';
+import { offerOf as fullTextOfferOf, planComparison } from '../full-text/ask-for-full-text.ts';
 import { fullTextSettings, offerPanel, resultsText } from '../full-text/full-text-views.ts';
 import { hasFullTexts } from '../full-text/fetch-full-text.ts';
 import { sourceFullTexts } from '../full-text/source-full-text-store.ts';
@@ -22,10 +22,10 @@ import { readFollow } from '../reading/reading-routes.ts';
 import { sourceRuns } from '../sources/run-store.ts';
 import { manageableSource, mayManage, maySee, visibleSource, type Source } from '../sources/source-store.ts';
 import { webhookUrl } from '../webhooks/manage-webhooks.ts';
-import { webhookPanel } from '../webhooks/webhook-pages.ts';
+import { newWebhookPage, webhookPanel } from '../webhooks/webhook-pages.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
-import { withPassword } from './add-pages.ts';
-import type { AddForm } from './add-views.ts';
+import { addSource, lookAtFeed } from './add-source.ts';
+import { addPage, foundPage, type AddForm } from './add-views.ts';
 import { changeSource } from './change-source.ts';
 import { handOverSource, transferSource } from './give-source.ts';
 import { offers } from './offer-store.ts';
@@ -63,13 +63,11 @@ export async function showSource(hub: Hub, req: HubRequest): Promise<Reply> {
   }));
 }
 
-/** Returns the notice that a source is offered to somebody; null without an open offer. */
 function offerOf(hub: Hub, { id }: Source, viewer: Viewer | null): Html | null {
   const offer = offers(hub).ofSource(id);
   return offer ? offerNotice(offer, timesOf(hub, viewer)) : null;
 }
 
-/** Returns the results of a source's last runs, days and full texts; null for a native source. */
 function runsPanel(hub: Hub, source: Source, times: Times): Html | null {
   if (source.kind === 'native') return null;
   const strip = stripsOf(times, sourceRuns(hub).days([source.id]))(source);
@@ -121,7 +119,6 @@ export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<
   }, (problem) => settingsAgain(hub, req, { form: 'source', values, problem }), REFUSALS);
 }
 
-/** The statuses of refusals that a form about a source shows beside its fields. */
 const REFUSALS = [409, 422];
 
 function settingsAgain(hub: Hub, req: MemberRequest, sent: SentSourceForm): Reply {
@@ -182,4 +179,38 @@ export async function submitTransfer(hub: Hub, req: MemberRequest): Promise<Repl
     const said = offer ? 'source-offered' : 'source-transferred';
     return seeOther(saying(maySee(source, req.viewer) ? `/sources/${id}` : '/sources', said));
   }, (problem) => page(transferForm(hub, req, { values, problem }), problem.status), REFUSALS);
+}
+
+/** Page: the form for a new source. `?url=` fills in the address field, for bookmarklets and other programs. */
+export function showAddSource(hub: Hub, req: MemberRequest): Reply {
+  const url = req.query.get('url');
+  return page(addPage(url ? { values: { url } } : {}, follows(hub).folderNames(req.viewer.id)));
+}
+
+/** Form: fetches the feed at an address and shows a preview of the feed. */
+export async function submitLook(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const values = await readForm(req);
+  return orAgain(
+    async () => page(foundPage(await lookAtFeed(hub, withPassword(values), req), values, timesOf(hub, req.viewer))),
+    (problem) => addAgain(hub, req, { values, problem }));
+}
+
+export async function submitSource(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const values = await readForm(req);
+  return orAgain(async () => {
+    const { source, webhook, isNew } = await addSource(hub, { kind: 'feed', ...withPassword(values) }, req);
+    if (isNew && source.kind === 'feed') planComparison(hub, source.id);
+    if (webhook) return page(newWebhookPage(source, webhook), 201, { 'cache-control': 'no-store' });
+    return seeOther(saying(`/sources/${source.id}`, isNew ? 'source-added' : 'source-followed'));
+  }, (problem) => addAgain(hub, req, { values, problem }));
+}
+
+/** Leaves out the empty user name and password fields of a form. A source with a password becomes private. */
+function withPassword({ username, password, ...values }: Record<string, string>): Record<string, string> {
+  return username || password ? { ...values, username: username ?? '', password: password ?? '', visibility: 'private' }
+    : values;
+}
+
+function addAgain(hub: Hub, { viewer }: MemberRequest, form: AddForm & { problem: HttpError }): Reply {
+  return page(addPage(form, follows(hub).folderNames(viewer.id)), form.problem.status, form.problem.headers);
 }

@@ -92,12 +92,10 @@ function asJson(hub: Hub, source: Source, viewer: Viewer | null, followed = foll
   return sourceJson(hub, source, { isOwner: mayManage(source, viewer), isFollowed });
 }
 
-/** Returns the ids of the given sources that the viewer follows; null for visitors. */
 function followedAmong(hub: Hub, viewer: Viewer | null, all: Source[]): Set<number> | null {
   return viewer && follows(hub).followedAmong(viewer.id, all.map(({ id }) => id));
 }
 
-/** Whether the viewer may manage a source (`isOwner`) and follows the source (`isFollowed`; null for visitors). */
 type Asking = { isOwner: boolean; isFollowed: boolean | null };
 
 /** A source as the API shows it. The API also shows the source's owner the state of the synchronisation or webhook. */

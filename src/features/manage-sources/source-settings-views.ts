@@ -17,7 +17,6 @@ type Settings = {
   fullTexts: Html | null; followers: number; sent?: SentSourceForm | undefined;
 };
 
-/** A refused form of the settings page, with its values and errors. */
 export type SentSourceForm = { form: 'list' | 'source'; values: Record<string, string>; problem: HttpError };
 
 /** Page: the viewer's settings for a followed source and, for managers, the settings of the source itself. */
@@ -132,7 +131,6 @@ function endSection({ source: { id }, followers }: Settings): Html {
     <a class="button danger" href="/sources/${id}/delete">Delete…</a></div>`);
 }
 
-/** Offers to give a source to a follower, instead of deleting or hiding it. */
 function handOverForm({ id }: Source): Html {
   return html`
 <form method="post" action="/sources/${id}/hand-over" class="panel stack">

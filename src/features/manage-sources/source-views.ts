@@ -4,6 +4,7 @@ import type { Times } from '../../platform/http/times.ts';
 import type { JobProgress } from '../../platform/jobs/job-records.ts';
 import { progressBar } from '../hub/progress-views.ts';
 import type { Follow } from '../follows/follow-store.ts';
+import { AWAY } from '../posts/post-views.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
 import { stateLine } from './source-state.ts';
@@ -33,23 +34,18 @@ type SourceDetail = {
   source: Source;
   icon: Html;
   posts: Html;
-  /** The title and header bar of the page for a member, who reads the source's posts on this page. */
   title?: string;
   bar?: Html;
   mayChange: boolean;
-  /** The viewer's follow of the source; null for visitors, and for members who do not follow the source. */
   follow: Follow | null;
   isMember: boolean;
   isSyncing: boolean;
   /** Whether the hub compares posts of the new source with their pages, to offer full texts if posts are teasers. */
   isComparing: boolean;
   fullTextOffer: Html | false;
-  /** The progress of a synchronisation that is storing a large feed. */
   progress: JobProgress | undefined;
   webhook: Webhook | undefined;
-  /** The results of the source's last runs, for managers of the source. */
   runs: Html | null;
-  /** The open offer of the source, for its managers. */
   offer: Html | null;
   times: Times;
 };
@@ -72,16 +68,14 @@ ${isMember ? forMember(detail) : about(source)}`;
   };
 }
 
-/** The addresses of a source's site and of the feeds that the hub publishes for the source, and its description. */
 function about({ id, visibility, siteUrl, description }: Source): Html {
   return html`
 <p class="meta">${visibility === 'private' && html`<span class="tag">private</span>`}
-  ${siteUrl && externalLink(siteUrl)}
+  ${siteUrl && html`<a href="${siteUrl}" ${AWAY}>${new URL(siteUrl).host}</a>`}
   <a href="/sources/${id}.atom">Atom</a> <a href="/sources/${id}.json">JSON Feed</a></p>
 ${description && html`<p class="about" dir="auto">${description}</p>`}`;
 }
 
-/** The state of a source and what a member can do with the source; each button is a form of its own. */
 function forMember(detail: SourceDetail): Html {
   const { source, follow, mayChange, times, webhook, progress, offer, fullTextOffer, runs } = detail;
   const { id, kind, state } = source;
@@ -98,10 +92,6 @@ ${fullTextOffer}
 ${about(source)}
 ${runs}
 ${mayChange && kind === 'feed' && state !== 'paused' && button(`/sources/${id}/sync`, 'Synchronise now')}</details>`;
-}
-
-function externalLink(url: string): Html {
-  return html`<a href="${url}" rel="noopener noreferrer" referrerpolicy="no-referrer">${new URL(url).host}</a>`;
 }
 
 export function button(action: string, label: string): Html {

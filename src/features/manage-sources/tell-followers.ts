@@ -4,7 +4,6 @@ import type { Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { maySee, type Source } from '../sources/source-store.ts';
 
-/** The events of a source about which its followers are notified, each with the end of the notification's sentence. */
 const HAPPENED = {
   'source.deleted': 'was deleted and is no longer in your list',
   'source.hidden': 'is now private and no longer in your list',
@@ -12,8 +11,7 @@ const HAPPENED = {
   'source.new-owner': 'has a new owner; you still follow it',
 } as const;
 
-/** Maximum number of notifications about one source that are removed at once. */
-const FORGOTTEN_AT_ONCE = 100;
+const REMOVED_AT_ONCE = 100;
 
 /** The path of notifications about a deleted source, by which `leave-hub.ts` finds and removes the notifications. */
 export function aboutGone(id: number): string {
@@ -27,7 +25,7 @@ export function offersPath(sourceId: number): string {
 
 /** Removes the notification that told the receiver about an offer that has ended. */
 export function forgetOffered(hub: Hub, sourceId: number): void {
-  notifications(hub).removeAbout(offersPath(sourceId), FORGOTTEN_AT_ONCE);
+  notifications(hub).removeAbout(offersPath(sourceId), REMOVED_AT_ONCE);
 }
 
 /** Returns the number of followers of a public source, without its owner; 0 for a private source. */

@@ -12,8 +12,7 @@ import { notifications, type Notification } from './notification-store.ts';
 
 const MAX_IDS = 1000;
 
-/** Number of notifications that a transaction marks as read within a few milliseconds. */
-const BATCH = 500;
+const BATCH = 500; // a transaction marks so many notifications as read within a few milliseconds
 
 export function listNotifications(hub: Hub, req: MemberRequest): Reply {
   const { items, next } = requestedPage(hub, req);
@@ -31,7 +30,6 @@ export function showNotifications(hub: Hub, req: MemberRequest): Reply {
 const SECTIONS = ['urgent', 'news'] as const;
 type Section = (typeof SECTIONS)[number];
 
-/** The section of the notifications page that `?only=` names; undefined without `?only=`. */
 function sectionIn(query: URLSearchParams): Section | undefined {
   const wanted = query.get('only');
   const only = SECTIONS.find((one) => one === wanted);
@@ -39,7 +37,6 @@ function sectionIn(query: URLSearchParams): Section | undefined {
   return only;
 }
 
-/** Returns a page of the viewer's notifications, or of one section; by default the section that `?only=` names. */
 function requestedPage(hub: Hub, { query, viewer }: MemberRequest, only = sectionIn(query)) {
   const wanted = { accountId: viewer.id, unreadOnly: isUnreadOnly(query), only };
   return readPage<Notification, 'id'>(query, ['id'], (after, limit) =>
@@ -75,7 +72,6 @@ type Shown = { only: Section; items: Notification[]; next: string | null };
 
 const HEADINGS: Record<Section, string> = { urgent: 'Security and problems', news: 'News' };
 
-/** The page of the viewer's notifications. */
 function notificationsPage({ sections, unreadOnly }: { sections: Shown[]; unreadOnly: boolean }, times: Times): Page {
   const filled = sections.filter(({ items }) => items.length > 0);
   const bar = html`<h1>Notifications</h1><span class="space"></span>

@@ -12,7 +12,7 @@ const URGENT_KINDS: ReadonlySet<string> = new Set([
 const NOTIFICATIONS_KEPT = TABLES.notifications.most / 2;
 
 /** Maximum news of one sender for one receiver within an hour; the last notification stands for all later news. */
-export const NEWS_AN_HOUR = 20;
+const NEWS_AN_HOUR = 20;
 const REST = { kind: 'source.more', title: 'More has happened to sources that you follow', path: '/sources' };
 
 /** A notification to an account. `path`: the page about the event; `senderId`: the account that caused the event. */
@@ -25,7 +25,6 @@ export type Notification = Omit<NewNotification, 'accountId' | 'senderId'> & {
   readAt: number | null;
 };
 
-/** `only`: the value `urgent` selects notifications about security and failures. */
 type NotificationQuery = {
   accountId: number; unreadOnly: boolean; only?: 'urgent' | 'news' | undefined; after: number; limit: number;
 };
@@ -35,7 +34,6 @@ type Row = Required<NewNotification> & { posts: number | null };
 type InsertRow = Row & { count: number; urgent: number; now: number };
 type LikeRow = { id: number; posts: number | null; count: number };
 
-/** Stores the notifications of all accounts. */
 export const notifications = store(({ db, clock }) => {
   const insert = db.prepare<[InsertRow]>('notify', `
     INSERT INTO notifications (account_id, kind, title, path, posts, count, urgent, sender_id, created_at)
@@ -68,7 +66,6 @@ export const notifications = store(({ db, clock }) => {
   const countBefore = db.prepare<[number], { n: number }>('count old notifications',
     'SELECT COUNT(*) AS n FROM notifications WHERE created_at < ?');
 
-  /** Writes a notification at the top of the list; replaces the notification `like` if there is such a notification. */
   function write(row: Row, like?: LikeRow): void {
     const urgent = URGENT_KINDS.has(row.kind) ? 1 : 0;
     if (like) remove.run(like.id);
@@ -81,7 +78,6 @@ export const notifications = store(({ db, clock }) => {
     return countRecent.get(senderId, accountId, clock() - HOUR)?.n ?? 0;
   }
 
-  /** Adds a notification to an account that has no equal unread notification. */
   function addNew(row: Row): void {
     const recent = recentOf(row);
     if (recent < NEWS_AN_HOUR - 1) return write(row);
@@ -103,7 +99,6 @@ export const notifications = store(({ db, clock }) => {
       else addNew(row);
     },
 
-    /** Adds a notification about a source's new posts; merges it with an unread notification about the source. */
     addPosts(notification: Omit<NewNotification, 'title'>, added: number, title: (posts: number) => string): void {
       const row = { senderId: null, ...notification, posts: added, title: title(added) };
       const like = selectLike.get(row);
@@ -118,22 +113,16 @@ export const notifications = store(({ db, clock }) => {
     },
 
     markRead: (accountId: number, ids: number[]): void => void readSome.run(clock(), accountId, JSON.stringify(ids)),
-    /** Marks up to `limit` notifications up to `newestId` as read; returns the number of marked notifications. */
     markReadUpTo: (accountId: number, newestId: number, limit: number): number =>
       readUpTo.run(clock(), accountId, newestId, limit).changes,
-    /** Number of unread notifications of an account; counting stops at `most`. */
     countUnread: (accountId: number, most: number): number => countUnread.get(accountId, most)?.n ?? 0,
-    /** Removes up to `limit` notifications of an account. Returns the number of removed notifications. */
     removeOf: db.prepare<[accountId: number, limit: number]>('remove notifications of an account',
       'DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE account_id = ? LIMIT ?)').change,
-    /** Removes a deleted account's id from up to `limit` notifications of its acts; returns their number. */
     forgetSender: db.prepare<[senderId: number, limit: number]>('remove the sender from notifications', `
       UPDATE notifications SET sender_id = NULL
        WHERE id IN (SELECT id FROM notifications WHERE sender_id = ? LIMIT ?)`).change,
-    /** Removes up to `limit` notifications that link to the page `path`; returns the number of notifications. */
     removeAbout: db.prepare<[path: string, limit: number]>('remove notifications about a page',
       'DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE path = ? LIMIT ?)').change,
-    /** Removes up to `limit` notifications older than `before` (unix ms), oldest first; returns the number of rows. */
     removeBefore: db.prepare<[before: number, limit: number]>('remove old notifications', `
       DELETE FROM notifications WHERE id IN
         (SELECT id FROM notifications WHERE created_at < ? ORDER BY created_at LIMIT ?)`).change,

@@ -37,7 +37,6 @@ export function appOfAddress(hub: Hub, { viewer, path, query }: HubRequest): Vie
   return viewer === null ? viewerOfAddress(hub, path, query) : null;
 }
 
-/** Serves a file of a draft to the draft's author. The path has a minus sign before the file's id. */
 function showDraftFile(hub: Hub, req: HubRequest): Promise<Reply> {
   const [, id = '', urlKey = ''] = /^-(\d+)-([0-9a-f]+)$/.exec(req.params['key'] ?? '') ?? [];
   const file = draftFiles(hub).find(pathId({ id }));
@@ -51,7 +50,6 @@ export function requireFollowed(hub: Hub, signedFor: Viewer | null, { sourceId, 
   if (signedFor && isPublic === 0 && !follows(hub).isFollowed(signedFor.id, sourceId)) throw notFound('file');
 }
 
-/** Attachment at an address such as /attachments/7-0123456789abcdef/owl.png; undefined if the random part is wrong. */
 function attachmentAt(hub: Hub, { params }: HubRequest): Attachment | undefined {
   const [, id = '', urlKey = ''] = /^(\d+)-([0-9a-f]+)$/.exec(params['key'] ?? '') ?? [];
   const found = attachments(hub).find(pathId({ id }));

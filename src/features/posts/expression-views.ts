@@ -2,7 +2,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
-import type { FaultPlace } from './expression.ts';
+import { hintOfSearch, type FaultPlace } from './expression.ts';
 
 export const HELP_PATH = '/help/search';
 
@@ -12,20 +12,28 @@ export function faultShown(typed: string, { at, detail }: FaultPlace): Html {
     placeShown(typed, at)}</div>`;
 }
 
-/** The HTML of an expression with a mark at the character `at`. */
+/** The hint about a part of a search that has no meaning, such as `titel:`; undefined without such a part. */
+export function hintShown(typed: string): Html | undefined {
+  const hint = hintOfSearch(typed);
+  return hint && html`<p class="hint" role="status">${hint.detail}</p>`;
+}
+
+/** The HTML of an expression with a mark at the Unicode character `at`. */
 export function placeShown(typed: string, at: number): Html {
-  const [place = ' '] = typed.slice(at);
+  const signs = [...typed];
   return html`
-<p dir="auto"><code>${typed.slice(0, at)}<mark>${place}</mark>${typed.slice(at + place.length)}</code></p>`;
+<p dir="auto"><code>${signs.slice(0, at).join('')}<mark>${signs[at] ?? ' '}</mark>${signs.slice(at + 1).join('')
+}</code></p>`;
 }
 
 const WORDS: Explained = [
   ['low water', 'Posts that have both words, in any order, in the title or the text.'],
   ['"low water"', 'Posts that have the quoted words side by side.'],
-  ['low -ferry', 'Posts that have “low” but not “ferry”. A minus sign may also stand before quotes and before names ' +
-    'such as “author:”.'],
-  ['harb*', 'Posts that have a word that begins with “harb”. A star needs at least three letters before it. ' +
-    'The last word of a search finds longer words also without a star; the words of a rule need the star.'],
+  ['low -ferry', 'Posts that have “low” but not “ferry”. A minus sign before quoted words, as in -"high wind", ' +
+    'or before a name, as in -author:jane, also leaves out posts.'],
+  ['harb*', 'Posts that have a word that begins with “harb”, such as “harbour”. At least three letters must stand ' +
+    'before a star. The last word of a search finds longer words even without a star; in a rule, only a word with a ' +
+    'star finds longer words.'],
   ['storm OR gale OR "high wind" coast', 'Posts that have “storm”, “gale” or “high wind”, and also “coast”. ' +
     'OR stands between two words, in capitals.'],
 ];
@@ -50,8 +58,8 @@ parts finds the posts that all of its parts fit.</p>
 <h2>Words</h2>${table(WORDS)}
 <h2>Names, times and states</h2>${table(FIELDS)}
 <p>Capitals and accents make no difference: <kbd>strasse</kbd> finds Straße. An emoji counts as a word. In Chinese,
-Japanese, Korean and Thai, any part of a text can be found. A search or rule may have at most 20 words. Other signs have
-no meaning.</p>`;
+Japanese, Korean and Thai, any part of a text can be found. A search or rule may have at most 20 words. Signs that this
+page does not explain, such as + and ~, have no meaning in a search or rule.</p>`;
   return page({ title: 'How to write searches and rules', bar, main });
 }
 

@@ -4,7 +4,6 @@ import { folded } from './search-words.ts';
 /** The fields of a post that a word of an expression may look in. `text`: title and content; `in`: the folder. */
 type Field = 'text' | 'title' | 'author' | 'source' | 'in';
 
-/** Reading states that a search may ask for. */
 export type State = 'unread' | 'starred' | 'muted';
 const STATES: readonly State[] = ['unread', 'starred', 'muted'];
 
@@ -14,7 +13,7 @@ export type Phrase = { field: Field; text: string; mayGoOn: boolean };
 /** Phrases that `OR` joins: a post fits if it has one of the phrases or, if `isExcluded`, none of them. */
 export type Clause = { isExcluded: boolean; phrases: Phrase[] };
 
-/** A fault of an expression; `at`: the index of the faulty character. `isHarmless`: a search ignores the fault. */
+/** A fault of an expression; `at`: its index in the text, in UTF-16 units. `isHarmless`: a search ignores the fault. */
 type Fault = { at: number; problem: string; isHarmless: boolean };
 
 /**
@@ -25,27 +24,23 @@ export type Expression = {
   clauses: Clause[]; from: number; until: number; states: Map<State, number>; faults: Fault[];
 };
 
-/** Maximum words of an expression; each word within quotation marks counts. */
 const WORDS_MAX = 20;
 
-/** Maximum characters of an expression. */
-export const EXPRESSION_MAX = 500;
+export const EXPRESSION_MAX = 500; // characters
 
 /** Minimum of three Latin letters for a prefix search: two letters take 40 ms among 100,000 short posts. */
 const MAY_GO_ON = /[\p{L}\p{N}]{3}$|[^\p{Script=Latin}\p{N}\P{L}]$/u;
 const SOMETHING = /[\p{L}\p{N}\p{Extended_Pictographic}\p{RI}]/u;
 
-/** The parts of a typed expression: a minus sign, the name of a field, and a quoted or bare value. */
 const PARTS = /(-?)(?:(title|author|source|in|before|after|is):(?=\S))?(?:"([^"]*)("?)|([^\s"]+))/gi;
 const NAME_ALONE = /^(?:title|author|source|in|before|after|is):$/i;
+/** A part that begins like the name of a field, such as `titel:owl`, but not like `https://` or `std::vector`. */
+const LIKE_A_NAME = /^-?([a-z]{2,}):(?=[^\s:/])/i;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
 type Part = { at: number; isExcluded: boolean; name: string; value: string; isOr: boolean };
 
-/**
- * Parses an expression; leaves out the parts that have faults. `isSearch`: the last word, which a person may still be
- * typing, may be the beginning of a longer word, as if it had a star.
- */
+/** Parses an expression without its faulty parts. `isSearch`: the last word may be the beginning of a longer word. */
 export function parseExpression(typed: string, { isSearch }: { isSearch: boolean }): Expression {
   const plain = plainSigns(typed.slice(0, EXPRESSION_MAX));
   const parsed: Expression = { clauses: [], from: -Infinity, until: Infinity, states: new Map(), faults: [] };
@@ -69,7 +64,6 @@ function plainSigns(typed: string): string {
   return typed.replace(/[“”„‟«»＂]/g, '"').replaceAll('－', '-').replaceAll('：', ':').replaceAll('＊', '*');
 }
 
-/** Splits an expression into its parts with letters or digits, up to WORDS_MAX words. */
 function usefulParts(plain: string, faults: Fault[]): Part[] {
   const parts: Part[] = [];
   let words = 0;
@@ -78,6 +72,8 @@ function usefulParts(plain: string, faults: Fault[]): Part[] {
     const isOr = whole === 'OR';
     if (quoted !== undefined && end === '') harmless(faults, at, 'This quotation has no closing mark.');
     if (NAME_ALONE.test(value)) harmless(faults, at, `Write a word directly after “${value}”.`);
+    const [, unknown] = name === '' && LIKE_A_NAME.exec(plain.slice(at)) || [];
+    if (unknown !== undefined) harmless(faults, at, noSuchName(unknown));
     if (!SOMETHING.test(value)) continue;
     if (!isOr) words += value.trim().split(/\s+/).length;
     if (words > WORDS_MAX) {
@@ -89,7 +85,11 @@ function usefulParts(plain: string, faults: Fault[]): Part[] {
   return parts;
 }
 
-/** Adds a word or filter to an expression; returns its clause. `joined`: after `OR`, the clause before the `OR`. */
+function noSuchName(name: string): string {
+  return `There is no “${name}:”. Known are “title:”, “author:”, “source:”, “in:”, “before:”, “after:” and “is:”. ` +
+    'Put words with a colon in quotation marks.';
+}
+
 function addPart(parsed: Expression, part: Part, joined: { before: Clause | null } | null): Clause | null {
   const isFilter = part.name === 'before' || part.name === 'after' || part.name === 'is';
   if (isFilter && !joined) addFilter(parsed, part);
@@ -133,7 +133,6 @@ function phraseOf({ at, name, value }: Part, faults: Fault[]): Phrase {
 
 const AFTER_IS = 'A search may have “unread”, “starred” or “muted” after “is:”. A rule cannot use “is:”.';
 
-/** Adds `before:`, `after:` or `is:` to a parsed search expression. */
 function addFilter(parsed: Expression, { at, name, value, isExcluded }: Part): void {
   const { faults, states } = parsed;
   if (name === 'is') {
@@ -168,25 +167,30 @@ export function isEmptyExpression({ clauses, from, until, states }: Expression):
   return clauses.every(({ isExcluded }) => isExcluded) && from === -Infinity && until === Infinity && states.size === 0;
 }
 
-/** The first fault of an expression: `at` is the index of the faulty character, `detail` a sentence for people. */
+/** `at`: the number of Unicode characters before the fault. */
 export type FaultPlace = { at: number; detail: string };
 
 /** The first fault of a typed search that keeps the hub from searching. `hasStates`: `is:` is allowed. */
 export function faultOfSearch(typed: string, { hasStates }: { hasStates: boolean }): FaultPlace | undefined {
   const { faults, states } = parseExpression(typed, { isSearch: true });
   for (const at of hasStates ? [] : states.values()) serious(faults, at, '“is:” works only in your reading lists.');
-  return firstFault(faults.filter(({ isHarmless }) => !isHarmless));
+  return firstFault(typed, faults.filter(({ isHarmless }) => !isHarmless));
 }
 
-function firstFault(faults: Fault[]): FaultPlace | undefined {
+/** The first fault of a typed search, also a fault that the search ignores. */
+export function hintOfSearch(typed: string): FaultPlace | undefined {
+  return firstFault(typed, parseExpression(typed, { isSearch: true }).faults);
+}
+
+/** The first fault of a typed expression; `at` counts Unicode characters, not UTF-16 units. */
+function firstFault(typed: string, faults: Fault[]): FaultPlace | undefined {
   const [first] = faults.toSorted((a, b) => a.at - b.at);
-  return first && { at: first.at, detail: `Character ${first.at + 1}: ${first.problem}` };
+  if (!first) return undefined;
+  const at = [...typed.slice(0, first.at)].length;
+  return { at, detail: `Character ${at + 1}: ${first.problem}` };
 }
 
-/**
- * Parses an expression that is to be stored. Throws 422 about the first fault, with the name of the input's field and
- * the place in the expression. `isRule`: the expression is of a rule, which cannot ask for reading states.
- */
+/** Parses an expression to be stored; throws 422 about the first fault. `isRule`: the expression may not use `is:`. */
 export function requireExpression(typed: string, name: string, { isRule }: { isRule: boolean }): Expression {
   const parsed = parseExpression(typed, { isSearch: false });
   const { faults, states } = parsed;
@@ -197,7 +201,7 @@ export function requireExpression(typed: string, name: string, { isRule }: { isR
   if (faults.length === 0 && isEmptyExpression(parsed)) {
     serious(faults, 0, 'Write at least one word to look for, without a minus sign.');
   }
-  const fault = firstFault(faults);
+  const fault = firstFault(typed, faults);
   if (fault) throw invalid([{ pointer: `/${name}`, ...fault }]);
   return parsed;
 }

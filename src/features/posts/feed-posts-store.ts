@@ -12,7 +12,6 @@ type Renamed = Likeness & { sourceId: number; guid: string };
 /** Maximum number of posts marked as gone from their feed in one transaction: about 10 ms. */
 const LEAVING_AT_ONCE = 500;
 
-/** Stores changes to posts that their feed renames, drops or withdraws after publishing them. */
 export const feedPosts = store(({ db, clock }) => {
   const selectKnown = db.prepare<[number, string, number, string], { known: number }>('read the known ids of a feed', `
     SELECT EXISTS (SELECT 1 FROM posts WHERE source_id = ? AND guid IN (SELECT value FROM json_each(?)))
@@ -78,10 +77,7 @@ export const feedPosts = store(({ db, clock }) => {
       setLeft.run(clock(), sourceId, all, LEAVING_AT_ONCE);
     },
 
-    /**
-     * Deletes posts that the publisher withdrew after the posts' last change, in the caller's transaction; returns how
-     * many posts were deleted.
-     */
+    /** Deletes posts that the publisher withdrew after the posts' last change; returns the number of deleted posts. */
     takeBack: (sourceId: number, deleted: DeletedPost[]): number => deleted
       .map(({ guid, deletedAt }) => removeUnchanged.run(sourceId, guid, deletedAt ?? Number.MAX_SAFE_INTEGER).changes)
       .reduce((sum, one) => sum + one, 0),

@@ -15,7 +15,6 @@ export type PostSearch = Typed & { after?: number | undefined; limit: number };
 /** Maximum posts that one search reads if it checks each of them, in some 10 ms. */
 const CHECKED_MAX = 1_000;
 
-/** Prepares searches in a full-text index with the columns, row ids and marks of the index of posts. */
 export const prepareSearch = (db: Db, index: string) => ({
   // better-sqlite3 binds numbers as REAL, but FTS5 takes only integers as bounds of its row ids.
   all: db.prepare<[string, number, number, number, number], Post>('search posts', `

@@ -30,10 +30,8 @@ const MAX = {
   images: 200, // within the content
 };
 
-/** Maximum length of a title made from a post's first words. */
-export const FIRST_WORDS = 80;
+export const FIRST_WORDS = 80; // maximum characters of a title made from a post's first words
 
-/** The new or changed posts of a feed, ready to be stored, with their positions in the feed. */
 export type PreparedPosts = { position: number; prepared: PreparedPost }[];
 
 /** Sanitises new and changed posts (slow: outside any transaction); `sourceId` null, for a new source: all posts. */
@@ -52,7 +50,6 @@ export async function preparePosts(
   return ready;
 }
 
-/** Number of long posts that may wait while the hub prepares another long post. */
 const WAITING = 40;
 
 const slots = once((hub: Hub) => createSlots(1, WAITING,
@@ -71,7 +68,6 @@ export async function inTurn<Result>(
   return result;
 }
 
-/** A new post that the current transaction has stored, with its id. */
 export type Arrival = { id: number; prepared: PreparedPost };
 
 /**
@@ -92,7 +88,6 @@ export function storePosts(
   return { changed: before.changed + stored.changed, added };
 }
 
-/** `changed`: number of posts that were added or updated; `added`: number of posts that were added. */
 type StoredPosts = { changed: number; added: number };
 
 const NONE_STORED: StoredPosts = { changed: 0, added: 0 };
@@ -127,7 +122,6 @@ export async function storeMost(
   return { rest, stored };
 }
 
-/** Returns the index of the first post of the last transaction; 0 if all posts fit into one transaction. */
 function startOfStep(items: PreparedPosts): number {
   let work = 0;
   const last = items.findLastIndex(({ prepared: { attachments, contentHtml } }) =>
@@ -186,10 +180,7 @@ function readingTermsOf(content: string, author: string | null): Reading<string>
   return readingTerms(`${author ?? ''}\n${content.slice(0, MAX.searchText)}`);
 }
 
-/**
- * The hash by which the hub recognises an unchanged post before sanitising the post. Do not add a new field of
- * `IncomingPost` to the hash: every stored post would count as changed.
- */
+/** Recognises unchanged posts. If another field of `IncomingPost` is hashed, every stored post counts as changed. */
 function hashOf(post: IncomingPost): string {
   const { guid, title, url, author, language, contentHtml, baseUrl, summary, publishedAt, updatedAt } = post;
   const attachments = post.attachments.map((file) => {
@@ -207,7 +198,6 @@ async function sanitized(post: IncomingPost): Promise<IncomingPost> {
   return { ...post, contentHtml: await inSteps(sanitizingHtml(contentHtml.slice(0, MAX.content), { baseUrl })) };
 }
 
-/** Returns the files that the publisher lists for a post, each URL once, then the post's picture and other images. */
 function remoteFiles({ attachments: files, picture, contentHtml }: IncomingPost): RemoteFile[] {
   const listed = new Set<string>();
   const beside = files.filter(({ url }) => !listed.has(url) && listed.add(url));
@@ -227,16 +217,12 @@ function named(file: IncomingFile, isInline: boolean): RemoteFile {
   };
 }
 
-/** Returns the value as an integer that SQLite can store; null if the value is negative or too large. */
 function wholeNumber(value: number | null): number | null {
   const rounded = value === null ? NaN : Math.round(value);
   return Number.isSafeInteger(rounded) && rounded >= 0 ? rounded : null;
 }
 
-/**
- * Returns a file's name for display: the last segment of the URL's path, without control characters, path separators
- * and bidirectional marks. If this segment has only dots, which would name a folder, the name is "attachment".
- */
+/** The last segment of the URL's path without dangerous characters; "attachment" for a name of dots, as of a folder. */
 function filenameOf(url: string): string {
   const segment = decode(new URL(url).pathname.split('/').findLast((part) => part !== '') ?? '');
   const cleaned = segment.replace(/[\p{Cc}\p{Bidi_Control}/\\]/gu, '').slice(0, 120).toWellFormed();

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { counts, store } from '../hub/hub.ts';
 import { fromSource, joinSource } from '../sources/source-store.ts';
 
-/** The name of the table of posts whose link another source has too; queries of reading lists join this table. */
 export const DOUBLES = 'doubles';
 
 /**
@@ -19,7 +18,6 @@ const LINKED_UP_TO = 'posts_linked_up_to';
 
 const KEY_BYTES = 16;
 
-/** A path that leads to the front page of a site. */
 const FRONT_PAGE = /^(?:\/(?:index|default|home)\.[a-z]{3,5})?$/i;
 
 /**
@@ -36,11 +34,9 @@ export function linkKey(address: string | null): Buffer | null {
   return createHash('sha256').update(link).digest().subarray(0, KEY_BYTES);
 }
 
-/** `isSeen`: 1 for a post of a public source or of a source with the same owner. */
 type Linked = { postId: number; sourceId: number; rowId: number | null; isSeen: number };
 type Unlinked = { id: number; sourceId: number; url: string | null; isLinked: number };
 
-/** The links of posts, and which posts of several sources have the same link. */
 export const links = store((hub) => {
   const { db } = hub;
   const select = db.prepare<[number], { link: Uint8Array }>('link of post',
@@ -65,9 +61,13 @@ export const links = store((hub) => {
   const linked = {
     /**
      * Stores the link of a new or changed post, in the caller's transaction, and joins the post to the posts with the
-     * same link in other sources. If an earlier post of the source has the link, the link is not stored.
+     * same link in other sources. If an earlier post of the source has the link, the link is not stored. `isOld`:
+     * readers may have read or starred the post, so that all posts of the row get its states.
      */
-    put({ id, sourceId, isNew }: { id: number; sourceId: number; isNew: boolean }, link: Uint8Array | null): void {
+    put(
+      { id, sourceId, isNew, isOld = false }: { id: number; sourceId: number; isNew: boolean; isOld?: boolean },
+      link: Uint8Array | null,
+    ): void {
       const known = isNew ? undefined : select.get(id)?.link;
       if (known !== undefined && link !== null && Buffer.compare(known, link) === 0) return;
       if (known !== undefined) {
@@ -84,17 +84,19 @@ export const links = store((hub) => {
       const rowId = joined ?? selectFree.get()?.rowId ?? 1;
       if (joined === undefined) join.run(first.postId, first.sourceId, rowId);
       join.run(id, sourceId, rowId);
+      for (const other of isOld ? alike : []) {
+        if (other !== first && other.rowId === null) continue;
+        removeDouble.run(other.postId);
+        join.run(other.postId, other.sourceId, rowId); // a trigger gives the post the states of its row
+      }
     },
 
-    /**
-     * Scheduled task: stores the links of up to `limit` posts that have no link, such as posts that arrived before the
-     * hub stored links. Each call goes on where the call before stopped; returns how many posts it read.
-     */
+    /** Scheduled task: stores missing links of old posts, beginning after the last call; returns how many posts. */
     putOld(limit: number): number {
       const after = counts(hub).value(LINKED_UP_TO);
       const some = selectAfter.all(after, limit);
       for (const { id, sourceId, url, isLinked } of some) {
-        if (isLinked === 0) linked.put({ id, sourceId, isNew: true }, linkKey(url));
+        if (isLinked === 0) linked.put({ id, sourceId, isNew: true, isOld: true }, linkKey(url));
       }
       const last = some.at(-1);
       if (last) counts(hub).add(LINKED_UP_TO, '', last.id - after);

@@ -14,7 +14,6 @@ type Unit = Span & { term: string };
 /** A searched phrase: consecutive words (UNITS). `mayGoOn`: words that begin with the phrase's last word match too. */
 type Wanted = { terms: string[]; mayGoOn: boolean };
 
-/** The phrases whose matches are marked in a text. */
 export type Found = { wanted: Wanted[] };
 
 /** Maximum number of words of a searched phrase, which limits how often each character of a text is compared. */
@@ -121,13 +120,9 @@ function comparable(text: string): string {
 const POST_MAX = 12_000;
 const PAGE_MAX = 120_000;
 
-/** Number of characters of a text that a search result shows: two lines in a wide window. */
-const SHOWN = 220;
+const SHOWN = 220; // characters of a text that a search result shows: two lines in a wide window
 
-/**
- * Returns the text shown for each search result, by post id: the first part of the summary, or else of the content,
- * with a match; without any match, the beginning of the summary.
- */
+/** Returns by post id the first part of summary or content with a match, else the beginning of the summary. */
 export function foundTexts(hub: StoreHub, shown: Pick<Post, 'id' | 'summary'>[], found: Found): Map<number, string> {
   let left = PAGE_MAX;
   return new Map(shown.map(({ id, summary }): [number, string] => {

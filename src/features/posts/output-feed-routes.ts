@@ -28,7 +28,6 @@ export async function showJsonFeed(hub: Hub, req: HubRequest): Promise<Reply> {
   return text(await joinInTurns(jsonFeed(hub, requestedFeed(hub, req))), 'application/feed+json; charset=utf-8');
 }
 
-/** Joins the pieces of a feed to one text. Lets other requests run after each long piece of the feed. */
 async function joinInTurns(pieces: Iterable<string>): Promise<string> {
   let made = '';
   for (const piece of pieces) {
@@ -38,7 +37,6 @@ async function joinInTurns(pieces: Iterable<string>): Promise<string> {
   return made;
 }
 
-/** Returns the hub's feed of the source that the request's address names or, without a source, of all public posts. */
 function requestedFeed(hub: Hub, { params, viewer, path }: HubRequest): OutputFeed {
   const { baseUrl } = hub.config;
   const source = params['id'] === undefined ? undefined : visibleSource(hub, pathId(params), viewer);
@@ -49,7 +47,6 @@ function requestedFeed(hub: Hub, { params, viewer, path }: HubRequest): OutputFe
   return { ...about, url: baseUrl + path, posts: posts(hub).whole(newest, fitting(hub, newest)) };
 }
 
-/** Returns a function that tells whether a post's contents fit into the feed, beside newer posts. */
 function fitting(hub: Hub, newest: Post[]): (post: Post) => boolean {
   const files = attachments(hub).countsOfPosts(newest.map(({ id }) => id));
   let left = FEED_BYTES;
@@ -63,7 +60,6 @@ function fitting(hub: Hub, newest: Post[]): (post: Post) => boolean {
   return ({ id }) => ids.has(id);
 }
 
-/** An output feed at `url`; the page `homeUrl` shows its posts. Posts beyond FEED_BYTES have no content and files. */
 export type OutputFeed = {
   id: string;
   title: string;

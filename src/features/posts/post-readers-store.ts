@@ -12,7 +12,6 @@ const SELECT_TO_MOVE = `
   SELECT ${COLUMNS}, p.content_hash AS contentHash, p.is_public AS wasPublic, p.owner_id AS wasOwnerId
     FROM posts p ${joinSource('p.source_id')} WHERE p.source_id = ? AND ${AFTER}`;
 
-/** Reads and updates each post's copies of its source's visibility and owner, which lists and search use. */
 export const postReaders = store((hub) => {
   const { db } = hub;
   const index = searchIndex(hub);
@@ -28,10 +27,8 @@ export const postReaders = store((hub) => {
     'SELECT id FROM posts WHERE owner_id = ? LIMIT 1');
 
   return {
-    /** Returns the posts of a source after a paging position, newest first. */
     toMove: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
       selectAll.all(sourceId, publishedAt, id, limit),
-    /** Returns the posts of a source whose own copy of the source's visibility and owner is outdated, newest first. */
     outdated: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
       selectOutdated.all(sourceId, publishedAt, id, limit),
 

@@ -13,16 +13,12 @@ export type IncomingFile = Omit<RemoteFile, 'filename' | 'isInline'>;
 export type IncomingPost = {
   /** The publisher's id of the post, or an id derived from the post; never empty, unique within the source. */
   guid: string;
-  /** The post's title as plain text on one line; empty if the post has no title. */
-  title: string;
+  title: string; // plain text on one line; empty if the post has no title
   url: string | null;
   author: string | null;
-  /** The post's language as a BCP 47 tag; null if unknown. */
-  language: string | null;
-  /** Not sanitised. */
-  contentHtml: string;
-  /** The base address for relative links in `contentHtml`. */
-  baseUrl: string;
+  language: string | null; // a BCP 47 tag; null if unknown
+  contentHtml: string; // not sanitised
+  baseUrl: string; // the base address for relative links in `contentHtml`
   /** The publisher's summary, not sanitised; null unless the publisher gives both a summary and a content. */
   summary: string | null;
   /** The post's publishing time, or the time of its last change if the publisher gives no publishing time. */
@@ -33,16 +29,13 @@ export type IncomingPost = {
   picture?: string | null;
 };
 
-/** The searchable words of a post, made by `searchTerms`. */
 export type SearchTerms = { searchTitle: string; searchText: string };
 
-/** A post ready to be stored: sanitised, with its searchable text. */
 export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & SearchTerms & {
   summary: string;
   /** The link of the post as its publisher gives it; `url` is the link without tracking parameters. */
   givenUrl: string | null;
-  /** Made by `linkKey`. */
-  link: Uint8Array | null;
+  link: Uint8Array | null; // made by `linkKey`
   contentHash: string;
   attachments: RemoteFile[];
 };
@@ -74,26 +67,21 @@ export type Post = Pick<PreparedPost, 'guid' | keyof typeof LISTED_COLUMNS> & {
   contentBytes: number;
 };
 
-/** A paging position in a list of posts, newest first: a page begins after the post at this position. */
 export type Position = { publishedAt: number; id: number };
 
-/** A post with its content and attachments. */
 export type WholePost = Post & WholeColumns & { attachments: Attachment[] };
 
-/** Stands for the content of a post in answers that leave the content out. */
 const LEFT_OUT: WholeColumns = { contentHtml: '' };
 
-/** The facts that decide who may see a post and its files. */
 export type PostAccess = Pick<Post, 'id' | 'sourceId' | 'ownerId' | 'isPublic'>;
 
-export type PostQuery = { viewerId: number | null; sourceId?: number | undefined; after?: Position; limit: number };
+type PostQuery = { viewerId: number | null; sourceId?: number | undefined; after?: Position; limit: number };
 
 type UpsertRow = Omit<PreparedPost, 'baseUrl' | 'givenUrl' | 'link' | keyof SearchTerms | 'attachments'> & {
   sourceId: number; now: number; firstSeenAt: number; id: number | null; createdAt: number;
 };
 export type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
 
-/** Names of the tables of posts, which queries of reading lists join, and which only the folder `posts` changes. */
 export const POSTS = 'posts';
 export const POSTS_SEARCH = 'posts_search';
 
@@ -113,20 +101,16 @@ export const COLUMNS = `${ACCESS}, s.title AS sourceTitle, s.kind AS sourceKind,
   p.published_at AS publishedAt, p.updated_at AS updatedAt, p.created_at AS createdAt, p.search_key AS searchKey,
   octet_length(p.content_html) AS contentBytes`;
 
-/** SQL that selects posts for lists, without posts of sources that are being removed. */
 const SELECT_POSTS = `SELECT ${COLUMNS} FROM posts p ${joinSource('p.source_id')}`;
 
-/** SQL that tells whether a post's copies of its source's visibility and owner are up to date. */
 const IN_ITS_LIST = `p.is_public = (s.visibility = 'public') AND (p.is_public = 1 OR p.owner_id = s.owner_id)`;
 
 export const AFTER = '(p.published_at, p.id) < (?, ?)';
 export const NEWEST_FIRST = 'ORDER BY p.published_at DESC, p.id DESC LIMIT ?';
 
-/** The columns of a post that the search index needs. */
 export const STORED = `id, published_at AS publishedAt, search_key AS searchKey, is_public AS isPublic,
   owner_id AS ownerId`;
 
-/** SQL that stores a post, unless the post's source is being removed, or the post has a tombstone or is unchanged. */
 const UPSERT = `
   INSERT INTO posts (id, source_id, is_public, owner_id, guid, ${content.map(([, column]) => column).join(', ')},
                      content_hash, published_at, updated_at, created_at)
@@ -148,7 +132,6 @@ export function newestFirst(a: Position, b: Position): number {
   return b.publishedAt - a.publishedAt || b.id - a.id;
 }
 
-/** Posts. Lists of posts use keyset paging by (published_at, id), for which an index exists. */
 export const posts = store((hub) => {
   const { db, clock } = hub;
   const [index, files, linked] = [searchIndex(hub), attachments(hub), links(hub)];
@@ -172,24 +155,20 @@ export const posts = store((hub) => {
   }
 
   return {
-    /** Adds the contents and attachments to the posts for which `isWhole` is true, by default to all posts. */
     whole,
 
-    /** A whole post. Returns a post with its content. The caller checks that the viewer may see the post. */
+    /** The caller checks that the viewer may see the post. */
     find(id: number): WholePost | undefined {
       const post = reading.one.get(id);
       return post && whole([post])[0];
     },
 
-    /** Returns the posts with these ids, in the order of the ids; leaves out ids without a post. */
     listed(ids: number[]): Post[] {
       const byId = new Map(reading.among.all(JSON.stringify(ids)).map((post) => [post.id, post]));
       return ids.flatMap((id) => byId.get(id) ?? []);
     },
 
-    /** Returns the id of the post that arrived last; 0 if there are no posts. */
     lastId: (): number => reading.last.get()?.id ?? 0,
-    /** The id of the first post that arrived at the time `at` (unix ms) or later; undefined without such a post. */
     firstSince(at: number): number | undefined {
       let [low, high] = [1, (reading.last.get()?.id ?? 0) + 1];
       while (low < high) {
@@ -200,26 +179,20 @@ export const posts = store((hub) => {
       }
       return reading.arrivedFrom.get(low)?.id;
     },
-    /** Whether the post exists, even if the viewer may not see it. */
     exists: (id: number): boolean => reading.id.get(id) !== undefined,
     accessOf: db.prepare<[id: number], PostAccess>('access to post',
       `SELECT ${ACCESS} FROM posts p ${joinSource('p.source_id')} WHERE p.id = ?`).get,
     /** Public posts and the viewer's own posts; with `sourceId`, all posts of the source (the caller checks access). */
     newest,
-    /** Returns the sum of the bytes of all files of a source's posts. */
     fileBytes: (source: { id: number; ownerId: number }): number =>
       reading.fileBytes.get(source.ownerId, source.id)?.bytes ?? 0,
 
-    /** Whether the source has a post with the publisher's id `guid`. */
     has: (sourceId: number, guid: string): boolean => writing.hash.get(sourceId, guid) !== undefined,
-    /** Returns the hash of a stored post, which changes with each change of the post; undefined without the post. */
     versionOf: (id: number): string | undefined => writing.version.get(id)?.hash,
-    /** Whether the hub can skip a post, because the post is unchanged or has a tombstone. */
     isSettled(sourceId: number, guid: string, contentHash: string): boolean {
       const isThere = writing.hash.get(sourceId, guid)?.hash === contentHash;
       return isThere || writing.tombstone.get(sourceId, guid) !== undefined;
     },
-
     /**
      * Stores one post, in the caller's transaction; a publishing time in the future becomes the current time. Returns
      * undefined if the post is unchanged, has a tombstone, or its source is being removed. `was`: a post taken back.
@@ -242,7 +215,6 @@ export const posts = store((hub) => {
     beginningOf: (id: number, characters: number): string =>
       reading.beginning.get(characters, id)?.contentHtml ?? '',
 
-    /** Deletes a post that its author takes back, without a tombstone. */
     withdraw: (sourceId: number, guid: string): void => void writing.remove.run(sourceId, guid),
     /** Deletes a post and leaves a tombstone, so that the post cannot come back. Runs in the caller's transaction. */
     remove(sourceId: number, guid: string): void {

@@ -2,7 +2,6 @@ import { presentNameOf } from '../accounts/account-store.ts';
 import { store } from '../hub/hub.ts';
 import { joinSource } from '../sources/source-store.ts';
 
-/** The formats in which members write posts. */
 export const FORMATS = ['text/plain', 'text/html', 'text/markdown'] as const;
 
 /**
@@ -12,10 +11,8 @@ export const FORMATS = ['text/plain', 'text/html', 'text/markdown'] as const;
 export const AUTHOR = `COALESCE(p.author, iif(s.shows_authors,
   (SELECT ${presentNameOf('t.author_id')} FROM post_texts t WHERE t.post_id = p.id), NULL))`;
 
-/** A post's text as its author wrote the text. */
 export type PostText = { content: string; contentType: (typeof FORMATS)[number] };
 
-/** The texts of posts of native sources as their authors wrote them, beside the sanitised HTML of the posts. */
 export const postTexts = store(({ db }) => {
   const ofForm = db.prepare<[string, number], { id: number }>('post of form',
     'SELECT post_id AS id FROM post_texts WHERE form = ? AND author_id = ? ORDER BY post_id DESC LIMIT 1');
@@ -33,11 +30,8 @@ export const postTexts = store(({ db }) => {
     /** Returns the text of a post; undefined for posts of feeds, and for posts that version 1.0.0 stored. */
     find: db.prepare<[id: number], PostText>('text of post',
       'SELECT text AS content, format AS contentType FROM post_texts WHERE post_id = ?').get,
-    /** Returns the id of the newest post that the author has published from the form with this path, if any. */
     postOfForm: (authorId: number, form: string): number | undefined => ofForm.get(form, authorId)?.id,
-    /** Returns the path of the form from which a post was published, if any. */
     formOf: (postId: number): string | undefined => formOf.get(postId)?.form ?? undefined,
-    /** Returns the id of the author's own source to which the author has written the newest post, if any. */
     lastPlaceOf: (authorId: number): number | undefined => lastPlace.get(authorId)?.id,
     /** Stores a post's text. A changed text does not change the stored author. */
     put: (id: number, authorId: number, text: PostText, form: string | null = null): void =>

@@ -16,19 +16,15 @@ import { manySources } from '../sources/source-store.ts';
 import { FIRST_WORDS } from './ingest-posts.ts';
 import type { Post, WholePost } from './post-store.ts';
 
-/** Attributes of links that lead away from the hub. */
 export const AWAY = html`rel="noopener noreferrer" referrerpolicy="no-referrer"`;
 
-/** The addresses of the hub's own feeds of all public posts. */
 export const ALTERNATES = [
   { type: 'application/atom+xml', href: '/posts.atom', title: 'Posts (Atom)' },
   { type: 'application/feed+json', href: '/posts.json', title: 'Posts (JSON Feed)' },
 ];
 
-/** Maximum length of a title made from a post's first words. */
-const TITLE_LENGTH = 90;
+const TITLE_LENGTH = 90; // maximum characters of a title made from a post's first words
 
-/** Number of characters that a person reads in a minute. */
 const READ_IN_A_MINUTE = 1_200;
 
 type Named = Pick<Post, 'title' | 'summary'>;
@@ -40,7 +36,6 @@ export function titleOf({ title, summary }: Named, length = 300): { title: strin
   return { title: excerpt(words, TITLE_LENGTH) || 'Untitled', rest: '' };
 }
 
-/** Minimum length of a title for which a summary that begins with the title counts as repeating the title. */
 const LONG_TITLE = 20;
 
 /** Returns the summary without the title at its beginning: titles made from a post's first words repeat the summary. */
@@ -83,7 +78,6 @@ function privateLabel(hub: Hub, { isPublic, sourceKind, ownerId }: WholePost): H
     && html`<span class="tag">private</span>`;
 }
 
-/** A label shown beside a quarantined file. */
 export const INFECTED = html`<span class="tag failing">infected, quarantined</span>`;
 
 /** The HTML of a whole post. `note`: the HTML below the head of the post; `after`: the HTML below the post. */
@@ -119,18 +113,14 @@ ${after}
 </article>`;
 }
 
-/** Number of a content's first characters that are compared with the title and the summary of the post. */
-const BEGINNING = 20_000;
+const BEGINNING = 20_000; // characters of a content that are compared with the title and the summary
 
-/** Whether a post's title only repeats the first words of the post's content. */
 function isFirstWords({ title, contentHtml }: WholePost): boolean {
   return title !== '' && title === excerpt(plainText(contentHtml.slice(0, BEGINNING)), FIRST_WORDS);
 }
 
-/** A summary is not shown as subtitle if the post's content begins with this many characters of the summary. */
-const ALIKE = 50;
+const ALIKE = 50; // a content that begins with so many characters of the summary repeats the summary
 
-/** Returns the deck (subtitle) of a post: the summary, unless the content begins with the summary's words. */
 function deckOf({ title, summary, contentHtml }: WholePost): string | false {
   const bare = (text: string): string => text.replace(/[\s…]+/g, '');
   const said = bare(summary).slice(0, ALIKE);
@@ -140,7 +130,6 @@ function deckOf({ title, summary, contentHtml }: WholePost): string | false {
   return title !== '' && said !== '' && !isSaid && !bare(title).startsWith(said) && summary;
 }
 
-/** Approximate number of text characters in markup; a character reference such as `&amp;` counts as five characters. */
 function textLength(markup: string): number {
   return markup.replace(/<[^<>]*>/g, '').length;
 }

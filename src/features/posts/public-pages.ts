@@ -5,17 +5,15 @@ import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { largePictures } from '../attachments/post-pictures.ts';
 import type { Hub } from '../hub/hub.ts';
 import { faultOfSearch, type FaultPlace } from './expression.ts';
-import { faultShown, HELP_PATH } from './expression-views.ts';
+import { faultShown, HELP_PATH, hintShown } from './expression-views.ts';
 import { foundTexts, markFound, readFound, type Found } from './mark-found.ts';
 import type { Post } from './post-store.ts';
 import { ALTERNATES, languageOf, titleOf } from './post-views.ts';
 import { queryPosts } from './query-posts.ts';
 
-/** Number of posts beside the large first post on the page of public posts; further posts follow below in columns. */
 const BESIDE = 3;
 
-/** Maximum characters of a summary on the public page; the large post at the top of the page shows a longer summary. */
-const SUMMARY_LENGTH = 140;
+const SUMMARY_LENGTH = 140; // characters
 
 /** Page of the public posts, newest first, which visitors see at `/`. */
 export function showPublic(hub: Hub, req: HubRequest): Reply {
@@ -28,7 +26,6 @@ export function showPublic(hub: Hub, req: HubRequest): Reply {
   return page(publicPage({ items, next, isFirstPage, typed, fault, found, pictures }, timesOf(hub, req.viewer)));
 }
 
-/** `typed`: the words that the visitor typed as a search; null without a search. */
 type Shown = {
   items: Post[];
   next: string | null;
@@ -36,7 +33,6 @@ type Shown = {
   typed: string | null;
   fault: FaultPlace | undefined;
   found: { words: Found; texts: Map<number, string> };
-  /** Pictures of the first posts, by post id. */
   pictures: Map<number, Html>;
 };
 
@@ -53,18 +49,14 @@ ${typed !== null && searchForm(typed)}
 ${first && html`${story(first, shown, times, 'first')}
 <div class="second">${beside.map((post) => story(post, shown, times))}</div>`}
 ${river.length > 0 && html`
-<section class="river" aria-labelledby="river"><h2 id="river">${headingOfRiver(shown)}</h2>
+<section class="river" aria-labelledby="river"><h2 id="river">${
+  typed ? 'Search results' : isFirstPage ? 'Newest' : 'Older posts'}</h2>
 ${river.map((post) => story(post, shown, times))}</section>`}
-${shown.fault && faultShown(typed ?? '', shown.fault)}
+${shown.fault ? faultShown(typed ?? '', shown.fault) : hintShown(typed ?? '')}
 ${items.length === 0 && !shown.fault && html`<p class="empty">${emptyText(shown)}</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/public?${older.toString()}">Older posts</a></p>`}`;
   const title = typed ? `${typed} – search` : 'Newest posts';
   return { title, main, shape: 'landing', section: 'posts', alternates: ALTERNATES };
-}
-
-function headingOfRiver({ isFirstPage, typed }: Shown): string {
-  if (typed) return 'Search results';
-  return isFirstPage ? 'Newest' : 'Older posts';
 }
 
 function searchForm(typed: string): Html {

@@ -2,7 +2,6 @@ import type { Db } from '../../platform/db/open-database.ts';
 
 // SQL statements for the databases of backups, which no running hub has open.
 
-/** A row of a table in a backup, with the columns of the backup's schema version. */
 type SavedRow = Record<string, string | number | null>;
 
 /** All columns of a post in a backup's database. */

@@ -11,8 +11,7 @@ export type Indexable = {
   searchKey: number | null;
   isPublic: number;
   ownerId: number;
-  /** Made by `searchTerms`. */
-  searchTitle: string;
+  searchTitle: string; // made by `searchTerms`
   searchText: string;
 };
 
@@ -64,7 +63,6 @@ export const searchIndex = store(({ db }) => {
       return pages * PAGE;
     },
 
-    /** Adds a post to the search index, or replaces the post there, in the transaction that stores the post. */
     put({ id, sourceId, publishedAt, searchKey: known, searchTitle, searchText, ...post }: Indexable): void {
       if (known !== null) remove.run(known);
       const key = freeKey(searchKey(publishedAt, id), id);

@@ -7,7 +7,6 @@ import { searchKey } from './search-index-store.ts';
 import { folded, ownersTerms, phraseTerms, searchTerms } from './search-words.ts';
 import { phraseMatcher, tokensOf } from './tokens-store.ts';
 
-/** The facts of a post that decide whether it fits `author:`, `source:` and `in:`. */
 export type NamedFacts = { sourceId: number; author: string | null };
 
 /**
@@ -93,7 +92,6 @@ function nameCheck(hub: StoreHub, { isExcluded, phrases }: Clause, searcher: Sea
   };
 }
 
-/** The ids of the sources that `source:` or `in:` names, among the sources that the viewer may see. */
 function sourcesNamed(hub: StoreHub, phrase: Phrase, viewer: Searcher['viewer']): number[] {
   const followed = viewer ? follows(hub).listed(viewer) : [];
   if (phrase.field === 'in') {

@@ -64,7 +64,6 @@ export function phraseTerms({ text, mayGoOn }: { text: string; mayGoOn: boolean 
   return { terms, isBeginning: run.length === 0 ? mayGoOn : run.length === 1 };
 }
 
-/** Splits a phrase before its final run of characters of scripts without spaces. */
 function partsOf(phrase: string): { before: string; run: string[] } {
   const signs = [...phrase.trim()];
   const last = signs.findLastIndex((sign) => !SPACELESS_SIGN.test(sign));
@@ -80,7 +79,6 @@ function numberOf(sign: string): string {
   return sign.codePointAt(0)?.toString(36) ?? '';
 }
 
-/** Splits a run of characters into overlapping pairs (bigrams), and the last character alone. */
 function pairsOf(signs: string[]): string[] {
   return signs.map((sign, index) => sign + (signs[index + 1] ?? ''));
 }

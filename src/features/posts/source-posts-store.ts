@@ -3,7 +3,6 @@ import { store } from '../hub/hub.ts';
 /** Bytes of posts deleted in one step; the deletion writes 1.5 times as much to the write-ahead log (measured). */
 const REMOVED_BYTES = 512 * 1024;
 
-/** Finds and counts the posts of a source, reads their publishing times, and removes the posts with the source. */
 export const sourcePosts = store(({ db }) => {
   const selectNewest = db.prepare<[string], { id: number; at: number | null }>('read the newest posts of sources', `
     SELECT value AS id, (SELECT MAX(published_at) FROM posts WHERE source_id = value) AS at FROM json_each(?)`);
@@ -18,6 +17,9 @@ export const sourcePosts = store(({ db }) => {
         WHERE before < ?)`);
   const selectAny = db.prepare<[number], { id: number }>('whether a source has any post',
     'SELECT id FROM posts WHERE source_id = ? LIMIT 1');
+  const selectDeleted = db.prepare<[string, string], { at: number }>('tombstone in some sources', `
+    SELECT deleted_at AS at FROM post_tombstones
+     WHERE guid = ? AND source_id IN (SELECT value FROM json_each(?))`);
 
   const selectNthLast = db.prepare<[number, number], { id: number }>('find the nth newest post of a source',
     'SELECT id FROM posts WHERE source_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?');
@@ -25,15 +27,14 @@ export const sourcePosts = store(({ db }) => {
   return {
     /** The id of the source's post after which exactly `n` posts arrived; 0 if the source has at most `n` posts. */
     nthLast: (sourceId: number, n: number): number => selectNthLast.get(sourceId, n)?.id ?? 0,
-    /** Returns the publishing times of a source's newest posts, at most `limit` times. */
     newestTimes: (sourceId: number, limit: number): number[] =>
       selectTimes.all(sourceId, limit).map(({ at }) => at),
-    /** Number of posts of a source; counting stops at `limit`. */
     count: (sourceId: number, limit: number): number => count.get(sourceId, limit)?.n ?? 0,
-    /** Returns the publishing time of each source's newest post, by source id; leaves out sources without posts. */
     newestOf: (sourceIds: number[]): Map<number, number> => new Map(selectNewest.all(JSON.stringify(sourceIds))
       .flatMap(({ id, at }): [number, number][] => (at === null ? [] : [[id, at]]))),
-    /** Deletes up to `limit` posts of a removed source, fewer if the posts are long, without tombstones. */
+    /** Returns the time (unix ms) at which the post `guid` of one of these sources was deleted; undefined if not. */
+    deletedAt: (sourceIds: number[], guid: string): number | undefined =>
+      selectDeleted.get(guid, JSON.stringify(sourceIds))?.at,
     remove(sourceId: number, limit: number): { removed: number; isMore: boolean } {
       const { changes } = remove.run(sourceId, limit, REMOVED_BYTES);
       return { removed: changes, isMore: selectAny.get(sourceId) !== undefined };

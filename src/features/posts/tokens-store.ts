@@ -46,7 +46,6 @@ function ask(character: string): string {
 
 let tokenizer: ((text: string) => string[]) | undefined;
 
-/** An index in memory with the tokenizer of `posts_search`, which lists the tokens of a text. */
 function prepareTokenizer(): (text: string) => string[] {
   const db = openInMemory();
   db.exec(`CREATE VIRTUAL TABLE texts USING fts5 (

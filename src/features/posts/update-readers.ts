@@ -10,10 +10,8 @@ import { FROM_THE_TOP, posts, type SearchTerms } from './post-store.ts';
 /** Maximum number of posts in which one transaction updates visibility and owner; most sources have fewer posts. */
 const STEP = 50;
 
-/** `terms`: new search terms of a post; null if the post's words in the search index stay the same. */
 type Batch = { post: PostToMove; terms: SearchTerms | null }[];
 
-/** `accountId`: the account for which long posts are read; accounts take turns when the hub reads long posts. */
 type Changing = { name: string; sourceId: number; accountId: number };
 
 /**
@@ -65,7 +63,6 @@ function requireUnchanged(hub: Hub, sourceId: number, updatedAt: number | undefi
   if (sources(hub).find(sourceId)?.updatedAt !== updatedAt) throw new Error('the source changed during the update');
 }
 
-/** Makes the posts' search terms before the transaction that updates the posts, with pauses for other work. */
 async function prepareStep(hub: Hub, wanted: PostToMove[]): Promise<Batch> {
   const step: Batch = [];
   const pace = { unpaused: 0 };

@@ -13,9 +13,8 @@ import { plain, type AppRequest } from './reader-request.ts';
 import { parseStream, readArrivalView, requireStream, sourceOfFeed, type Stream } from './streams.ts';
 
 /**
- * POST edit-tag: marks the posts with the ids `i` as read, unread, starred or unstarred. `a`, `r`: the states that the
- * app adds and removes. Unknown posts and states change nothing, and the reply is `OK` nevertheless, because apps
- * repeat a refused edit for ever.
+ * POST edit-tag. `a`, `r`: the states that the app adds to the posts `i`, and removes. Unknown posts and states change
+ * nothing, and the reply is `OK` nevertheless, because apps repeat a refused edit for ever.
  */
 export async function editTags(hub: Hub, { viewer, values }: AppRequest): Promise<Reply> {
   const ids = itemIdsIn(values);

@@ -4,7 +4,6 @@
  * floating-point number.
  */
 const FIRST = 10 ** 15;
-
 const LONG_FORM = 'tag:google.com,2005:reader/item/';
 
 /** The decimal form of a post's item id, for lists of ids. */

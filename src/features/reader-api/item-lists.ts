@@ -10,12 +10,8 @@ import { readArrivalView, requireStream, stateStream } from './streams.ts';
 
 /** Default and maximum number of item ids per page: equal, because some apps never ask for a second page. */
 const IDS_MAX = 10_000;
-
-/** Default and maximum of items per page. */
 const ITEMS_DEFAULT = 20;
 const ITEMS_MAX = 1_000;
-
-/** A page of items ends early if the contents of the page's posts would exceed this many bytes. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
 /** stream/items/ids: the ids of a stream's posts, by default the newest arrival first. */
@@ -45,7 +41,6 @@ const CHUNK = 32 * 1024;
 
 type Continuation = { continuation?: string };
 
-/** An answer with posts as items of the Google Reader API; the hub makes the items while it sends the answer. */
 function itemsReply(
   hub: Hub, request: AppRequest, stream: string, ids: number[], continuation: Continuation = {},
 ): Reply {
@@ -66,7 +61,6 @@ function* around(emptyList: string, entries: Iterable<string>): Generator<string
   yield emptyList.slice(-2);
 }
 
-/** The post ids of a stream's page, by the app's parameters. `next`: the page's last id, or null if no post follows. */
 async function pageOfStream(
   hub: Hub, { viewer, values }: AppRequest, stream: string, defaultCount: number, maxCount: number,
 ): Promise<{ ids: number[]; next: number | null }> {

@@ -21,18 +21,15 @@ import { feedStream, labelStream, stateStream } from './streams.ts';
 /** Number of posts with short contents that one query reads for an answer: 64 posts of 1 kB take about 0.5 ms. */
 const AT_ONCE = 64;
 
-/** What the items of a source have in common. */
 type Origin = { streamId: string; title: string; htmlUrl: string };
 
-/** Data from which the hub makes all items (posts) of one answer to an app. */
 type Shared = {
   hub: Hub; followed: Map<number, ListedFollow>; origins: Map<number, Origin>; sign: (path: string) => string;
 };
 
 /**
- * Yields posts as items in JSON, while the answer is sent: each text has a few items, with commas between them. Leaves
- * out posts that the viewer may not see, and posts that are not starred if the viewer does not follow their source.
- * Throws 401 when the app password has ended, because a slow reader can make the answer last for hours.
+ * Yields posts as items in JSON, a few in each text, without posts that the viewer may not see. Throws 401 when the app
+ * password has ended, because a slow reader can make the answer last for hours.
  */
 export function* itemTexts(hub: Hub, { viewer, recheck }: AppRequest, ids: number[]): Generator<string> {
   const followed = new Map(follows(hub).listed(viewer).map((follow) => [follow.sourceId, follow]));
@@ -66,7 +63,6 @@ function* batchesOf(hub: Hub, ids: number[]): Generator<number[]> {
   }
 }
 
-/** The sizes of the full texts that apps get in place of the feed's texts, by post id. */
 function fullTextsOf(hub: Hub, ids: number[]): Map<number, number> {
   return hasFullTexts(hub) ? fullTexts(hub).sizesForApps(ids) : new Map();
 }
@@ -118,10 +114,7 @@ function itemCategories(folder: string | null, { isRead, isStarred }: AppPost): 
   ];
 }
 
-/**
- * A post's file as an enclosure. Audio and video have their publisher's address, as on pages. An image of which the hub
- * keeps no copy is left out: apps load images unasked, so the publisher would learn who reads.
- */
+/** Leaves out images of which the hub keeps no copy: apps load images unasked, so publishers would learn who reads. */
 function enclosureOf(hub: Hub, file: Attachment, sign: (path: string) => string) {
   const path = attachmentPath(hub, file);
   const { mediaType, bytes, remoteUrl } = file;

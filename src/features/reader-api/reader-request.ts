@@ -13,19 +13,15 @@ import type { NamedLimit } from '../hub/limits.ts';
 
 /** A request of an app. `values`: the parameters of the request's query and body together. */
 export type AppRequest = Omit<MemberRequest, 'query'> & { values: URLSearchParams };
-
 export type AppHandler = (hub: Hub, request: AppRequest) => Reply | Promise<Reply>;
 
 /** The most bytes in the body of an app's request (10,000 ids take 610 kB), with and without Authorization header. */
 const BODY_BYTES = 1024 * 1024;
 const UNKNOWN_BODY_BYTES = 64 * 1024;
-
-/** Before parsing a request body longer than this, the hub lets other requests run. */
 const LONG_BODY = 64 * 1024;
 
 /** The most parameters of a body, which are parsed in about 10 ms. RSS Guard sends the ids of 9,999 posts at once. */
 const MAX_VALUES = 20_000;
-
 const PLAIN_TEXT = 'text/plain; charset=utf-8';
 
 /** A 200 reply with plain text, by default `OK`; apps check that the whole body is `OK`. */
@@ -60,17 +56,13 @@ export async function answerApp(hub: Hub, request: MemberRequest, handler: AppHa
 async function answerByToken(hub: Hub, request: HubRequest, handler: AppHandler): Promise<Reply> {
   if (request.method !== 'POST' || request.headers.authorization !== undefined) throw notSignedIn();
   const values = await readValues({ ...request, recheck: () => {} }, UNKNOWN_BODY_BYTES);
+  const token = (values.get('T') ?? '').trim();
   const requireViewer = (): Viewer => {
-    const viewer = viewerOfToken(hub, values, request.stream);
+    const viewer = token === '' ? null : viewerOfApp(hub, token, request.stream);
     if (!viewer) throw notSignedIn();
     return viewer;
   };
   return handler(hub, { ...request, viewer: requireViewer(), values, recheck: requireViewer });
-}
-
-function viewerOfToken(hub: Hub, values: URLSearchParams, req: IncomingMessage): Viewer | null {
-  const token = (values.get('T') ?? '').trim();
-  return token === '' ? null : viewerOfApp(hub, token, req);
 }
 
 function notSignedIn(): HttpError {
@@ -107,14 +99,9 @@ function withQuery(values: URLSearchParams, query: URLSearchParams): URLSearchPa
   return values;
 }
 
-/** The longest body of a sign-in, in bytes. */
 const SIGN_IN_BYTES = 16 * 1024;
 
-/**
- * POST /accounts/ClientLogin: an app signs in with a member's name and an app password. The answer repeats the app
- * password as `Auth`, which the app sends with each later request. Throws 401 for a wrong name or app password, 429
- * after repeated failures.
- */
+/** The answer repeats the app password as `Auth`. Throws 401 for a wrong name or app password, 429 after failures. */
 export async function clientLogin(hub: Hub, request: HubRequest): Promise<Reply> {
   const values = await readValues(request, SIGN_IN_BYTES);
   const [username, password] = ['Email', 'Passwd'].map((name) => (values.get(name) ?? '').trim());
@@ -143,7 +130,6 @@ export function showUser(_hub: Hub, { viewer: { id, username } }: AppRequest): R
   return json({ userId: String(id), userName: username, userProfileId: String(id), userEmail: username });
 }
 
-/** Patterns of a path: a call below any spelling of the base address, and any other path below `/api/greader.php`. */
 const CALL = /^\/+(?:api\/+greader\.php\/*)*(accounts|reader\/+api\/+0)\/+(.*)$/;
 const OTHER = /^\/+api\/+greader\.php(?:\/+api\/+greader\.php)*(?:\/+(.*))?$/;
 

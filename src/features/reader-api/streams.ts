@@ -11,8 +11,7 @@ import { manySources } from '../sources/source-store.ts';
 const STATE = 'user/-/state/com.google/';
 const LABEL = 'user/-/label/';
 
-/** States of posts in the Google Reader API that the hub has. */
-export type KnownState = 'reading-list' | 'read' | 'unread' | 'starred';
+type KnownState = 'reading-list' | 'read' | 'unread' | 'starred';
 
 /** States of posts by the names that Google Reader apps use. `nothing`: a state that no post of the hub has. */
 const STATES: Record<string, KnownState | 'nothing'> = {
@@ -60,13 +59,9 @@ export function fewStreams(values: URLSearchParams, name: string, most: number):
   return streams;
 }
 
-/** A followed source: its id and its folder name the streams that contain the source's posts. */
 type StreamSource = { sourceId: number; folder: string | null };
 
-/**
- * The id of the followed source that `feed/…` names by id, by the address of its feed on this hub, or by the address of
- * its publisher's feed; undefined if no source fits.
- */
+/** The id of the followed source that `feed/…` names by id, by its feed's address on this hub or by its publisher's. */
 export function sourceOfFeed(hub: Hub, followed: StreamSource[], feed: string): number | undefined {
   const ids = followed.map(({ sourceId }) => sourceId);
   const id = parseId(feed) ?? ownFeedId(hub, feed);
@@ -74,15 +69,10 @@ export function sourceOfFeed(hub: Hub, followed: StreamSource[], feed: string): 
   return manySources(hub).among(ids).find(({ feedUrl }) => feedUrl === feed)?.id;
 }
 
-/** Maximum number of streams that one request may include (`it`) or leave out (`xt`). Apps name one or two. */
 const FILTERS_MAX = 5;
-
 const NOTHING: Stream = { state: 'nothing' };
 
-/**
- * The posts that a request selects: posts in the request's stream and in the stream `it`, but not in the stream `xt`,
- * that arrived between the times `ot` and `nt`; null if the request selects no posts.
- */
+/** Posts in the request's stream and in `it`, not in `xt`, that arrived from `ot` to `nt`; null: no post can fit. */
 export function readArrivalView(
   hub: Hub, viewer: Viewer, stream: Stream, values: URLSearchParams,
 ): ArrivalView | null {
@@ -100,7 +90,6 @@ export function readArrivalView(
 
 type Part = { stream: Stream; isWanted: boolean };
 
-/** Narrows a view to the posts in a stream, or (without `isWanted`) outside the stream; null if no post is left. */
 function narrow(hub: Hub, followed: StreamSource[], view: ArrivalView, { stream, isWanted }: Part): ArrivalView | null {
   if ('state' in stream) return narrowState(view, stream.state, isWanted);
   const among = sourceIdsIn(hub, followed, stream);
@@ -119,7 +108,6 @@ function narrowState(view: ArrivalView, state: KnownState | 'nothing', isWanted:
   return view[name] === undefined || view[name] === isOn ? { ...view, [name]: isOn } : null;
 }
 
-/** The ids of the followed sources in the folder, or of the feed, that a request names; undefined without sources. */
 function sourceIdsIn(hub: Hub, followed: StreamSource[], stream: Exclude<Stream, { state: string }>) {
   const ids = 'label' in stream
     ? followed.filter(({ folder }) => folder === stream.label).map(({ sourceId }) => sourceId)

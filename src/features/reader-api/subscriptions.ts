@@ -24,7 +24,6 @@ import { manySources, mayManage, sources } from '../sources/source-store.ts';
 import { plain, type AppRequest } from './reader-request.ts';
 import { feedStream, fewStreams, labelStream, parseStream, sourceOfFeed, stateStream } from './streams.ts';
 
-/** The most sources or folders that one request may change. */
 const CHANGED_MAX = 100;
 
 /** POST subscription/quickadd: adds the feed at an address, or follows the source that the hub has of the feed. */
@@ -68,10 +67,7 @@ export async function editSubscriptions(hub: Hub, request: AppRequest): Promise<
   return plain();
 }
 
-/**
- * Follows the source that `feed` names by id or address, and returns the source's id. Adds a new feed as a private
- * source.
- */
+/** Follows the source that `feed` names by id or address; a new feed becomes a private source. Returns its id. */
 async function subscribe(hub: Hub, request: AppRequest, feed: string): Promise<number> {
   const { viewer } = request;
   const known = parseId(feed) ?? ownFeedId(hub, feed) ?? sourceOfFeed(hub, follows(hub).listed(viewer), feed)
@@ -90,10 +86,7 @@ async function subscribe(hub: Hub, request: AppRequest, feed: string): Promise<n
   }
 }
 
-/**
- * The member's own name for a source (`t`) and the folder to which a request moves the source (`a`, `r`). Throws 422
- * for a name of a source or folder that the hub's pages refuse too.
- */
+/** The name (`t`) and the folder (`a`, `r`) that an app gives a source. Throws 422 for a name that pages refuse. */
 function readAppFollow(values: URLSearchParams): FollowChange {
   const title = singleLine(values.get('t') ?? '') || undefined;
   const [folder] = labelsIn(values.getAll('a'));
@@ -160,7 +153,7 @@ export function listSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
     return {
       id: feedStream(source.id),
       title: title || feedStream(source.id),
-      categories: folderCategories(folder),
+      categories: folder === null ? [] : [{ id: labelStream(folder), label: folder }],
       // The feed's own address may hold a secret: only members who manage the source get this address.
       url: mayManage(source, viewer) && source.feedUrl !== null ? source.feedUrl : ownFeedUrl(hub, source.id),
       htmlUrl: siteOf(hub, source),
@@ -170,16 +163,10 @@ export function listSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
   return json({ subscriptions });
 }
 
-function folderCategories(folder: string | null): { id: string; label: string }[] {
-  return folder === null ? [] : [{ id: labelStream(folder), label: folder }];
-}
-
-type Count = { unread: number; newestAt: number };
-
 /** GET unread-count: numbers of unread posts by source, by folder and in total; each number is at most COUNT_MAX. */
 export function showUnreadCounts(hub: Hub, { viewer }: AppRequest): Reply {
   const newest = arrivals(hub).newestOf(asking(viewer));
-  const counts = new Map<string, Count>();
+  const counts = new Map<string, { unread: number; newestAt: number }>();
   for (const { id, folder, unread: ofSource, later } of countedSources(hub, viewer)) {
     const streams: [stream: string, unread: number][] = [
       [feedStream(id), ofSource],

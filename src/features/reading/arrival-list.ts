@@ -5,10 +5,7 @@ import type { Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
 import { arrivals } from './arrival-store.ts';
 
-/**
- * Which posts a list in the order of arrival contains. `sources`: source ids; for starred posts also null, which means
- * every visible source except the sources `except`. `since`, `until`: the first and last time of arrival, unix ms.
- */
+/** `sources`: null (only with `isStarred`) means every visible source but `except`. `since`, `until`: unix ms. */
 export type ArrivalView = {
   sources: number[] | null;
   except?: number[];
@@ -18,19 +15,15 @@ export type ArrivalView = {
   until?: number | undefined;
 };
 
-/** `after`: the id of the last post on the previous page. */
-type ArrivalPaging = { after?: number | undefined; limit: number; isOldestFirst: boolean };
-
 /** How many post ids the first step of a query examines, and how many a later step at most: in about 25 ms. */
 const FIRST_STEP = 4_096;
 const LONGEST_STEP = 16_384;
-
-/** If a step finds fewer posts than this, the next step covers twice as many post ids. */
 const FEW = 500;
 
-/** A page of post ids in the order of arrival. `next`: the page's last id if more posts follow; otherwise null. */
+/** Post ids in the order of arrival, after the post `after`. `next`: the page's last id, or null if no post follows. */
 export async function arrivedPosts(
-  hub: Hub, viewer: Viewer, view: ArrivalView, { after, limit, isOldestFirst }: ArrivalPaging,
+  hub: Hub, viewer: Viewer, view: ArrivalView,
+  { after, limit, isOldestFirst }: { after?: number | undefined; limit: number; isOldestFirst: boolean },
 ): Promise<{ ids: number[]; next: number | null }> {
   let [from, to] = boundsOf(hub, view);
   if (after !== undefined) [from, to] = isOldestFirst ? [Math.max(from, after + 1), to] : [from, Math.min(to, after)];
@@ -63,7 +56,6 @@ function toNumber(flag: boolean | undefined): number | null {
   return flag === undefined ? null : Number(flag);
 }
 
-/** The range of ids of the posts that arrived within a view's times; `to` is above the range's last id. */
 function boundsOf(hub: Hub, { since, until }: ArrivalView): [from: number, to: number] {
   const end = posts(hub).lastId() + 1;
   const from = since === undefined ? 1 : posts(hub).firstSince(since) ?? end;

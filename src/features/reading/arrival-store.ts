@@ -7,11 +7,7 @@ import { STANDS_AMONG, STANDS_STARRED_AMONG } from './double-store.ts';
 import { notMuted } from './muted-store.ts';
 import { IS_READ } from './reading-store.ts';
 
-/**
- * Parameters of a query for posts with `from` <= id < `to`. `sources`: the ids of sources as JSON; for starred posts
- * also null, which means every source that the viewer may see but the sources `except` (ids as JSON). `isRead`,
- * `isStarred`: 1, 0, or null for posts of both states. `direction`: -1 for the newest arrival first, 1 for the oldest.
- */
+/** Posts with `from` <= id < `to`. `sources`, `except`: ids as JSON. `isRead`, `isStarred`: null fits both states. */
 export type ArrivedParams = Asking & {
   sources: string | null; except: string; from: number; to: number; isRead: number | null; isStarred: number | null;
   direction: 1 | -1; limit: number;
@@ -25,7 +21,6 @@ export type AppPost = Pick<WholePost, 'id' | 'sourceId' | 'title' | 'summary' | 
 
 type PostSize = Pick<WholePost, 'id' | 'contentBytes'>;
 
-/** SQL: joins the mark `m` (read or unread) and the star `t` that the viewer has given to the post `p`. */
 const STATE = `
   LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
   LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id`;
@@ -60,7 +55,6 @@ export const arrivals = store(({ db }) => {
         LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id ${STATE}
        WHERE ${READ_FITS} AND ${STAR_FITS} AND ${STANDS_AMONG} AND ${notMuted('p.source_id', 'p.id')}
        ORDER BY p.id * @direction LIMIT @limit`),
-    /** Only unread posts: posts above high-water marks, and posts below high-water marks that are marked as unread. */
     unread: db.prepare<[ArrivedParams], Id>('unread posts by arrival', `
       SELECT id FROM (
         SELECT p.id FROM json_each(@sources) j
@@ -87,9 +81,7 @@ export const arrivals = store(({ db }) => {
          AND p.source_id NOT IN (SELECT value FROM json_each(@except))
        ORDER BY p.id * @direction LIMIT @limit`),
 
-    /** The sizes of the contents of posts, in the order of the ids. */
     sizesOf: (ids: number[]): PostSize[] => selectSizes.all(JSON.stringify(ids)),
-    /** The posts with these ids that the viewer may see, if followed or starred, in the order of the ids. */
     whole: (viewer: Asking, ids: number[]): AppPost[] => selectWhole.all({ ...viewer, ids: JSON.stringify(ids) }),
 
     /** When the newest post of each followed source arrived (unix ms), by source id; null: the source has no post. */

@@ -5,7 +5,7 @@ import {
 import { store } from '../hub/hub.ts';
 import { DOUBLES } from '../posts/link-store.ts';
 import { POSTS } from '../posts/post-store.ts';
-import { joinSource } from '../sources/source-store.ts';
+import { fromSource, joinSource } from '../sources/source-store.ts';
 import { notMuted } from './muted-store.ts';
 
 // Doubles are posts of several sources with the same link. A list of several sources shows only the double that arrived
@@ -16,8 +16,6 @@ export type Double = { of: number; id: number; sourceId: number; sourceTitle: st
 
 /** The number of a source's unread posts that lists leave out, because they show an earlier post with the same link. */
 export type LaterDoubles = { inFolder: number; inAll: number; inApps: number };
-
-/** Posts of a source whose ids are above `after` and at most `upTo`. */
 export type MarkedRange = [sourceId: number, after: number, upTo: number];
 
 /** Maximum number of doubles that one count of unread posts examines, in about 5 ms. */
@@ -32,7 +30,6 @@ const FOLLOWED_DOUBLES = `
   CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = e.source_id
   CROSS ${joinSource('e.source_id')} AND ${MAY_SEE}`;
 
-/** SQL: like FOLLOWED_DOUBLES, but only the doubles that arrived before `d` and that the viewer's rules do not mute. */
 const EARLIER_DOUBLES =
   `${FOLLOWED_DOUBLES} AND e.post_id < d.post_id AND ${notMuted('e.source_id', 'e.post_id')}`;
 
@@ -48,32 +45,21 @@ const standsIn = (list: 'stars' | 'muted_posts', condition: string): string => `
   WHERE d.post_id = p.id AND ${MAY_SEE} AND ${condition} AND ${JOINS_DOUBLES})`;
 
 const IS_SHOWN = notMuted('e.source_id', 'e.post_id');
-
-/** SQL: the starred list has no double of the post `p` that arrived before `p`. */
 export const STANDS_STARRED = standsIn('stars', `${IN_FOLDER} AND @joined AND ${IS_SHOWN}`);
-
-/** SQL: the list of muted posts has no double of the post `p` that arrived before `p`. */
 export const STANDS_MUTED = standsIn('muted_posts', `${IN_FOLDER} AND @joined`);
-
-/** SQL: the source `e.source_id` is one of `@sources` (ids as JSON; null: all sources). */
 const AMONG = '(@sources IS NULL OR e.source_id IN (SELECT value FROM json_each(@sources)))';
 
-/** SQL: like STANDS_STARRED, for the starred posts of `@sources` without the sources `@except` (ids as JSON). */
 export const STANDS_STARRED_AMONG =
   standsIn('stars', `${AMONG} AND ${IS_SHOWN} AND e.source_id NOT IN (SELECT value FROM json_each(@except))`);
 
-/** SQL: no source of `@sources` has a double of the post `p` that arrived before `p`. */
 export const STANDS_AMONG = `NOT EXISTS (SELECT 1 FROM ${DOUBLES} d ${EARLIER_DOUBLES}
   WHERE d.post_id = p.id AND ${AMONG} AND ${JOINS_DOUBLES})`;
 
-/** SQL: the viewer's follows; none if the viewer wants no post to stand for its doubles. */
 const LISTED = `(SELECT f.source_id, f.read_up_to, f.folder_id, f.hide_globally ${READING_LIST} AND ${JOINS_DOUBLES})`;
-
 const IS_READ = 'COALESCE(m.is_read, e.post_id <= f.read_up_to)';
 const MARK = `LEFT JOIN read_marks m
   ON m.account_id = @viewerId AND m.source_id = e.source_id AND m.post_id = e.post_id`;
 
-/** SQL: the newest doubles of a source. */
 const OF_SOURCE = `(SELECT post_id, row_id FROM ${DOUBLES} WHERE source_id = @sourceId
   ORDER BY post_id DESC LIMIT ${FOLLOWED_MAX})`;
 
@@ -83,7 +69,8 @@ export const doubles = store(({ db, clock }) => {
     SELECT d.post_id AS "of", e.post_id AS id, e.source_id AS sourceId, ${SEEN_TITLE} AS sourceTitle,
            s.kind AS sourceKind
       FROM json_each(@ids) j CROSS JOIN ${DOUBLES} d ON d.post_id = j.value ${FOLLOWED_DOUBLES}
-     WHERE ${JOINS_DOUBLES} ORDER BY e.post_id`);
+     WHERE ${JOINS_DOUBLES} AND EXISTS (SELECT 1 ${fromSource('d.source_id')} AND ${MAY_SEE})
+     ORDER BY e.post_id`);
   const selectUnread = db.prepare<[Asking & { ranges: string; limit: number }], { id: number; sourceId: number }>(
     'unread doubles of marked posts', `
     SELECT DISTINCT e.post_id AS id, e.source_id AS sourceId FROM json_each(@ranges) j
@@ -139,12 +126,10 @@ export const doubles = store(({ db, clock }) => {
     /** Returns which of the posts have a double, even if no reader may see the double. */
     among: (postIds: number[]): Set<number> =>
       new Set(selectAmong.all(JSON.stringify(postIds)).map(({ id }) => id)),
-    /** The doubles of posts in other sources that the viewer follows and may see, in the order of arrival. */
+    /** Posts that the viewer may not see have no doubles: apps send any ids, and must not learn hidden posts’ links. */
     of: (viewer: Asking, postIds: number[]): Double[] => selectOf.all({ ...viewer, ids: JSON.stringify(postIds) }),
-    /** Up to `limit` unread doubles of the posts that `ranges` select, without the doubles of muted posts. */
     unread: (viewer: Asking, ranges: MarkedRange[], limit: number): { id: number; sourceId: number }[] =>
       selectUnread.all({ ...viewer, ranges: JSON.stringify(ranges), limit }),
-    /** By source id, the number of unread posts that lists leave out in favour of an earlier double. */
     later: (viewer: Asking): Map<number, LaterDoubles> =>
       new Map(selectLater.all({ ...viewer, folder: null }).map(({ sourceId, ...later }) => [sourceId, later])),
     /** Marks up to `limit` posts of a newly followed source as read, unread, starred or muted, as their doubles are. */

@@ -6,14 +6,11 @@ import { parseExpression } from '../posts/expression.ts';
 import { FROM_THE_TOP, newestFirst, type Position } from '../posts/post-store.ts';
 import { searchKey } from '../posts/search-index-store.ts';
 import { searchQuery, type NamedFacts, type SearchQuery } from '../posts/search-query.ts';
-import { searchesInLists, type FoundPost } from './list-search-store.ts';
+import { searchesInLists, type FoundPost, type SearchParams } from './list-search-store.ts';
 import { COUNT_MAX, lists, type FollowedSource, type PageParams } from './list-store.ts';
 import { OLDEST } from './reading-store.ts';
 
-/**
- * Posts of all followed sources or of a folder. `since` (unix ms): unread lists keep posts read after this time.
- * `joined`: 1 if one post stands for its doubles (posts of other sources with the same link), 0 if all are listed.
- */
+/** `since` (unix ms): unread lists keep posts read after this time. `joined`: 1 if one post stands for its doubles. */
 type ReadingList = {
   viewer: Viewer;
   folder?: string | undefined;
@@ -24,7 +21,6 @@ type ReadingList = {
 
 /** Keyset paging selects the nearest `limit` posts after the position `from` or, with `isBack`, before it. */
 export type Paging = { from: Position; isBack: boolean; limit: number };
-
 type MarkedUpTo = Pick<FollowedSource, 'sourceId' | 'readUpTo'>;
 
 /** Number of posts that one scan of all sources examines, in about 2 ms. */
@@ -36,11 +32,7 @@ const FEW_SOURCES = 60;
 /** If fewer posts than this follow the last read post of a source, sorting the posts finds the newest unread post. */
 const FEW_POSTS = 32;
 
-/**
- * Returns posts of followed sources. If the viewer follows many sources, one query scans the newest posts of all
- * sources. If the viewer follows few sources, or the scan finds too few posts for a page, each source is queried. A
- * list with the oldest unread posts first is not scanned from its beginning, where most posts are read.
- */
+/** Returns posts of followed sources; if the sources are many, by a scan of the newest posts of all sources. */
 export function followedPosts(hub: Hub, list: ReadingList, paging: Paging): Position[] {
   const active = lists(hub).sources.all(paramsOf(list, paging))
     .filter(({ readUpTo, lastId }) => lastId !== null && (!list.isUnread || lastId > readUpTo));
@@ -51,7 +43,6 @@ export function followedPosts(hub: Hub, list: ReadingList, paging: Paging): Posi
   return [...found, ...list.isUnread ? withExceptions(hub, nearest, list, rest) : nearest];
 }
 
-/** Returns the posts that a scan finds, and the paging after the scan (null if the scan has examined all posts). */
 function scan(hub: Hub, list: ReadingList, paging: Paging): [Position[], Paging | null] {
   const { scanAll, scanUnread, scanEnd } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const params = { ...paramsOf(list, paging), scanned: SCAN_MAX };
@@ -60,11 +51,8 @@ function scan(hub: Hub, list: ReadingList, paging: Paging): [Position[], Paging 
   return [found, end ? { ...paging, from: end, limit: paging.limit - found.length } : null];
 }
 
-/**
- * Returns the `limit` posts nearest to the paging position. Queries one source after another; each query only looks for
- * posts nearer to the paging position than the `limit` posts found so far.
- */
-function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList, paging: Paging): Position[] {
+/** Queries one source after another, each only for posts nearer than the `limit` nearest posts found so far. */
+export function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList, paging: Paging): Position[] {
   const { ofSource, unreadOfSource, unreadOfFew } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const maySort = sources.length <= FEW_SOURCES || paging.from === OLDEST;
   const hasFewLater = ({ sourceId, readUpTo }: MarkedUpTo): boolean =>
@@ -85,39 +73,27 @@ function withExceptions(hub: Hub, nearest: Position[], list: ReadingList, paging
   return merged(nearest, found.filter(({ id }) => !known.has(id)), paging);
 }
 
-/** Merges two lists of posts; returns the `limit` posts nearest to the paging position, the nearest post first. */
 function merged(nearest: Position[], more: Position[], { isBack, limit }: Paging): Position[] {
   if (more.length === 0) return nearest;
   return [...nearest, ...more].sort(nearestFirst(isBack)).slice(0, limit);
 }
 
-/** Sorts posts by date in the paging direction: newest first, or oldest first if `isBack`. */
 function nearestFirst(isBack: boolean): (a: Position, b: Position) => number {
   return isBack ? (a, b) => newestFirst(b, a) : newestFirst;
 }
 
-/** Returns the position of the `limit`th found post: later queries skip posts farther from the paging position. */
 function boundOf(nearest: Position[], { isBack, limit }: Paging): { boundAt: number; boundId: number } {
   const last = nearest[limit - 1];
   const end = isBack ? Number.MAX_SAFE_INTEGER : -Number.MAX_SAFE_INTEGER;
   return { boundAt: last?.publishedAt ?? end, boundId: last?.id ?? end };
 }
 
-/** Returns posts of one source, for a viewer with the high-water mark `readUpTo`. */
-export function postsOfSource(hub: Hub, list: ReadingList & MarkedUpTo, paging: Paging): Position[] {
-  return mergeSources(hub, [list], list, paging);
-}
-
-/** Returns starred posts of a source, or of all sources (`sourceId` 0), or of the folder's followed sources. */
-export function starredPosts(hub: Hub, list: ReadingList & { sourceId: number }, paging: Paging): Position[] {
-  const { starred } = lists(hub)[paging.isBack ? 'newer' : 'older'];
-  return starred.all({ ...paramsOf(list, paging), sourceId: list.sourceId });
-}
-
-/** Returns the posts of a source, or of all sources (`sourceId` 0), that rules of the viewer have muted. */
-export function mutedList(hub: Hub, list: ReadingList & { sourceId: number }, paging: Paging): Position[] {
-  const { muted } = lists(hub)[paging.isBack ? 'newer' : 'older'];
-  return muted.all({ ...paramsOf(list, paging), sourceId: list.sourceId });
+/** Returns the starred or muted posts of a source, or of all sources (`sourceId` 0). */
+export function postsOfKind(
+  hub: Hub, kind: 'starred' | 'muted', list: ReadingList & { sourceId: number }, paging: Paging,
+): Position[] {
+  const statements = lists(hub)[paging.isBack ? 'newer' : 'older'];
+  return statements[kind].all({ ...paramsOf(list, paging), sourceId: list.sourceId });
 }
 
 /** Returns the newest unread post of each followed source. */
@@ -137,30 +113,52 @@ export function newestOfEach(hub: Hub, list: ReadingList, { from, isBack, limit 
 /** `sourceId`: 0 searches all sources. */
 type Searched = ReadingList & { query: SearchQuery; sourceId: number; isStarred: boolean; isMuted: boolean };
 
-/**
- * Does one step of a search within a list: returns the list's posts among the next SCAN_MAX matches of the full-text
- * index. `reached`: the last examined match, after which the next step begins; undefined if no step must follow.
- */
+/** One step of a search, through the next SCAN_MAX matches. `reached`: the last examined match if a step follows. */
 export function searchList(
   hub: Hub, list: Searched, paging: Paging,
-): { found: Position[]; reached?: Position | undefined } {
+): SearchStep {
   const { query, sourceId } = list;
   const [params, range] = [paramsOf(list, paging), rangeOf(query, paging)];
   const { found: search, foundEnd, foundAmong } = searchesInLists(hub)[paging.isBack ? 'newer' : 'older'];
   const few = sourceId === 0 ? membersIfFew(hub, list, params) : null;
   if (few?.length === 0) return { found: [] };
   const stands = standing(query);
-  const among = { ...params, ...range, ...onlyOf(list), expression: query.match, limit: COUNT_MAX };
-  if (few) return { found: foundAmong.first(paging.limit, stands, { ...among, ids: JSON.stringify(few) }) };
+  const among = { ...params, ...range, ...onlyOf(list), expression: query.match, scanned: SCAN_MAX, limit: COUNT_MAX };
+  if (few) {
+    const found = foundAmong.first(paging.limit, stands, { ...among, ids: JSON.stringify(few) });
+    return withoutLaterDoubles(hub, query, { found, limit: paging.limit }, among);
+  }
   const startsAtFirst = list.isUnread && !list.isStarred && !list.isMuted && sourceId === 0 && !paging.isBack;
   const key = startsAtFirst ? Math.min(range.key, keyBeforeFirst(hub, list, paging)) : range.key;
   const expression = query.match + sourceFilter(hub, list, params);
   const wanted = { ...params, ...range, ...onlyOf(list), expression, key, scanned: SCAN_MAX };
   const found = search.first(paging.limit, stands, wanted);
-  return { found, reached: found.length < paging.limit ? foundEnd.get({ ...wanted, last: SCAN_MAX - 1 }) : undefined };
+  const reached = found.length < paging.limit ? foundEnd.get({ ...wanted, last: SCAN_MAX - 1 }) : undefined;
+  return withoutLaterDoubles(hub, query, { found, reached, limit: paging.limit }, among);
 }
 
-/** Returns a check of posts that a search has found: the post fits, and no earlier post with its link fits. */
+/** The found posts of one step of a search. `reached`: where the next step begins; undefined if none must follow. */
+type SearchStep = { found: FoundPost[]; reached?: Position | undefined };
+
+/** Leaves out found posts for which an earlier post of their row stands, on another page of the search. */
+function withoutLaterDoubles(
+  hub: Hub, { fits = () => true, above, below }: SearchQuery, { found, reached, limit }: SearchStep & { limit: number },
+  params: SearchParams,
+): SearchStep {
+  const { earlier, older: { matching } } = searchesInLists(hub);
+  const rows = found.flatMap(({ id, rowId }) => rowId === null ? [] : [[id, rowId]]);
+  const posts = rows.length === 0 ? []
+    : earlier.all({ ...params, key: below, end: above, rows: JSON.stringify(rows) }).filter(fits);
+  if (posts.length === 0) return { found, reached };
+  const keys = posts.map(({ searchKey: key }) => key);
+  const range = { key: Math.max(...keys) + 1, end: Math.min(...keys) - 1 };
+  const ids = JSON.stringify(posts.map(({ id }) => id));
+  const places = new Set(matching.all({ expression: params.expression, ...range, ids }).map(({ place }) => place));
+  const later = new Set(posts.filter(({ searchKey: key }) => places.has(key)).map((post) => post.of));
+  const isCut = later.size > 0 && found.length === limit; // the next step goes on after the last found post
+  return { found: found.filter(({ id }) => !later.has(id)), reached: isCut ? found.at(-1) : reached };
+}
+
 function standing({ fits = () => true }: SearchQuery): (post: FoundPost) => boolean {
   return (post) => fits(post)
     && (post.earlier === null || !(JSON.parse(post.earlier) as NamedFacts[]).some(fits));
@@ -179,17 +177,13 @@ function onlyOf({ isUnread, isStarred, isMuted, sourceId }: Searched) {
   return { isUnread: isUnread ? 1 : 0, isStarred: isStarred ? 1 : 0, isMuted: isMuted ? 1 : 0, sourceId };
 }
 
-/** The range of the search index that a page of results may come from. */
 function rangeOf({ above, below }: Pick<SearchQuery, 'above' | 'below'>, { from, isBack }: Omit<Paging, 'limit'>) {
   const atTop = from === FROM_THE_TOP;
   const key = atTop ? Number.MAX_SAFE_INTEGER : searchKey(from.publishedAt, from.id);
   return isBack ? { key: Math.max(key, above), end: below } : { key: Math.min(key, below), end: above };
 }
 
-/**
- * Returns the posts of a list that a search fits best, among the newest SCAN_MAX matches; the best post first. The best
- * of several posts with the same link stands for the others.
- */
+/** The best posts among the newest SCAN_MAX matches, the best first; the best of several doubles stands for all. */
 export function bestFound(hub: Hub, list: Searched, limit: number): Position[] {
   const { match, fits = () => true, ...query } = list.query;
   const paging = { from: FROM_THE_TOP, isBack: false, limit };
@@ -226,7 +220,6 @@ function membersIfFew(hub: Hub, list: Searched, params: PageParams): number[] | 
   return ids.length < COUNT_MAX ? ids.map(({ id }) => id) : null;
 }
 
-/** Returns the ids of the sources whose posts may be in the searched reading list. */
 function sourcesOf(hub: Hub, list: Searched, params: PageParams): number[] {
   if (list.isStarred) return lists(hub).starredSources.all(list.viewer.id).map(({ id }) => id);
   const sources = list.isUnread ? sourcesWithUnread(hub, params) : lists(hub).sources.all(params);

@@ -9,16 +9,11 @@ import { sectionOf } from './list-address.ts';
 import { listChoices } from './list-choice-store.ts';
 import { readMarks } from './reading-store.ts';
 
-/** The account that follows a source. The id and role of the account decide which sources it may see. */
 export type Follower = Pick<Viewer, 'id' | 'role'>;
 
-/** Number of a source's newest posts that are unread for a new follower of the source. */
 const UNREAD_AT_FIRST = 30;
 
-/**
- * Follows a source, or changes the follow's name, folder or notifications; undefined fields of `change` change nothing.
- * Throws status 404 for a hidden source that the viewer does not follow yet, 422 if the reading list is full.
- */
+/** Follows a source, or changes the given fields of its follow. Throws 404 for a hidden source, 422 at the limit. */
 export function followSource(hub: Hub, viewer: Follower, sourceId: number, change: FollowChange = {}): void {
   hub.db.write('follow source', () => {
     requireKnown(hub, viewer, sourceId);
@@ -48,10 +43,7 @@ export function unfollowSource(hub: Hub, viewer: Follower, sourceId: number): vo
   follows(hub).unfollow(viewer.id, sourceId);
 }
 
-/**
- * Renames a folder, with the member’s choice for its list. If the folder `to` exists, its list keeps its own choice.
- * With `to` null, takes the sources out of the folder.
- */
+/** Renames a folder, and moves its list's choice unless the folder `to` exists; null takes the sources out. */
 export function moveFolder(hub: Hub, accountId: number, from: string, to: string | null): void {
   const key = (folder: string): string => sectionOf({ kind: 'unread', folder });
   hub.db.write('move folder', () => {

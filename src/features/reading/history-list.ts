@@ -8,7 +8,6 @@ import { nextTurn } from '../../platform/turns.ts';
 import type { Hub } from '../hub/hub.ts';
 import { readingHistory, type ReadPost } from './reading-history-store.ts';
 
-/** Maximum number of entries of the reading history that one transaction removes. */
 const BATCH = 500;
 
 export function listHistory(hub: Hub, req: MemberRequest): Reply {
@@ -22,7 +21,6 @@ export async function clearHistory(hub: Hub, { viewer }: MemberRequest): Promise
   return noContent();
 }
 
-/** Returns a page of the viewer's reading history, by `?cursor=&limit=`. */
 function readHistoryPage(hub: Hub, { query, viewer }: MemberRequest) {
   return readPage<ReadPost, 'readAt' | 'postId'>(query, ['readAt', 'postId'], (after, limit) =>
     readingHistory(hub).list(viewer, after, limit));

@@ -3,7 +3,6 @@ import { parseId, pathId } from '../../platform/http/input.ts';
 import type { Choice } from './list-choice-store.ts';
 import type { View } from './reading-list.ts';
 
-/** The list of posts that a page's address names. Addresses of later pages of a list have `cursor` and `newest`. */
 type ListAddress = { view: View; cursor: string | null; newest: number | undefined };
 
 /** Reads from the path and query of a request which list of posts it names. */
@@ -41,7 +40,6 @@ export function isPart({ folder, sourceId }: View): boolean {
   return (folder ?? sourceId) !== undefined;
 }
 
-/** Query parameters with which an address says how its list is shown. */
 const EXPLICIT = ['show', 'order', 'cursor', 'since', 'q'];
 
 /** Whether an address names a list only, so that the list is shown as the member last chose. */
@@ -77,10 +75,7 @@ export function listOfSection(section: string): View | undefined {
   return kind === undefined || name !== '' ? undefined : { kind: kind as View['kind'] };
 }
 
-/**
- * Query parameters that keep a list as it was when the reader opened it. `show`: makes the list show all posts although
- * the reader chose unread posts.
- */
+/** Query parameters that keep a list as its reader opened it. `show`: all posts although unread posts were chosen. */
 export type Opened = { show?: 'all'; since?: number; cursor?: string | null; newest?: number };
 
 /** Returns the address of a list of posts. */
@@ -111,7 +106,6 @@ export function folderPath(name: string): string {
   return `/folders/${encodeURIComponent(name.replace(/^~*\.\.?$/, '~$&'))}`;
 }
 
-/** The name of the folder that `folderPath` has written as this segment of a path. */
 function folderInPath(segment: string): string {
   return segment.replace(/^~(?=~*\.\.?$)/, '');
 }
@@ -122,7 +116,6 @@ function pathOf({ kind, folder, sourceId }: View): string {
   return kind === 'unread' ? '' : `/${kind}`;
 }
 
-/** Query parameters of a list. `show` is left out for its default: unread posts of a folder, all posts of a source. */
 function queryOf({ kind, folder, sourceId, order, each, q, by }: View): Record<string, string | undefined> {
   const usual = sourceId === undefined ? 'unread' : 'all';
   const show = (folder !== undefined || sourceId !== undefined) && kind !== usual ? kind : undefined;

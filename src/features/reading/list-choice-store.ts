@@ -10,7 +10,6 @@ export type Choice = { order: (typeof LIST_ORDERS)[number]; show: (typeof LIST_S
 /** A member's choice for `list`: `unread`, `all`, `starred`, `muted`, `folder:NAME` or `source:ID`. */
 export type ListChoice = Choice & { list: string; chosenAt: number };
 
-/** What members last chose for each of their lists of posts. */
 export const listChoices = store(({ db, clock }) => {
   const columns = 'list, sort_order AS "order", show, chosen_at AS chosenAt';
   const select = db.prepare<[number, string], ListChoice>('choice for a list',
@@ -29,14 +28,11 @@ export const listChoices = store(({ db, clock }) => {
 
   return {
     find: (accountId: number, list: string): Choice | undefined => select.get(accountId, list),
-    /** Stores a choice; the account's oldest choice ends if the account has too many. */
     put(accountId: number, list: string, { order, show }: Choice): void {
       upsert.run({ accountId, list, order, show, now: clock() });
       removeOldest.run({ accountId, kept: TABLES.list_choices.most });
     },
-    /** Gives the choice for a list to a list with another name, such as the new name of a folder. */
     rename: (accountId: number, from: string, to: string): void => void rename.run({ accountId, from, to }),
-    /** Up to `limit` choices of an account, sorted by the names of their lists, for lists with names above `after`. */
     listOf: (accountId: number, after: string, limit: number): ListChoice[] => selectOf.all(accountId, after, limit),
   };
 });

@@ -14,10 +14,7 @@ export function unreadOrAll(view: View): Html | false {
   choiceButton(view, { show: 'unread' }, 'Unread')}${choiceButton(view, { show: 'all' }, 'All')}</form>`;
 }
 
-/**
- * A list’s menu “View”: which posts the list shows, and in which order. If a member changed the list, the menu’s button
- * names the posts and the order, in wide windows as visible words.
- */
+/** A list’s menu “View”. If a member changed the list, the menu’s button names the posts and the order. */
 export function orderMenu(view: View): Html {
   const shows = showsOf(view);
   const unusual = unusualChoice(view);
@@ -31,7 +28,6 @@ ${LIST_ORDERS.map((order) => choiceButton(view, { order }, ORDER_LABELS[order]))
 </form></details>`;
 }
 
-/** Names the posts and the order of a list, unless the list looks as it does without a choice: then empty. */
 function unusualChoice(view: View): string {
   const [now, usual] = [choiceOf(view), choiceOf(listOfSection(sectionOf(view)) ?? view)];
   const changed = [
@@ -45,7 +41,6 @@ function listField(view: View): Html {
   return html`<input type="hidden" name="list" value="${sectionOf(view)}">`;
 }
 
-/** A button that chooses `change` for a list, and keeps the rest of what the list shows now. */
 function choiceButton(view: View, change: Partial<Choice>, label: string): Html {
   const now = choiceOf(view);
   const { order, show } = { ...now, ...change };

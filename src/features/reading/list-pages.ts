@@ -1,6 +1,7 @@
+import { readForm } from '../../platform/http/body.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { readAfter } from '../../platform/http/input.ts';
-import { notFound, page, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, notFound, page, seeOther, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
 import { plural } from '../../platform/in-words.ts';
@@ -14,8 +15,10 @@ import { posts } from '../posts/post-store.ts';
 import { postList } from '../posts/post-views.ts';
 import { positionCursor, queryPosts } from '../posts/query-posts.ts';
 import { visibleSource } from '../sources/source-store.ts';
-import { isPlain, readListAddress, sectionOf, withChoice } from './list-address.ts';
-import { listChoices } from './list-choice-store.ts';
+import {
+  isPlain, listOfSection, listPath, readListAddress, sectionOf, showsOf, withChoice,
+} from './list-address.ts';
+import { LIST_ORDERS, LIST_SHOWS, listChoices, type Choice } from './list-choice-store.ts';
 import { COUNT_MAX } from './list-store.ts';
 import { listBar, listMain, listTitle, type ShownList } from './list-views.ts';
 import { countsForPage, countText } from './reading-counts.ts';
@@ -35,7 +38,6 @@ export async function showList(hub: Hub, req: MemberRequest, above: Html | false
   return page({ title, bar: listBar(list), main, shape: 'list', section });
 }
 
-/** A note for a minute after an app has marked several posts as read, with a button to undo the marking. */
 function markedByApp(hub: Hub, { viewer, path }: MemberRequest): Html | false {
   const marking = readUndo(hub).lastOfApp(viewer.id);
   return marking !== undefined && html`
@@ -85,7 +87,6 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
   };
 }
 
-/** What a page of search results says about the search. */
 function searchFacts(hub: Hub, viewer: Viewer, view: View, q: string): SearchFacts {
   const toSave = wholeSearch(view, q, nameOf(hub, viewer, view));
   const savedId = savedSearches(hub).listOf(viewer.id).find((search) => search.q === toSave)?.id;
@@ -123,4 +124,21 @@ export function countOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: Vi
 
 function textOf(count = 0): string {
   return count > 0 ? countText(count) : '';
+}
+
+/** POST /reading/choice: stores the order and the posts that the viewer chose for a list, and shows the list. */
+export async function submitChoice(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { list = '', choice = '' } = await readForm(req);
+  const [view, chosen] = [listOfSection(list), readChoice(choice)];
+  if (!view || !chosen || !showsOf(view).includes(chosen.show)) {
+    throw new HttpError(422, 'Name a list, an order, and posts that this list can show.');
+  }
+  nameOf(hub, req.viewer, view); // throws 404 for an unknown folder or a hidden source
+  hub.db.write('choose for a list', () => listChoices(hub).put(req.viewer.id, list, chosen));
+  return seeOther(listPath(view));
+}
+
+function readChoice(text: string): Choice | undefined {
+  const all = LIST_ORDERS.flatMap((order) => LIST_SHOWS.map((show) => ({ order, show })));
+  return all.find(({ order, show }) => text === `${order} ${show}`);
 }

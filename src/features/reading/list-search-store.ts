@@ -12,19 +12,20 @@ import { notMuted } from './muted-store.ts';
 
 /** The row ids of the search index between which a search looks, both excluded; the search begins at `key`. */
 type Range = { key: number; end: number };
-type SearchParams = ScanParams & Range & {
+export type SearchParams = ScanParams & Range & {
   expression: string; isUnread: number; isStarred: number; isMuted: number; sourceId: number;
 };
 type AmongParams = Omit<SearchParams, 'scanned'> & { ids: string };
+type RowsParams = SearchParams & { rows: string };
+/** A post that arrived before the post `of` and has the same link. */
+type EarlierPost = NamedFacts & { of: number; id: number; searchKey: number };
 type FitParams = Range & { expression: string; ids: string; limit: number };
 /**
- * A post that the search index has found, with the facts that `SearchQuery.fits` checks. `rowId`: the row that the post
- * shares with posts of the same link. `earlier`: NamedFacts, as JSON, of the posts of this row that arrived before the
- * post, and that the same statement finds in the list. `rowId` and `earlier` are null in a search of one source.
+ * `rowId`: the row that the post shares with posts of the same link. `earlier`: NamedFacts, as JSON, of the row's
+ * earlier posts that the statement finds in the list. `rowId` and `earlier` are null in a search of one source.
  */
 export type FoundPost = Position & NamedFacts & { rowId: number | null; earlier: string | null };
 
-/** SQL: the posts `p` that are in the searched list. */
 const IN_SEARCHED_LIST = `CROSS ${joinSource('p.source_id')}
         LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
@@ -36,27 +37,27 @@ const IN_SEARCHED_LIST = `CROSS ${joinSource('p.source_id')}
          AND @isMuted <> (${notMuted('p.source_id', 'p.id')})
          AND (NOT @isUnread OR ${isUnread('COALESCE(f.read_up_to, 0)')})`;
 
-/** SQL: joins the row `d` of the post `p` with posts of the same link, unless the search is of a single source. */
 const ROW = `LEFT JOIN ${DOUBLES} d ON d.post_id = p.id AND @sourceId = 0 AND ${JOINS_DOUBLES}`;
-
-/** SQL: the columns of a FoundPost but `earlier`. */
 const FOUND = `p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author, d.row_id AS rowId`;
 
-/** SQL: the column `earlier` of a FoundPost, among the row ids `place` of the search index in the table `n`. */
 const EARLIER = `iif(d.row_id IS NULL, NULL, (
   SELECT json_group_array(json_object('sourceId', p.source_id, 'author', p.author))
     FROM ${DOUBLES} e CROSS JOIN ${POSTS} p ON p.id = e.post_id ${IN_SEARCHED_LIST}
      AND e.row_id = d.row_id AND e.post_id < d.post_id AND p.search_key IN (SELECT place FROM n))) AS earlier`;
 
-/** Searches in reading lists. */
 export const searchesInLists = store(({ db }) => ({
   older: prepareSearch(db, '<', '>', 'DESC'), newer: prepareSearch(db, '>', '<', 'ASC'),
+  /** Reads the list's earlier posts of rows. `@rows`: pairs of a post and its row, as JSON. */
+  earlier: db.prepare<[RowsParams], EarlierPost>('earlier posts of the rows of found posts', `
+    SELECT j.value ->> 0 AS "of", p.id, p.search_key AS searchKey, p.source_id AS sourceId, p.author
+      FROM json_each(@rows) j CROSS JOIN ${DOUBLES} e ON e.row_id = j.value ->> 1 AND e.post_id < j.value ->> 0
+      CROSS JOIN ${POSTS} p ON p.id = e.post_id ${IN_SEARCHED_LIST}
+       AND p.search_key < CAST(@key AS INTEGER) AND p.search_key > CAST(@end AS INTEGER)`),
 }));
 
 /** Queries that search a list with the full-text index, whose row ids (`key`) follow the order of lists. */
 function prepareSearch(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC') {
   return {
-    /** Reads the posts of the list among the next `scanned` matches of the full-text index. */
     found: db.prepare<[SearchParams], FoundPost>('found posts', `
       WITH n (place) AS MATERIALIZED (${matchesForMembers(onwards, back, order, 'LIMIT @scanned')})
       SELECT ${FOUND}, ${EARLIER} FROM n CROSS JOIN ${POSTS} p ON p.search_key = n.place ${ROW} ${IN_SEARCHED_LIST}
@@ -68,25 +69,23 @@ function prepareSearch(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC'
                WHERE posts_search MATCH @expression AND rowid ${onwards} CAST(@key AS INTEGER)
                  AND rowid ${back} CAST(@end AS INTEGER) ORDER BY rowid ${order} LIMIT @scanned) n
         CROSS JOIN ${POSTS} p ON p.search_key = n.place ${ROW} ${IN_SEARCHED_LIST} ORDER BY n.score`),
-    /** Returns the position of the last match that a search examined. */
     foundEnd: db.prepare<[SearchParams & { last: number }], Position>('find the end of a search step', `
       SELECT p.id, p.published_at AS publishedAt
         FROM (${matchesForMembers(onwards, back, order, 'LIMIT 1 OFFSET @last')}) n
         CROSS JOIN ${POSTS} p ON p.search_key = n.place`),
-    /** Reads the matches of a search among the posts whose ids are given as JSON. */
     foundAmong: db.prepare<[AmongParams], FoundPost>('find the matches of a search among few posts', `
       WITH n (place) AS MATERIALIZED (
         ${matchesAmong(POSTS_SEARCH, onwards, back)} UNION ${matchesAmong(FULL_TEXTS_SEARCH, onwards, back)})
       SELECT ${FOUND}, ${EARLIER} FROM n CROSS JOIN ${POSTS} p ON p.search_key = n.place ${ROW}
        ORDER BY n.place ${order} LIMIT @limit`),
-    /** Reads the matches like `foundAmong`, without matches of full texts. */
+    matching: db.prepare<[Omit<FitParams, 'limit'>], { place: number }>('matches of a search among posts', `
+      ${matchesAmong(POSTS_SEARCH, onwards, back)} UNION ${matchesAmong(FULL_TEXTS_SEARCH, onwards, back)}`),
     fitAmong: db.prepare<[FitParams], NamedFacts & { id: number }>('posts that a rule fits', `
       SELECT p.id, p.source_id AS sourceId, p.author FROM (${matchesAmong(POSTS_SEARCH, onwards, back)}) n
         CROSS JOIN ${POSTS} p ON p.search_key = n.place ORDER BY n.place ${order} LIMIT @limit`),
   };
 }
 
-/** SQL: the row ids at which a full-text index matches `@expression`, among the posts with ids in `@ids`. */
 function matchesAmong(index: string, onwards: '<' | '>', back: '<' | '>'): string {
   return `SELECT rowid AS place FROM ${index} WHERE ${index} MATCH @expression
      AND rowid ${onwards} CAST(@key AS INTEGER) AND rowid ${back} CAST(@end AS INTEGER)

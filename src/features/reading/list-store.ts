@@ -17,53 +17,35 @@ export const LATER_MAX = 4_000;
 /** A followed source. `readUpTo`: posts up to this id are read. `lastId`: the newest post's id; null without posts. */
 export type FollowedSource = { sourceId: number; readUpTo: number; lastId: number | null };
 
-/**
- * A followed source, with counts of posts from which its unread count is computed. `arrived`: posts with ids above the
- * high-water mark. `readAfter`: read posts above the high-water mark. `unreadBefore`: unread posts below the high-water
- * mark. `muted`: unread posts that rules have muted.
- */
+/** `arrived`, `readAfter`: posts and read posts above the high-water mark. `unreadBefore`: unread posts below it. */
 type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'hideGlobally' | 'readUpTo'
   | 'title' | 'state'> & {
   arrived: number; readAfter: number; unreadBefore: number; muted: number;
 };
 
-/**
- * `since` (unix ms): unread lists keep posts read after this time. `folder`: null selects all followed sources.
- * `joined`: 1 if the list has one of several posts with the same link, 0 if the list has all.
- */
+/** `since`: unix ms. `folder`: null selects all followed sources. `joined`: 1 if one post stands for its doubles. */
 type ListParams = Asking & { folder: string | null; since: number; joined: number };
-/** Keyset paging selects the `limit` posts next to a position of a list. */
 export type PageParams = ListParams & Position & { limit: number };
 type Bound = { boundAt: number; boundId: number };
 type SourceParams = PageParams & Bound & { sourceId: number; readUpTo: number };
-/** `scanned`: the number of posts that a scan examines. */
 export type ScanParams = PageParams & { scanned: number };
 type ArrivedParams = Omit<ListParams, 'since'> & { newest: number; scanned: number };
 type StarsParams = Omit<ListParams, 'since'> & { folder: null; limit: number };
 type MemberParams = ListParams & { limit: number };
 
-/**
- * SQL: whether the post `p` with its read-state exception `m` is unread. Only this function defines "unread" in lists.
- */
+/** SQL: whether the post `p` with the mark `m` is unread. Only this function defines "unread" in lists. */
 export function isUnread(readUpTo: string): string {
   return `CASE WHEN m.is_read IS NULL THEN p.id > ${readUpTo} ELSE m.is_read = 0 OR m.marked_at >= @since END`;
 }
 
-/**
- * SQL: the viewer's read-state exceptions that an unread list shows: posts marked as unread, or read since `@since`.
- */
 const EXCEPTIONS = `
   SELECT source_id, post_id FROM read_marks WHERE account_id = @viewerId AND is_read = 0
   UNION SELECT source_id, post_id FROM read_marks INDEXED BY read_marks_marked
    WHERE account_id = @viewerId AND marked_at >= @since`;
 
-/** SQL: the posts that the viewer has starred. */
 const STARRED = '(SELECT post_id AS id, source_id, published_at FROM stars WHERE account_id = @viewerId)';
 
-/**
- * Queries of reading lists. In the SQL of reading lists, `p` is a post, `s` its source, `f` the viewer's follow of the
- * source, `m` the viewer's read-state exception for the post (read_marks), and `t` the viewer's star.
- */
+/** In the SQL of lists, `p` is a post, `s` its source, `f` the follow, `m` the read-state exception, `t` the star. */
 export const lists = store(({ db }) => {
   const selectAfter = db.prepare<[{ sourceId: number; postId: number; limit: number }], { n: number }>(
     'count posts of a source after a post', `
@@ -110,18 +92,14 @@ export const lists = store(({ db }) => {
                WHERE u.account_id = f.account_id AND u.source_id = f.source_id
                  AND COALESCE(m.is_read = 0, u.post_id > f.read_up_to)) AS muted
       ${READING_LIST}`),
-    /** Number of posts of a source that arrived after the post `postId`; counting stops at `limit`. */
     countAfter: (sourceId: number, postId: number, limit: number): number =>
       selectAfter.get({ sourceId, postId, limit })?.n ?? 0,
-    /** Number of posts in the viewer's list among the `scanned` posts that arrived next after the post `newest`. */
     countArrived: (list: ArrivedParams): number => selectArrived.get(list)?.n ?? 0,
-    /** Number of posts that the viewer has starred; counting stops at `limit`. */
     countStars: (viewer: Asking, limit: number): number =>
       selectStars.get({ ...viewer, joined: 1, folder: null, limit })?.n ?? 0,
   };
 });
 
-/** Queries that scan the next posts of all sources, in list order, for posts of the viewer's list. */
 function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
   return {
     scanAll: db.prepare<[ScanParams], Position>('read the posts of a reading list', `
@@ -142,7 +120,6 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
        WHERE ${IN_LIST} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} AND ${STANDS}
          AND ${notMuted('p.source_id', 'p.id')} LIMIT @limit`),
-    /** Returns the position of the last post that a scan of the newest posts has examined. */
     scanEnd: db.prepare<[Position & { last: number }], Position>('find the end of a scan of posts', `
       SELECT id, published_at AS publishedAt FROM ${POSTS} INDEXED BY posts_newest
        WHERE (published_at, id) ${onwards} (@publishedAt, @id)
@@ -150,7 +127,6 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
   };
 }
 
-/** Queries that read the posts of one source, the posts with read-state exceptions, or the starred posts. */
 function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC') {
   return {
     ofSource: db.prepare<[SourceParams], Position>('read the posts of one source', `
@@ -166,7 +142,6 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId) AND ${STANDS}
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
-    /** Reads a source's unread posts: a few above the high-water mark, and read-state exceptions below the mark. */
     unreadOfFew: db.prepare<[SourceParams], Position>('read the unread posts of a source with few new posts', `
       SELECT p.id, p.published_at AS publishedAt FROM (
         SELECT p.id, p.published_at FROM ${POSTS} p INDEXED BY posts_arrival
@@ -204,7 +179,6 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
   };
 }
 
-/** Queries for the ids of all posts of a list, unordered, at most `@limit`. */
 function prepareMembers(db: Db) {
   return {
     all: db.prepare<[MemberParams], { id: number }>('read the ids of all posts of followed sources', `

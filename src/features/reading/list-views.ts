@@ -11,15 +11,11 @@ import { isPart, listPath, postPaths, sectionOf, withoutSearch } from './list-ad
 import type { ListedPost, View } from './reading-list.ts';
 import { emptySearch, searchForm, searchHead, type SearchFacts } from './search-views.ts';
 
-/** The data that a page of a list of posts shows. */
 export type ShownList = {
   view: View;
-  /** The name of the list: "Unread", the name of a folder or the title of a source. */
   name: string;
   items: ListedPost[];
-  /** Icons of the posts' sources, by source id. */
   icons: Map<number, Html>;
-  /** Addresses of the posts' thumbnails, by post id. */
   pictures: Map<number, string>;
   cursor: string | null;
   next: string | null;
@@ -30,17 +26,12 @@ export type ShownList = {
   since: number;
   /** Id of the newest post when the first page of the list was made, or of a later post that this page shows. */
   newest: number;
-  /** Whether the viewer can mark the whole list as read; false for a source that the viewer does not follow. */
   isMarkable: boolean;
   /** The words of a search, and for each post the part of its text that has a match. */
   found: { found: Found; texts: Map<number, string> };
-  /** How many posts the search finds; undefined without a search. */
   search: SearchFacts | undefined;
-  /** A mistake in the search, which therefore finds nothing. */
   fault: FaultPlace | undefined;
-  /** Whether the viewer follows any source. */
   isFollowing: boolean;
-  /** Text that a list without posts shows in place of the usual text. */
   empty?: string | undefined;
 };
 
@@ -67,7 +58,6 @@ export function listTitle({ view: { q }, name, count }: ShownList): string {
   return q === undefined ? `${name}${count && ` (${count})`}` : `${q || 'Search'} – ${name}`;
 }
 
-/** The HTML of the number of unread or starred posts in a list; the page's script keeps the number up to date. */
 function countMark({ view, count }: ShownList, unit: Html | false = false): Html {
   return html`<span class="count" data-count="${sectionOf(view)}" ${!count && html`hidden`}>${count || 0}${
     unit}</span>`;
@@ -202,14 +192,12 @@ ${showTime(times, post.publishedAt, view.by === undefined ? 'row' : 'ago')}${
 /** If several sources have posts with the same link, their row in a list names at most this many further sources. */
 const NAMED = 3;
 
-/** The name of a post's source in a list, and the names of sources that have a post with the same link. */
 function sourceNames({ sourceTitle, also }: ListedPost): Html {
   const more = also.length - NAMED;
   return html`<b dir="auto">${sourceTitle}${also.slice(0, NAMED).map((double) =>
     html`, <bdi>${double.sourceTitle}</bdi>`)}${more > 0 && `, +${more}`}</b>`;
 }
 
-/** The HTML of a post's title and summary; in a search, with the matches marked and the text around the first match. */
 function textsOf({ view: { q }, found: { found, texts } }: ShownList, post: ListedPost) {
   const { title, rest } = titleOf(post, SUMMARY_LENGTH);
   if (q === undefined) return { title, rest };

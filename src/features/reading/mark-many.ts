@@ -13,11 +13,7 @@ import { readMarks, readUndo, stars, type PostState, type ReadChanges, type Undo
 /** This many posts are looked up at once, or marked in one transaction, in about 10 ms. */
 const AT_ONCE = 1_000;
 
-/**
- * Marks posts as read or unread, in transactions of 1,000 posts; skips posts that the viewer may not see. If no older
- * post of a source stays unread, the source gets a new high-water mark rather than a mark for each post. Marking
- * several posts as read can be undone on the pages. `undoable`: the record to which the changes are added.
- */
+/** Marks posts in transactions of 1,000, except hidden posts. `undoable`: the record to which the changes are added. */
 export async function setManyRead(
   hub: Hub, viewer: Viewer, postIds: number[], isRead: boolean, undoable = undoableNow(hub, 0),
 ): Promise<void> {
@@ -45,17 +41,12 @@ export async function setManyStars(hub: Hub, viewer: Viewer, postIds: number[], 
   const states = await statesOf(hub, viewer, postIds);
   const changing = states.filter((state) => state.isStarred !== Number(isStarred));
   await eachBatch(changing, (batch) => hub.db.write('star posts of app', () => {
-    for (const { id } of batch) {
-      if (isStarred) stars(hub).add(viewer.id, id);
-      else stars(hub).remove(viewer.id, id);
-    }
+    if (isStarred) stars(hub).add(batch.map(({ id }) => [viewer.id, id]));
+    else for (const { id } of batch) stars(hub).remove(viewer.id, id);
   }));
 }
 
-/**
- * Marks the posts of a view up to the post `upTo` as read: those of `target` by high-water marks, the posts still
- * unread after that one by one. If `target` is null, every post is marked one by one.
- */
+/** Marks the posts of a view up to the post `upTo`: those of `target` by high-water marks, other posts one by one. */
 export async function markAllArrived(
   hub: Hub, viewer: Viewer, target: MarkTarget | null, view: ArrivalView, upTo: number,
 ): Promise<void> {
@@ -69,7 +60,6 @@ export async function markAllArrived(
   }
 }
 
-/** The states of posts and their doubles (posts of other sources with the same link). */
 async function statesOf(hub: Hub, viewer: Viewer, postIds: number[]): Promise<PostState[]> {
   const [ids, states] = [new Set<number>(), [] as PostState[]];
   await eachBatch([...new Set(postIds)], (some) => withDoubles(hub, viewer, some).forEach((id) => ids.add(id)));
@@ -77,7 +67,6 @@ async function statesOf(hub: Hub, viewer: Viewer, postIds: number[]): Promise<Po
   return states;
 }
 
-/** Calls `act` for AT_ONCE values at a time; other requests run between two calls. */
 async function eachBatch<Value>(values: Value[], act: (batch: Value[]) => void | Promise<void>): Promise<void> {
   for (let start = 0; start < values.length; start += AT_ONCE) {
     if (start > 0) await nextTurn();
@@ -103,7 +92,6 @@ function markIds(hub: Hub, sourceId: number, ids: number[], marking: Marking): v
   }
 }
 
-/** Notes a raised high-water mark for undoing; several raises in a row count as one. */
 function noteRaise({ moved }: ReadChanges, [sourceId, from, to]: ReadChanges['moved'][number]): void {
   const last = moved.at(-1);
   if (last?.[0] === sourceId && last[2] === from) last[2] = to;
@@ -113,6 +101,6 @@ function noteRaise({ moved }: ReadChanges, [sourceId, from, to]: ReadChanges['mo
 /** How far a source's high-water mark rises if the posts `ids` are read: to just below the first other unread post. */
 function raisedMark(hub: Hub, key: { accountId: number; sourceId: number; after: number }, ids: number[]): number {
   const last = ids.at(-1) ?? 0;
-  const gap = readMarks(hub).firstUnreadExcept({ ...key, upTo: last }, ids);
+  const gap = readMarks(hub).firstUnread({ ...key, upTo: last }, ids);
   return Math.min(last, gap === undefined ? last : gap - 1);
 }

@@ -21,7 +21,6 @@ export async function submitStar(hub: Hub, req: MemberRequest): Promise<Reply> {
   return done(req, atPost(values['from'], req), isStarred ? 'post-starred' : 'post-unstarred');
 }
 
-/** Returns the page to show after a read or star button; adds the post's id to an address that ends with `#post-`. */
 function atPost(from: string | undefined, { params }: MemberRequest): string | undefined {
   return from?.endsWith('#post-') ? from + pathId(params) : from;
 }

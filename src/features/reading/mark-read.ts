@@ -16,13 +16,9 @@ import {
 // Read state is a high-water mark per follow (follows.read_up_to) plus read-state exceptions (read_marks). Posts with
 // ids up to the high-water mark are read and later posts are unread, unless a post has a read-state exception.
 
-/** The posts to mark as read: all posts of followed sources, of a folder or of a source, or single posts. */
 export type MarkTarget = { all: true } | { folder: string } | { sourceId: number } | { posts: number[] };
 
-/**
- * Limits for marking sources as read: only posts published before a time (unix ms), posts that arrived no later than
- * the post `upTo`, or posts listed below or above another post. No MarkLimits apply to posts marked by their ids.
- */
+/** Marks only posts published before `before` (unix ms), up to the post `upTo`, listed below or above another post. */
 export type MarkLimits = {
   before?: number | undefined; upTo?: number | undefined; below?: Position | undefined; above?: Position | undefined;
 };
@@ -33,7 +29,6 @@ const EXCEPTIONS_MAX = 1_000;
 /** Maximum number of sources that one transaction marks as read, in about 10 ms. */
 const SOURCES_AT_ONCE = 50;
 
-/** A running call of `markRead`: its changes so far, and how many read-state exceptions the call may write. */
 type Marking = { accountId: number; undoable: Undoable; maxExceptions: number };
 
 /** Returns an empty record of changes by a mark-as-read action, for undoing. `byApp`: 0 if an app marks the posts. */
@@ -41,18 +36,15 @@ export function undoableNow(hub: Hub, byApp?: 0): Undoable {
   return { id: 0, madeAt: hub.clock(), changes: { moved: [], marked: [], ...(byApp !== undefined && { byApp }) } };
 }
 
-/** `hasExceptions`: whether some posts of the source may be marked as unread. */
 type UnreadSource = Pick<Follow, 'sourceId'> & { hasExceptions: boolean };
 
 /** The posts that `MarkLimits` select. `isPartial`: whether some posts that arrived before `upTo` may stay unread. */
 type Limits = Omit<Selection, 'accountId' | 'sourceId' | 'after'> & { isPartial: boolean };
 
 /**
- * Marks posts as read. Marks many sources in several transactions, between which other requests run. Returns how many
- * of the posts were unread, and an id for `undoMark`. If all posts of a source are marked, the source only gets a new
- * high-water mark; else up to EXCEPTIONS_MAX posts in a call get read-state exceptions. Throws status 404 for an
- * unknown folder or a source that the viewer does not follow, 422 at the account's limit of read-state exceptions.
- * `undoable`: the record to which the changes are added.
+ * Marks posts as read; many sources in several transactions. Returns how many of the posts were unread, and an id for
+ * `undoMark`. Throws status 404 for an unknown folder or a source that the viewer does not follow, 422 at the account's
+ * limit of read-state exceptions. `undoable`: the record to which the changes are added.
  */
 export async function markRead(
   hub: Hub, viewer: Viewer, target: MarkTarget, limits: MarkLimits = {}, undoable = undoableNow(hub),
@@ -120,7 +112,6 @@ function selectionOf(hub: Hub, { before, upTo, below, above = OLDEST }: MarkLimi
   };
 }
 
-/** Marks the given posts as read, except posts that the viewer may not see. */
 function markPosts(hub: Hub, viewer: Viewer, wanted: number[], marking: Marking): number {
   const states = readMarks(hub).statesOf(viewer, [...new Set(wanted)]);
   const unread = states.filter(({ isRead }) => isRead === 0).flatMap(({ id }) => posts(hub).accessOf(id) ?? []);
@@ -139,7 +130,6 @@ export function addException(
   readMarks(hub).put({ accountId, sourceId, postId, isRead: 1, now: undoable.madeAt });
 }
 
-/** Returns functions that each mark SOURCES_AT_ONCE of the sources as read, in one transaction. */
 function markSources(hub: Hub, sources: UnreadSource[], limits: Limits): ((marking: Marking) => number)[] {
   const starts = Array.from({ length: Math.max(1, Math.ceil(sources.length / SOURCES_AT_ONCE)) }, (_, n) => n);
   return starts.map((n) => (marking) => {
@@ -149,10 +139,7 @@ function markSources(hub: Hub, sources: UnreadSource[], limits: Limits): ((marki
   });
 }
 
-/**
- * Raises a follow's read_up_to to just below the first post that stays unread, and adds read-state exceptions for
- * selected posts above read_up_to. Returns how many of the selected posts were unread.
- */
+/** Raises read_up_to to just below the first post that stays unread, and marks selected posts above it one by one. */
 function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits: Limits, marking: Marking): number {
   const { accountId, undoable: { changes }, maxExceptions } = marking;
   const follow = follows(hub).find(accountId, sourceId);
@@ -177,16 +164,12 @@ function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits:
   return passed + markedUnread.filter((id) => id <= readUpTo).length + beyond.length;
 }
 
-/**
- * Undoes a call of `markRead`, in several transactions; posts that were marked again after the call stay as they are.
- * Throws status 410 if the call of `markRead` is older than two minutes or was undone before.
- */
+/** Undoes a call of `markRead`, except for posts marked since. Throws 410 if the call is two minutes old or undone. */
 export async function undoMark(hub: Hub, viewer: Viewer, undo: number): Promise<void> {
   if (!readUndo(hub).find(viewer.id, undo)?.isLive) throw new HttpError(410, 'It is too late to undo this marking.');
   while (hub.db.write('undo marking', () => undoStep(hub, viewer.id, undo))) await nextTurn();
 }
 
-/** Undoes some of the stored changes of a `markRead` call; returns whether changes of the call remain to be undone. */
 function undoStep(hub: Hub, accountId: number, undo: number): boolean {
   const found = readUndo(hub).find(accountId, undo);
   if (!found) return false;
@@ -208,9 +191,8 @@ function undoStep(hub: Hub, accountId: number, undo: number): boolean {
 }
 
 /**
- * Makes posts unread again that a raised high-water mark had made read: lowers the high-water mark and marks the posts
- * above the range of `raised` as read, one by one, or else marks the posts of the range as unread. Does nothing if
- * either needs more than `room` marks. Returns the number of posts marked one by one.
+ * Lowers a raised high-water mark and marks the posts above the range as read, one by one, or else marks the posts of
+ * the range as unread. Does nothing if either needs more than `room` marks. Returns the number of marks.
  */
 function lowerMark(hub: Hub, raised: ArrivalRange, madeAt: number, room: number): number {
   const { accountId, sourceId, after, upTo } = raised;
@@ -225,10 +207,7 @@ function lowerMark(hub: Hub, raised: ArrivalRange, madeAt: number, room: number)
 
 type PostKey = { accountId: number; sourceId: number; postId: number };
 
-/** `before`: the post's read-state exception before the call of `markRead`: 0 for unread, null without an exception. */
-type UndoneException = PostKey & { before: 0 | null; madeAt: number };
-
-function undoException(hub: Hub, { before, madeAt, ...key }: UndoneException): void {
+function undoException(hub: Hub, { before, madeAt, ...key }: PostKey & { before: 0 | null; madeAt: number }): void {
   const { accountId, sourceId, postId } = key;
   const now = readMarks(hub).find(accountId, sourceId, postId);
   if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // a later mark of the post stays
@@ -277,9 +256,8 @@ export function setSeen(hub: Hub, viewer: Viewer, postId: number): void {
 export function setStar(hub: Hub, viewer: Viewer, postId: number, starred: boolean): void {
   requireVisible(hub, postId, viewer);
   hub.db.write('star post', () => {
-    for (const id of withDoubles(hub, viewer, [postId])) {
-      if (starred) stars(hub).add(viewer.id, id);
-      else stars(hub).remove(viewer.id, id);
-    }
+    const ids = withDoubles(hub, viewer, [postId]);
+    if (starred) stars(hub).add(ids.map((id) => [viewer.id, id]));
+    else for (const id of ids) stars(hub).remove(viewer.id, id);
   });
 }

@@ -9,28 +9,24 @@ export function notMuted(sourceId: string, postId: string): string {
      WHERE u.account_id = @viewerId AND u.source_id = ${sourceId} AND u.post_id = ${postId})`;
 }
 
-/** SQL condition: a rule of the account `@accountId` has muted the post `p` of `@sourceId`. */
 export const IS_MUTED = `EXISTS (SELECT 1 FROM muted_posts u
      WHERE u.account_id = @accountId AND u.source_id = @sourceId AND u.post_id = p.id)`;
 
-/** SQL: the number of unread muted posts of a source with ids above `@after` and up to `@upTo`. */
 export const UNREAD_MUTED = `
   (SELECT COUNT(DISTINCT u.post_id) FROM muted_posts u
     WHERE u.account_id = @accountId AND u.source_id = @sourceId AND u.post_id > @after AND u.post_id <= @upTo
       AND NOT EXISTS (SELECT 1 FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId
                          AND m.post_id = u.post_id AND m.is_read = 1))`;
 
-/** A post that a rule keeps out of a member's lists. */
 export type MutedPost = { sourceId: number; postId: number; ruleId: number };
-
-/** The posts of a source with ids above `after` and at most `upTo`. */
 type Range = { accountId: number; sourceId: number; after: number; upTo: number };
 
 /** Posts that rules keep out of a member's lists. If several rules mute a post, the table has a row for each rule. */
 export const mutedPosts = store(({ db, clock }) => {
-  const insert = db.prepare<[number, number, number]>('mute post', `
+  const insert = db.prepare<[string]>('mute posts', `
     INSERT INTO muted_posts (account_id, source_id, post_id, rule_id, published_at)
-    SELECT ?, p.source_id, p.id, ?, p.published_at FROM ${POSTS} p WHERE p.id = ? ON CONFLICT DO NOTHING`);
+    SELECT r.value ->> 0, p.source_id, p.id, r.value ->> 2, p.published_at
+      FROM json_each(?) r CROSS JOIN ${POSTS} p ON p.id = r.value ->> 1 WHERE true ON CONFLICT DO NOTHING`);
   const removeOfRule = db.prepare<[number, number]>('show the posts of a rule', `
     DELETE FROM muted_posts WHERE (account_id, source_id, post_id, rule_id) IN
       (SELECT account_id, source_id, post_id, rule_id FROM muted_posts WHERE rule_id = ? LIMIT ?)`);
@@ -58,25 +54,17 @@ export const mutedPosts = store(({ db, clock }) => {
      WHERE u.account_id = @viewerId AND ${MAY_SEE} LIMIT 1`);
 
   return {
-    /** Whether the list Muted of the viewer has a post. */
     hasAny: (viewer: Asking): boolean => selectSome.get(viewer) !== undefined,
-    /** Number of muted posts of a source that arrived after the post `postId`. */
     countAfter: (accountId: number, sourceId: number, postId: number): number =>
       countAfter.get(accountId, sourceId, postId)?.n ?? 0,
-    /** Marks up to `limit` muted posts of a source as unread, except posts with a mark; returns how many it marked. */
     keepUnread: (range: Range, limit: number): number =>
       keepUnread.run({ ...range, limit, now: clock() }).changes,
-    /** Number of the posts with these ids that an account's rules have muted. */
     countAmong: (accountId: number, postIds: number[]): number =>
       countAmong.get(JSON.stringify(postIds), accountId)?.n ?? 0,
-    /** Lists an account's muted posts after the row `after`, ordered by source, post and rule. */
     listOf: (accountId: number, after: MutedPost | undefined, limit: number): MutedPost[] =>
       selectOf.all(accountId, after?.sourceId ?? 0, after?.postId ?? 0, after?.ruleId ?? 0, limit),
-    /** Mutes a post for an account by a rule. */
-    add: (accountId: number, postId: number, ruleId: number): void => void insert.run(accountId, ruleId, postId),
-    /** Shows up to `limit` of the posts that a rule has muted; returns their number. */
+    add: (rows: [accountId: number, postId: number, ruleId: number][]): void => void insert.run(JSON.stringify(rows)),
     removeOfRule: (ruleId: number, limit: number): number => removeOfRule.run(ruleId, limit).changes,
-    /** Shows up to `limit` muted posts of an account in its lists again; returns the number of these posts. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });

@@ -10,10 +10,8 @@ const REMOVED_AT_ONCE = 10;
 
 /** Bytes of removed contents after which a step ends: deleted pages go through the write-ahead log. */
 const REMOVED_BYTES = 512 * 1024;
-
 const FIRST = { createdAt: -1, id: 0 };
 
-/** SQL that tells whether any member has starred the post `p` or has not read it. */
 const IS_KEPT = `(
   EXISTS (SELECT 1 FROM stars t WHERE t.post_id = p.id)
   OR EXISTS (SELECT 1 FROM read_marks m WHERE m.post_id = p.id AND m.is_read = 0)
@@ -36,10 +34,7 @@ export const oldPosts = store((hub) => {
   let reached = FIRST;
 
   return {
-    /**
-     * Goes through the next `limit` posts that arrived before a time (unix ms), to remove posts that all followers have
-     * read and nobody has starred. Leaves tombstones of removed posts. `looked` is `limit` if further posts remain.
-     */
+    /** Leaves tombstones of removed posts. `before`: unix ms. `looked` is `limit` if further posts remain. */
     removeBefore(before: number, limit: number): { removed: number; looked: number } {
       const next = select.all(before, reached.createdAt, reached.id, limit);
       let [removed, removedBytes] = [0, 0];

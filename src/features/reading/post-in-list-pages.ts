@@ -26,12 +26,9 @@ import { neighbours, withReadState, type ListedPost, type Neighbours, type View 
 type PostInList = {
   post: WholePost & Pick<ListedPost, 'read' | 'starred' | 'also'>;
   view: View;
-  /** The name of the list that contains the post. */
   name: string;
-  /** Number of unread (or starred) posts of the list, as text; empty without such posts. */
   count: string;
   cursor: string | null;
-  /** Id of the newest post when the page was made. */
   newest: number;
   around: Neighbours;
   times: Times;
@@ -88,7 +85,6 @@ async function shownInList(
   });
 }
 
-/** The button that switches between the texts of a post, and the offer to its source's owner to always fetch them. */
 function textNote(hub: Hub, viewer: Viewer, text: ShownText<WholePost>, { path, query }: MemberRequest): Html {
   const { sourceId, ownerId } = text.post;
   const offer = offerOf(hub, { id: sourceId, ownerId }, viewer);
@@ -100,11 +96,7 @@ function isOpening({ method, headers, query }: HubRequest): boolean {
   return method === 'GET' && !String(headers['sec-purpose'] ?? '').includes('prefetch') && !query.has('said');
 }
 
-/**
- * Records that the viewer has opened a post. Adds the post to the reading history and marks it as read, unless the
- * viewer chose to mark posts by hand. If the disk cannot be written, the post is still shown. `isFullText`: the viewer
- * reads the full text of the post.
- */
+/** Adds a post to the reading history and marks it as read. A post is shown even if the disk cannot be written. */
 function recordOpened(hub: Hub, viewer: Viewer, postId: number, isFullText: boolean): void {
   recordReading(hub, () => {
     readingHistory(hub).note(viewer.id, postId);
@@ -116,7 +108,6 @@ function recordOpened(hub: Hub, viewer: Viewer, postId: number, isFullText: bool
 const starButton = stateButton('star', 'plain iconic', icon('star'));
 const readButton = stateButton('read', 'plain iconic', icon('ring'));
 
-/** The bar above a post: links to the list and to neighbouring posts, and actions on the post. */
 function postBar(shown: PostInList): Html {
   const { post, view, name, count, around } = shown;
   const up = `${listPath(view, openedPage(shown))}#post-${post.id}`;
@@ -161,14 +152,12 @@ ${may.delete && html`<a class="button" href="/posts/${post.id}/delete">Delete</a
 <a class="button" href="/write">Write a post</a></div></details>`;
 }
 
-/** Links to the posts with the same link in other sources that the viewer follows. */
 function alsoIn({ post: { also } }: PostInList): Html | false {
   return also.length > 0 && html`
 <p class="meta"><span>Also in</span>${also.map(({ id, sourceTitle }) => html`
 <a href="/posts/${id}" dir="auto">${sourceTitle}</a>`)}</p>`;
 }
 
-/** Links at the end of a post to its neighbours in the list. */
 function turnAtEnd(shown: PostInList): Html | false {
   const { previous, next, nextUnread } = shown.around;
   const onwards = nextUnread ?? next;
@@ -179,7 +168,6 @@ function turnAtEnd(shown: PostInList): Html | false {
   onwards === nextUnread ? 'Next unread' : 'Next'}${icon('down')}</a>`}</nav>`;
 }
 
-/** The next posts of the list, shown beside a post in wide windows. */
 function nextInList(shown: PostInList): Html | false {
   const { around: { following }, name, times } = shown;
   return following.length > 0 && html`

@@ -1,7 +1,7 @@
 import { nextLink, parseId, pathId, readAfter, readLimit } from '../../platform/http/input.ts';
 import { HttpError, json, noContent, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
-import { findForMember } from '../full-text/find-full-texts.ts';
+import { findForMember } from '../full-text/full-text-store.ts';
 import { fullTextJson } from '../full-text/show-full-text.ts';
 import type { Hub } from '../hub/hub.ts';
 import { mayManagePost, visiblePost } from '../posts/post-access.ts';
@@ -13,7 +13,6 @@ import { setRead, setStar } from './mark-read.ts';
 import { readingHistory } from './reading-history-store.ts';
 import { wholePage, withReadState, type View } from './reading-list.ts';
 
-/** Values of `?view=` in the API, except `public`, the list that visitors see. */
 const VIEWS = { unread: 'unread', list: 'all', starred: 'starred', muted: 'muted' } as const;
 
 /** GET /api/posts */
@@ -38,7 +37,6 @@ export function showPostJson(hub: Hub, { params, viewer }: HubRequest): Reply {
   return json({ ...shown, ...written, ...(viewer && { fullText: fullTextJson(hub, post) }) });
 }
 
-/** Posts as JSON for the API; members also get `read`, `starred` and `also`, the posts with the same link. */
 function asJson(hub: Hub, whole: WholePost[], viewer: Viewer | null) {
   if (!viewer) return whole.map((post) => postJson(hub, post));
   return withReadState(hub, viewer, whole).map((post) =>
@@ -60,7 +58,6 @@ async function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearc
   return { items: items.slice(0, fitting), next: end && positionCursor(end) };
 }
 
-/** Returns the list that `?view=&folder=&source=&q=` names; null without `view`. */
 function readView(query: URLSearchParams): View | 'public' | null {
   const name = query.get('view');
   const isList = name !== null && name !== '' && name !== 'public';

@@ -8,7 +8,8 @@ import { readMarks, readUndo } from './reading-store.ts';
 /** From this many read posts per unread post above a high-water mark, raising the mark saves rows in `read_marks`. */
 const READ_PER_UNREAD = 16;
 
-/** The last follow that this process handled in its round over all follows. */
+type FollowMark = { accountId: number; sourceId: number; readUpTo: number };
+
 const cursor = once((_hub: Hub) => ({ accountId: 0, sourceId: 0 }));
 
 /** Raises follows' high-water marks past read posts, and removes read-state exceptions that have become needless. */
@@ -16,10 +17,7 @@ export async function raiseMarks(hub: Hub, stopping?: AbortSignal): Promise<void
   await throttled(hub)('raise high-water marks', (limit) => raiseSome(hub, limit), () => stopping?.aborted ?? false);
 }
 
-/**
- * Raises the high-water marks of some follows; returns the number of these follows, plus the number of removed
- * read-state exceptions. A result below `limit` means that the high-water marks of all follows were raised.
- */
+/** Returns the number of handled follows and removed exceptions, less than `limit` if all follows were handled. */
 function raiseSome(hub: Hub, limit: number): number {
   const at = cursor(hub);
   for (let done = 0; done < limit; ) {
@@ -35,22 +33,14 @@ function raiseSome(hub: Hub, limit: number): number {
   return limit;
 }
 
-/**
- * Raises a follow's high-water mark (the id up to which posts are read) unless the account can still undo marking posts
- * as read. Returns the number of removed read-state exceptions.
- */
-function compactOldFollow(
-  hub: Hub, follow: { accountId: number; sourceId: number; readUpTo: number }, limit: number,
-): number {
+/** Does nothing while the account can undo a marking. Returns the number of removed read-state exceptions. */
+function compactOldFollow(hub: Hub, follow: FollowMark, limit: number): number {
   const { readUpTo, ...key } = follow;
   if (!readMarks(hub).hasOld(key) || readUndo(hub).hasLive(key.accountId)) return 0;
   return readMarks(hub).removeNeedless(key, raiseReadUpTo(hub, follow), limit);
 }
 
-/** Raises the high-water mark of one followed source as far as possible; returns the high-water mark. */
-function raiseReadUpTo(
-  hub: Hub, { readUpTo, ...key }: { accountId: number; sourceId: number; readUpTo: number },
-): number {
+function raiseReadUpTo(hub: Hub, { readUpTo, ...key }: FollowMark): number {
   const range = { ...key, after: readUpTo, upTo: sourcePosts(hub).nthLast(key.sourceId, 0) };
   const read = readMarks(hub).readAbove(key, readUpTo);
   const isMostRead = read.last !== null
@@ -67,14 +57,11 @@ const [SOURCES_AT_ONCE, REMOVED_AT_ONCE] = [20, 1_000];
 
 /** `compactMarks` runs at most this often for one account: for 100,000 marked posts, it takes 20 ms. */
 const COMPACTED_EVERY = 10 * MINUTE;
-
-/** When this process last compacted the marks of an account, by account id. */
 const compactedAt = once((_hub: Hub) => new Map<number, number>());
 
 /**
- * Makes room for an account to mark more posts one by one: raises the account's high-water marks (the ids up to which
- * sources are read), and removes the read-state exceptions (posts marked one by one) that then say nothing more.
- * `compactMarks` does nothing while the account can undo marking posts as read, and for ten minutes after it ran.
+ * Raises the account's high-water marks and removes needless read-state exceptions, so that the account can mark more
+ * posts one by one. Does nothing while the account can undo a marking, and for ten minutes after it ran.
  */
 export async function compactMarks(hub: Hub, accountId: number): Promise<void> {
   const [last, now] = [compactedAt(hub).get(accountId), hub.clock()];
@@ -94,8 +81,7 @@ export async function compactMarks(hub: Hub, accountId: number): Promise<void> {
   }
 }
 
-/** Raises a follow's high-water mark; returns false if needless marks of single posts as read or unread remain. */
-function compactOne(hub: Hub, follow: { accountId: number; sourceId: number; readUpTo: number }): boolean {
+function compactOne(hub: Hub, follow: FollowMark): boolean {
   const raised = raiseReadUpTo(hub, follow);
   return readMarks(hub).removeNeedless(follow, raised, REMOVED_AT_ONCE, 0) < REMOVED_AT_ONCE;
 }

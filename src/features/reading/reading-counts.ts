@@ -32,10 +32,7 @@ export function countedSources(hub: Hub, viewer: Viewer): CountedSource[] {
   return sources.sort((a, b) => compare(a.title, b.title) || a.id - b.id);
 }
 
-/**
- * Returns the viewer's unread and starred counts, each at most COUNT_MAX. Folders are in alphabetical order, and so are
- * the sources in each folder. Sources without a folder come last.
- */
+/** The viewer's counts, each at most COUNT_MAX. Folders and their sources are in alphabetical order. */
 export function readingCounts(hub: Hub, viewer: Viewer): ReadingCounts {
   const byFolder = Map.groupBy(countedSources(hub, viewer), ({ folder }) => folder);
   const folders = [...byFolder].map(([name, sources]): CountedFolder =>

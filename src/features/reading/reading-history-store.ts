@@ -4,10 +4,7 @@ import { store } from '../hub/hub.ts';
 import { POSTS } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
-/** A post that a reader has opened and may still see. */
 export type ReadPost = { postId: number; title: string; sourceId: number; sourceTitle: string; readAt: number };
-
-/** A paging position in a reading history, last read first: a page begins after the entry at this position. */
 type HistoryPosition = { readAt: number; postId: number };
 
 const FROM_LAST_READ: HistoryPosition = { readAt: Number.MAX_SAFE_INTEGER, postId: Number.MAX_SAFE_INTEGER };
@@ -64,16 +61,11 @@ export const readingHistory = store(({ db, clock }) => {
       if (select.get(accountId, postId) !== undefined) remove.run(accountId, postId);
     },
 
-    /** Returns the posts that the reader has opened and may still see, last read first. */
     list: (reader: Pick<Viewer, 'id' | 'role'>, from: HistoryPosition = FROM_LAST_READ, limit: number): ReadPost[] =>
       selectPage.all({ ...asking(reader), readAt: from.readAt, postId: from.postId, limit }),
-    /** Removes up to `limit` history entries of an account; returns the number of removed entries. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
 
-    /**
-     * Removes up to `limit` history entries older than `before` (unix ms), reader by reader, because one reader's
-     * entries are neighbours in an index: few pages change. Returns the number of removed history entries.
-     */
+    /** Removes entries older than `before` (unix ms) reader by reader: their entries are neighbours in an index. */
     removeBefore(before: number, limit: number): number {
       for (let removed = 0; ; ) {
         const id = removed < limit ? nextReader(before) : undefined;

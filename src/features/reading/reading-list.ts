@@ -8,14 +8,13 @@ import { FROM_THE_TOP, newestFirst, posts, type Position, type Post } from '../p
 import { visibleSource } from '../sources/source-store.ts';
 import { doubles, type Double } from './double-store.ts';
 import {
-  bestFound, followedPosts, mutedList, newestOfEach, postsOfSource, searchList, starredPosts, type Paging,
+  bestFound, followedPosts, mergeSources, newestOfEach, postsOfKind, searchList, type Paging,
 } from './find-in-lists.ts';
 import { OLDEST, readMarks } from './reading-store.ts';
 
 /**
- * A list of posts of all followed sources, a folder or a source; `q` is a search in the list. `since` (unix ms): a list
- * of unread posts also contains posts that were read after this time. `order`: a list with the oldest posts first.
- * `each`: only the newest unread post of each source. A search ignores `order` and `each`. `by`: the order of a search.
+ * `q`: a search in the list. `since` (unix ms): a list of unread posts also has posts that were read after this time.
+ * `each`: only the newest unread post of each source. A search ignores `order` and `each`.
  */
 export type View = {
   kind: 'unread' | 'all' | 'starred' | 'muted'; folder?: string; sourceId?: number; q?: string; since?: number;
@@ -36,7 +35,6 @@ const FOLLOWING = 5;
 /** Maximum steps of one search, each of 2,500 examined matches; after the last step the page of results ends. */
 const SEARCH_STEPS = 40;
 
-/** `next`: the position after which the next page of the list begins. */
 type ListPage = { items: ListedPost[]; next: Position | null };
 
 /** A page of a reading list or of a search, in the view's order. Throws 404 for an unknown folder or hidden source. */
@@ -71,7 +69,6 @@ function isOldestFirst(view: View): boolean {
   return view.order === 'oldest' && !isSearch(view);
 }
 
-/** The position before the first post of a list. */
 function startOf(view: View): Position {
   return isOldestFirst(view) ? OLDEST : FROM_THE_TOP;
 }
@@ -110,7 +107,6 @@ function around(hub: Hub, viewer: Viewer, view: View, from: Position): Around {
   return { previous, below, nextUnread };
 }
 
-/** The posts before and after a post in a list that has one unread post of each source. */
 function aroundInEach(hub: Hub, viewer: Viewer, view: View, from: Position): Around {
   const isBack = isOldestFirst(view);
   const { found } = find(hub, viewer, view, { from: startOf(view), isBack, limit: Infinity });
@@ -144,24 +140,21 @@ function find(
     return searchList(hub, searched, paging);
   }
   if (view.each) return { found: newestOfEach(hub, list, paging) };
-  if (kind === 'muted') return { found: mutedList(hub, { ...list, sourceId: sourceId ?? 0 }, paging) };
-  if (kind === 'starred') return { found: starredPosts(hub, { ...list, sourceId: sourceId ?? 0 }, paging) };
+  if (kind === 'muted' || kind === 'starred') {
+    return { found: postsOfKind(hub, kind, { ...list, sourceId: sourceId ?? 0 }, paging) };
+  }
   if (sourceId === undefined) return { found: followedPosts(hub, list, paging) };
   // If the viewer does not follow a source, its posts are unread, except posts that the viewer has marked as read.
   const readUpTo = follows(hub).find(viewer.id, sourceId)?.readUpTo ?? 0;
-  return { found: postsOfSource(hub, { ...list, sourceId, readUpTo }, paging) };
+  return { found: mergeSources(hub, [{ sourceId, readUpTo }], list, paging) };
 }
 
-/** The posts before or after a position in the order of relevance; at the top, all of them. */
 function pageOfBest(best: Position[], { from, isBack, limit }: Paging): Position[] {
   const at = best.findIndex(({ id }) => id === from.id);
   return (isBack ? best.slice(0, Math.max(0, at)).toReversed() : best.slice(at + 1)).slice(0, limit);
 }
 
-/**
- * Adds to each post whether the viewer has read and starred the post, and the other posts with the same link. The
- * source has the viewer's own name for it.
- */
+/** Adds to each post its read state, its star and its doubles, and the viewer's own name for its source. */
 export function withReadState<Shown extends { id: number; sourceTitle: string }>(
   hub: Hub, viewer: Viewer, shown: Shown[],
 ): (Shown & Pick<ListedPost, 'read' | 'starred' | 'also'>)[] {

@@ -13,12 +13,8 @@ import { countArrived, countsForPage, countText, readingCounts, type ReadingCoun
 import { readMarks } from './reading-store.ts';
 import { foundText, searchCounts } from './saved-searches.ts';
 
-/** Maximum number of posts that one request can mark as read by their ids. */
 const MARKED_MAX = 1_000;
-
-/** Maximum number of posts whose read states one request can get. */
 const SHOWN_MAX = 200;
-
 const MAX_ID = Number.MAX_SAFE_INTEGER;
 
 /** PUT /api/sources/:id/follow, idempotent. */
@@ -81,9 +77,7 @@ export function readMarking(hub: Hub, viewer: Viewer, values: Record<string, unk
   input.done();
   const target: MarkTarget = isListOfIds(ids) ? { posts: ids }
     : folder !== undefined ? { folder } : source !== undefined ? { sourceId: source } : { all: true };
-  const at = (id: number | undefined): Position | undefined =>
-    id === undefined ? undefined : positionOf(hub, viewer, id);
-  return [target, { before, upTo, below: at(below), above: at(above) }];
+  return [target, { before, upTo, below: positionOf(hub, viewer, below), above: positionOf(hub, viewer, above) }];
 }
 
 function isListOfIds(value: unknown): value is number[] {
@@ -91,8 +85,8 @@ function isListOfIds(value: unknown): value is number[] {
   return Array.isArray(value) && value.length <= MARKED_MAX && value.every(isId);
 }
 
-/** Returns a post's position in lists, which is its publishing time and id; throws status 404 for a hidden post. */
-function positionOf(hub: Hub, viewer: Viewer, id: number): Position {
+function positionOf(hub: Hub, viewer: Viewer, id: number | undefined): Position | undefined {
+  if (id === undefined) return undefined;
   requireVisible(hub, id, viewer);
   const [post] = posts(hub).listed([id]);
   return post ?? { publishedAt: 0, id };
@@ -107,7 +101,6 @@ export function showNow(hub: Hub, { query, viewer }: MemberRequest): Reply {
   return json({ read, starred, counts: namedCounts(countsForPage(hub, viewer), searchCounts(hub, viewer)) });
 }
 
-/** Returns unread counts above zero as text, by the `data-count` names of the lists on pages. */
 function namedCounts(
   { unread, starred, folders }: ReadingCounts, searches: Map<number, number>,
 ): Record<string, string> {

@@ -16,28 +16,18 @@ const UNDONE_WITHIN = 2 * UNDO_OFFERED;
 /** Time for which needless read or unread marks of posts stay, because pages that are still open list the posts. */
 const KEPT = DAY;
 
-/**
- * Maximum read-state exceptions (posts marked one by one) of one account, because each page of the account counts all
- * of its exceptions.
- */
+/** Limited, because each page of an account counts all posts that the account has marked one by one. */
 const MARKS_MAX = TABLES.read_marks.most;
 
-/**
- * A read-state exception: a post whose read state differs from its source's high-water mark. `isRead`: 1 for a read
- * post above the high-water mark, 0 for an unread post below the high-water mark.
- */
+/** A read-state exception. `isRead`: 1 for a read post after the high-water mark, 0 for an unread post up to it. */
 export type Mark = { sourceId: number; postId: number; isRead: number; markedAt: number };
 export type Star = { postId: number; starredAt: number };
 
-/** Whether the viewer has read and starred a post, follows its source, and the viewer's own name for the source. */
 export type PostState = {
   id: number; sourceId: number; isRead: number; isStarred: number; isFollowed: number; ownTitle: string | null;
 };
 
-/**
- * Changes made by marking posts as read: raised high-water marks (`moved`) and written read-state exceptions
- * (`marked`). `before` is a post's read-state exception before the change: 0 for unread, null without an exception.
- */
+/** `moved`: raised high-water marks. `marked`: read-state exceptions. `before`: 0 for unread, null for none. */
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
   marked: [sourceId: number, postId: number, before: 0 | null][];
@@ -47,7 +37,6 @@ export type ReadChanges = {
 
 /** The changes of one mark-as-read action, for undoing. `id`: 0 until the record is stored. `madeAt`: unix ms. */
 export type Undoable = { id: number; madeAt: number; changes: ReadChanges };
-
 type FollowKey = { accountId: number; sourceId: number };
 type NewMark = FollowKey & { postId: number; isRead: 0 | 1; now: number };
 /** The posts of a source whose ids are above `after` and at most `upTo`, for one reader. */
@@ -56,13 +45,11 @@ export type ArrivalRange = FollowKey & { after: number; upTo: number };
 export type Selection = ArrivalRange & { belowAt: number; belowId: number; aboveAt: number; aboveId: number };
 type Limit = { limit: number };
 
-/** A list position older than any post. */
 export const OLDEST: Position = { publishedAt: -Number.MAX_SAFE_INTEGER, id: 0 };
 
 /** SQL: whether the post `p` with the mark `m` is read by the account of the follow `f`; both may be missing. */
 export const IS_READ = 'COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0))';
 
-/** SQL that tells whether the post `p`, which is above the high-water mark, is unread. */
 const IS_UNREAD = `NOT EXISTS (SELECT 1 FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId
                                  AND m.post_id = p.id AND m.is_read = 1)`;
 
@@ -85,9 +72,10 @@ export const readMarks = store(({ db, clock }) => {
     INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
     SELECT @accountId, @sourceId, p.id, @isRead, @now FROM ${POSTS} p WHERE p.id = @postId
     ON CONFLICT DO UPDATE SET is_read = excluded.is_read, marked_at = excluded.marked_at`);
-  const insertRead = db.prepare<[number, number, number]>('mark new post as read', `
+  const insertRead = db.prepare<[number, string]>('mark new posts as read', `
     INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
-    SELECT ?, p.source_id, p.id, 1, ? FROM ${POSTS} p WHERE p.id = ? ON CONFLICT DO NOTHING`);
+    SELECT r.value ->> 0, p.source_id, p.id, 1, ? FROM json_each(?) r CROSS JOIN ${POSTS} p ON p.id = r.value ->> 1
+     WHERE true ON CONFLICT DO NOTHING`);
   const remove = db.prepare<[number, number, number]>('remove the read mark of a post',
     'DELETE FROM read_marks WHERE account_id = ? AND source_id = ? AND post_id = ?');
 
@@ -100,12 +88,9 @@ export const readMarks = store(({ db, clock }) => {
     SELECT p.id FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo
        AND (p.published_at, p.id) <= (@aboveAt, @aboveId) AND ${IS_UNREAD}
      ORDER BY p.id LIMIT 1`);
-  const selectFirstUnread = db.prepare<[ArrivalRange], { id: number }>('first unread post', `
+  const selectFirstUnread = db.prepare<[ArrivalRange & { except: string }], { id: number }>('first unread post', `
     SELECT p.id FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo AND ${IS_UNREAD}
-     ORDER BY p.id LIMIT 1`);
-  const selectUnreadExcept = db.prepare<[ArrivalRange & { ids: string }], { id: number }>('first other unread post', `
-    SELECT p.id FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo AND ${IS_UNREAD}
-       AND p.id NOT IN (SELECT value FROM json_each(@ids)) ORDER BY p.id LIMIT 1`);
+       AND p.id NOT IN (SELECT value FROM json_each(@except)) ORDER BY p.id LIMIT 1`);
   const selectSelected = db.prepare<[Selection & Limit], { id: number }>('find the unread posts to mark as read', `
     SELECT p.id FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo
        AND (p.published_at, p.id) < (@belowAt, @belowId) AND (p.published_at, p.id) > (@aboveAt, @aboveId)
@@ -162,54 +147,43 @@ export const readMarks = store(({ db, clock }) => {
     remove: (accountId: number, sourceId: number, postId: number): void =>
       void remove.run(accountId, sourceId, postId),
 
-    firstUnread: (range: ArrivalRange): number | undefined => selectFirstUnread.get(range)?.id,
-    /** The first arrived unread post in a range of post ids that is not among `ids`; undefined if no post is left. */
-    firstUnreadExcept: (range: ArrivalRange, ids: number[]): number | undefined =>
-      selectUnreadExcept.get({ ...range, ids: JSON.stringify(ids) })?.id,
+    firstUnread: (range: ArrivalRange, except: number[] = []): number | undefined =>
+      selectFirstUnread.get({ ...range, except: JSON.stringify(except) })?.id,
     /** The id of the first arrived unread post outside the selection; Infinity if all unread posts are selected. */
     firstNotSelected(selection: Selection): number {
       const older = selection.aboveAt === OLDEST.publishedAt ? undefined : selectUnselectedOlder.get(selection);
       return Math.min(selectUnselectedNewer.get(selection)?.id ?? Infinity, older?.id ?? Infinity);
     },
 
-    /** Returns the ids of the unread posts within the bounds `selection`. */
     selected: (selection: Selection & Limit): number[] => selectSelected.all(selection).map(({ id }) => id),
     /** Returns the ids of posts marked as unread within the bounds `selection`, whose bound `after` does not count. */
     markedUnread: (selection: Selection & Limit): number[] => selectMarkedUnread.all(selection).map(({ id }) => id),
     countUnread: (range: ArrivalRange): number => countUnread.get(range)?.n ?? 0,
-    /** Number of a source's posts, read and unread, whose ids lie in `range`; counting stops at `limit`. */
     count: (range: ArrivalRange, limit: number): number => countSome.get({ ...range, limit })?.n ?? 0,
     /** How many more posts the account may mark as read or unread one by one (as read-state exceptions). */
     left: (accountId: number): number => MARKS_MAX - (countMarks.get(accountId, MARKS_MAX)?.n ?? 0),
-    /** Writes a read-state exception for each post of the range that has none yet; returns how many were written. */
     putRange: (range: ArrivalRange & { isRead: 0 | 1 }): number => insertRange.run({ ...range, now: clock() }).changes,
 
-    /** Number of a source's posts with ids above `readUpTo` that are marked as read, and the last of these ids. */
     readAbove: (key: FollowKey, readUpTo: number): { n: number; last: number | null } =>
       selectReadAbove.get({ ...key, readUpTo }) ?? { n: 0, last: null },
     hasOld: (key: FollowKey): boolean => selectOld.get({ ...key, before: clock() - KEPT }) !== undefined,
-    /**
-     * Removes up to `limit` marks of posts, at least `age` ms old, that are needless: posts up to the id `readUpTo` are
-     * read and later posts are unread, even without marks. Returns the number of removed marks of posts.
-     */
+    /** Removes marks, at least `age` ms old, that repeat the high-water mark `readUpTo`; returns their number. */
     removeNeedless: (key: FollowKey, readUpTo: number, limit: number, age = KEPT): number =>
       removeNeedless.run({ ...key, readUpTo, before: clock() - age, limit }).changes,
 
-    /** Returns the account's read-state exceptions after the position `after`, ordered by source and post. */
     listOf: (accountId: number, after: Pick<Mark, 'sourceId' | 'postId'> | undefined, limit: number): Mark[] =>
       selectOf.all(accountId, after?.sourceId ?? 0, after?.postId ?? 0, limit),
-    /** Marks a new post as read for an account, unless the post has a mark. */
-    addRead: (accountId: number, postId: number): void => void insertRead.run(accountId, clock(), postId),
-    /** Removes up to `limit` read-state exceptions of an account; returns the number of removed exceptions. */
+    addRead: (rows: [accountId: number, postId: number, ...unknown[]][]): void =>
+      void insertRead.run(clock(), JSON.stringify(rows)),
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });
 
-/** Starred posts. */
 export const stars = store(({ db, clock }) => {
-  const insert = db.prepare<[number, number, number]>('star post', `
+  const insert = db.prepare<[number, string]>('star posts', `
     INSERT INTO stars (account_id, post_id, source_id, published_at, starred_at)
-    SELECT ?, p.id, p.source_id, p.published_at, ? FROM ${POSTS} p WHERE p.id = ? ON CONFLICT DO NOTHING`);
+    SELECT r.value ->> 0, p.id, p.source_id, p.published_at, ?
+      FROM json_each(?) r CROSS JOIN ${POSTS} p ON p.id = r.value ->> 1 WHERE true ON CONFLICT DO NOTHING`);
   const remove = db.prepare<[number, number]>('remove star', 'DELETE FROM stars WHERE account_id = ? AND post_id = ?');
   const selectOf = db.prepare<[number, number, number], Star>('stars of account', `
     SELECT post_id AS postId, starred_at AS starredAt FROM stars
@@ -219,19 +193,16 @@ export const stars = store(({ db, clock }) => {
       (SELECT account_id, post_id FROM stars WHERE account_id = ? LIMIT ?)`);
 
   return {
-    add: (accountId: number, postId: number): void => void insert.run(accountId, clock(), postId),
+    add: (rows: [accountId: number, postId: number, ...unknown[]][]): void =>
+      void insert.run(clock(), JSON.stringify(rows)),
     remove: (accountId: number, postId: number): void => void remove.run(accountId, postId),
-    /** Returns the account's stars on posts with ids above `after`, ordered by post id. */
     listOf: (accountId: number, after: number, limit: number): Star[] => selectOf.all(accountId, after, limit),
-    /** Removes up to `limit` stars of an account; returns the number of removed stars. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });
 
-/** Number of an account's newest mark-as-read actions that are kept for undoing. */
 const UNDOS_MAX = TABLES.read_undo.most;
 
-/** Mark-as-read actions that can be undone. */
 export const readUndo = store(({ db, clock }) => {
   const insert = db.prepare<[number, number, string], { id: number }>('add undo record',
     'INSERT INTO read_undo (account_id, made_at, changes) VALUES (?, ?, ?) RETURNING id');
@@ -257,7 +228,6 @@ export const readUndo = store(({ db, clock }) => {
     'DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE account_id = ? LIMIT ?)');
 
   return {
-    /** Stores changes of marking posts as read in the changes' undo record, or a new one; returns the record's id. */
     keep(accountId: number, { id, madeAt, changes }: Undoable): number {
       if (id !== 0) {
         update.run(JSON.stringify(changes), id, accountId);
@@ -278,14 +248,11 @@ export const readUndo = store(({ db, clock }) => {
     },
 
     remove: (accountId: number, id: number): void => void remove.run(id, accountId),
-    /** The last mark-as-read action of an app that pages offer to undo: its id and its number of posts. */
     lastOfApp: (accountId: number): { id: number; posts: number } | undefined =>
       selectByApp.get(accountId, clock() - UNDO_OFFERED + 1, clock()),
     hasLive: (accountId: number): boolean =>
       selectLive.get(accountId, clock() - UNDONE_WITHIN, clock()) !== undefined,
-    /** Removes up to `limit` mark-as-read actions that are too old to undo; returns the number of removed actions. */
     removeOld: (limit: number): number => removeOld.run(clock() - UNDONE_WITHIN, clock(), limit).changes,
-    /** Removes up to `limit` mark-as-read actions of an account; returns the number of removed actions. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });

@@ -1,12 +1,10 @@
 import { store } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 
-/** A search that a member keeps in the sidebar. `q`: an expression. */
 export type SavedSearch = { id: number; name: string; q: string; createdAt: number };
 
 export const SEARCHES_MAX = TABLES.saved_searches.most;
 
-/** Stores the saved searches of all members. */
 export const savedSearches = store(({ db, clock }) => {
   const selectOf = db.prepare<[number], SavedSearch>('saved searches of account',
     'SELECT id, name, q, created_at AS createdAt FROM saved_searches WHERE account_id = ? ORDER BY id');
@@ -24,7 +22,6 @@ export const savedSearches = store(({ db, clock }) => {
     add: (accountId: number, name: string, q: string): SavedSearch | undefined =>
       insert.get(accountId, name, q, clock()),
     remove: (accountId: number, id: number): boolean => remove.run(id, accountId).changes > 0,
-    /** Removes up to `limit` saved searches of an account; returns the number of removed searches. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });

@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto';
 import { hasPassed, isoTime, MINUTE } from '../../platform/clock.ts';
 import { readForm, readJson } from '../../platform/http/body.ts';
 import { createInput, pathId } from '../../platform/http/input.ts';
 import { json, noContent, notFound, seeOther, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
-import { metLimit, once, type Hub } from '../hub/hub.ts';
+import { counts, metLimit, once, type Hub } from '../hub/hub.ts';
 import { saying } from '../hub/said.ts';
 import { EXPRESSION_MAX, parseExpression, requireExpression } from '../posts/expression.ts';
 import { posts } from '../posts/post-store.ts';
@@ -21,15 +22,17 @@ const FOUND_MAX = 100;
 /** Processor time (ms) after which a page begins no further count of a saved search. */
 const BUDGET_MS = 4;
 
-/** A search whose count takes this long (ms of processor time) is not counted again for DEAR_FOR (ms). */
+/** A search whose count takes this long (ms of processor time) is not counted again for KEPT_FOR. */
 const DEAR_MS = 20;
-const DEAR_FOR = 10 * MINUTE;
+
+/** Time (ms) after which a search is counted again in any case, because the texts of posts may have changed. */
+const KEPT_FOR = 10 * MINUTE;
 
 /** GET /api/searches */
 export function listSearches(hub: Hub, { viewer }: MemberRequest): Reply {
-  const counts = searchCounts(hub, viewer);
+  const found = searchCounts(hub, viewer);
   const items = savedSearches(hub).listOf(viewer.id).map((search) =>
-    ({ ...searchJson(search), count: counts.get(search.id) ?? null }));
+    ({ ...searchJson(search), count: found.get(search.id) ?? null }));
   return json({ items, next: null });
 }
 
@@ -92,13 +95,9 @@ export function saveSearch(hub: Hub, viewer: Viewer, values: Record<string, unkn
 /** How many posts a saved search finds; null: counting took too long. `state`: `stateOfLists` of that time. */
 type KeptCount = { state: string; count: number | null; at: number; isDear: boolean };
 
-/** The last count of each saved search that this process has counted, by the id of the search. */
 const keptCounts = once((_hub: Hub) => new Map<number, KeptCount>());
 
-/**
- * Returns how many unread posts each of the viewer's saved searches finds (if the search asks for `is:`, how many posts
- * in all), by the id of the search. Searches beyond BUDGET_MS are counted for a later page.
- */
+/** How many unread posts each saved search finds (posts with `is:`), by the search's id, as far as BUDGET_MS allows. */
 export function searchCounts(hub: Hub, viewer: Viewer): Map<number, number> {
   const [kept, now] = [keptCounts(hub), hub.clock()];
   const all = savedSearches(hub).listOf(viewer.id);
@@ -106,9 +105,9 @@ export function searchCounts(hub: Hub, viewer: Viewer): Map<number, number> {
   const began = usedMs();
   for (const { id, q } of all.toSorted((a, b) => (kept.get(a.id)?.at ?? 0) - (kept.get(b.id)?.at ?? 0))) {
     const last = kept.get(id);
-    const isDear = last?.isDear === true && !hasPassed(last.at, DEAR_FOR, now);
+    const isNew = last !== undefined && !hasPassed(last.at, KEPT_FOR, now);
     const before = usedMs();
-    if (last?.state === state || isDear || before - began > BUDGET_MS) continue;
+    if ((isNew && (last.state === state || last.isDear)) || before - began > BUDGET_MS) continue;
     const { count, isAll } = countFound(hub, viewer, viewOf(q), FOUND_MAX);
     kept.set(id, { state, at: now, count: isAll ? count : null, isDear: usedMs() - before > DEAR_MS || !isAll });
   }
@@ -118,11 +117,15 @@ export function searchCounts(hub: Hub, viewer: Viewer): Map<number, number> {
   }));
 }
 
-/** A text that changes when posts arrive and when the viewer marks posts, stars posts or stops joining doubles. */
+/**
+ * A text that changes when posts arrive, when rules change, and when the viewer marks posts, stars posts, stops joining
+ * doubles, or has other sources, such as after a source became private.
+ */
 function stateOfLists(hub: Hub, viewer: Viewer): string {
-  const { unread, starred } = countsForPage(hub, viewer);
-  const marked = readMarks(hub).lastMarkedAt(viewer.id);
-  return [posts(hub).lastId(), marked, unread, starred, viewer.preferences.joinsDoubles].join(' ');
+  const { starred, folders } = countsForPage(hub, viewer);
+  const sources = createHash('sha256').update(JSON.stringify(folders)).digest('base64');
+  const [marked, edition] = [readMarks(hub).lastMarkedAt(viewer.id), counts(hub).value('rules_edition')];
+  return [posts(hub).lastId(), marked, edition, starred, sources, viewer.preferences.joinsDoubles].join(' ');
 }
 
 /** Processor time that this thread has used, in ms; unlike elapsed time, it does not grow on a busy machine. */

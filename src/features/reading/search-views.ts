@@ -1,22 +1,19 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { isEmptyExpression, parseExpression, type FaultPlace } from '../posts/expression.ts';
-import { faultShown, HELP_PATH } from '../posts/expression-views.ts';
+import { faultShown, HELP_PATH, hintShown } from '../posts/expression-views.ts';
 import { listPath, withoutSearch } from './list-address.ts';
 import { countText } from './reading-counts.ts';
 import type { View } from './reading-list.ts';
 
-/**
- * How a page describes a search. `count`: the number of found posts, at most COUNT_MAX. `toSave`: the search as it is
- * saved. `savedId`: the id of a saved search with the same words, if any.
- */
+/** `count`: at most COUNT_MAX. `toSave`: the search as it is saved. `savedId`: a saved search with the same words. */
 export type SearchFacts = { count: number; isAll: boolean; toSave: string; savedId: number | undefined };
 
 /** The head of a page of search results: the form, the number of found posts or a mistake, and how to search. */
 export function searchHead(view: View, q: string, found: SearchFacts | undefined, fault: FaultPlace | undefined): Html {
   const isOpen = found === undefined || found.count === 0;
   return html`<div class="search-head">${searchForm(view, 'search')}${found && searchLine(view, found)}${
-    fault && faultShown(q, fault)}${searchSyntax(isOpen)}</div>`;
+    fault ? faultShown(q, fault) : hintShown(q)}${searchSyntax(isOpen)}</div>`;
 }
 
 /** The form to search a list. */
@@ -37,7 +34,6 @@ function scopeText({ kind, folder, sourceId }: View): string {
   return { unread: 'unread', all: 'all posts', starred: 'starred', muted: 'muted' }[kind];
 }
 
-/** How many posts a search finds, in which order they stand, and a button that keeps the search in the sidebar. */
 function searchLine(view: View, { count, isAll, toSave, savedId }: SearchFacts): Html {
   const found = `${isAll ? '' : 'More than '}${countText(count)} ${count === 1 ? 'post' : 'posts'}`;
   const byTime = { ...withoutSearch(view), q: view.q ?? '' };

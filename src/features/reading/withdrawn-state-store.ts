@@ -28,9 +28,7 @@ export const withdrawnStates = store(({ db }) => {
      WHERE account_id = ? ORDER BY draft_id`);
 
   return {
-    /** Keeps the marks and stars of a post that its author takes back, in the transaction that deletes the post. */
     keep: (draftId: number, postId: number): void => void keep.run({ draftId, postId }),
-    /** Gives the post that was made from the draft its marks and stars back. */
     bringBack(draftId: number, postId: number): void {
       bringMarks.run({ draftId, postId });
       bringStars.run({ draftId, postId });

@@ -9,7 +9,6 @@ import { oldPosts } from '../reading/old-posts-store.ts';
 import { readingHistory } from '../reading/reading-history-store.ts';
 import { retentionRuns } from './retention-store.ts';
 
-/** A kind of old rows that the hub removes; `before` is a time in unix ms. */
 type OldRows = {
   /** Removes up to `limit` rows older than `before`; returns how many were removed and, in `looked`, examined. */
   removeBefore(before: number, limit: number): number | { removed: number; looked: number };
@@ -19,10 +18,8 @@ type OldRows = {
 /** A kind of row and the number of days for which the hub keeps such rows; 0 means for ever. */
 type RetentionRule = { kind: string; days(config: Config): number; rowsOf(hub: Hub): OldRows };
 
-/** How many rows of one kind are older than `before` (unix ms); `before` is null for rows that are kept for ever. */
 export type ExpiredRows = { kind: string; keptMs: number; before: number | null; rows: number };
 
-/** Number of days after which an error event is removed if the error has not occurred again. */
 const ERROR_DAYS = 90;
 
 /** Kinds of old rows that are removed daily; other tasks of the schedule remove expired rows, such as sessions. */
@@ -70,7 +67,6 @@ async function work(hub: Hub, actor: Actor, sliceMs: number): Promise<void> {
   hub.db.write('finish retention', () => finish(hub, actor));
 }
 
-/** Applies a rule. Returns false if the time of the call was over before all old rows were removed. */
 function apply(hub: Hub, { kind, days, rowsOf }: RetentionRule, until: number): Promise<boolean> {
   return throttled(hub)('remove old rows', (limit) => {
     const step = rowsOf(hub).removeBefore(hub.clock() - days(hub.config) * DAY, limit);

@@ -21,7 +21,6 @@ export const retentionRuns = store(({ db }) => {
       INSERT INTO retention_runs (id, started_at, removed) VALUES (1, ?, '{}')
       ON CONFLICT DO UPDATE SET started_at = excluded.started_at, finished_at = NULL, removed = '{}'`).run,
 
-    /** Adds the number of removed rows to the counts of a removal, in the transaction that removes the rows. */
     note(kind: string, rows: number): void {
       const removed = find()?.removed ?? {};
       update.run(JSON.stringify({ ...removed, [kind]: (removed[kind] ?? 0) + rows }));

@@ -17,13 +17,12 @@ import { sources, type Source } from '../sources/source-store.ts';
 import {
   compileRules, readExpression, type MatchedExpression, type Matcher, type SourceNames,
 } from './match-rules.ts';
-import { rules, type Act, type Rule } from './rule-store.ts';
+import { ACTS, rules, type Act, type Rule } from './rule-store.ts';
 
 /** The matcher of all rules, as of an edition of the rules; made anew when the rules have changed. */
 const compiled = once((_hub: Hub): Compiled => ({ edition: NaN, matcher: null, expressions: new Map() }));
 type Compiled = { edition: number; matcher: Matcher<Rule> | null; expressions: Map<string, MatchedExpression> };
 
-/** Returns the matcher of all members' rules; null without any rule. */
 function currentMatcher(hub: Hub): Matcher<Rule> | null {
   const [kept, edition] = [compiled(hub), counts(hub).value('rules_edition')]; // SQL triggers count changes of rules
   if (kept.edition !== edition) {
@@ -38,10 +37,7 @@ function currentMatcher(hub: Hub): Matcher<Rule> | null {
 /** The source of posts that rules are matched against; `id` is null while the source is only being added. */
 type MatchedSource = { id: number | null; title?: string };
 
-/**
- * Finds out which members' rules each post fits, outside any transaction. Returns functions for the transaction that
- * stores the posts: `arrived` applies the rules to new posts, and `mutedFor` counts the new posts that are muted.
- */
+/** Matches posts with all rules before the transaction that stores the posts, and calls `arrived` and `mutedFor`. */
 export async function matchRules(
   hub: Hub, source: MatchedSource, items: { prepared: PreparedPost }[],
 ): Promise<Omit<Storing, 'kind'>> {
@@ -68,7 +64,6 @@ export async function matchRules(
   };
 }
 
-/** Returns a function that tells how a rule's owner sees the source; undefined for members who do not follow it. */
 function sourceSeenBy(hub: Hub, { id, title: newTitle = '' }: MatchedSource): (rule: Rule) => SourceNames | undefined {
   const tokens = (title: string): string[] => tokensOf(searchTerms(title));
   if (id === null) return () => ({ names: [tokens(newTitle)], folder: null });
@@ -85,47 +80,56 @@ function sourceSeenBy(hub: Hub, { id, title: newTitle = '' }: MatchedSource): (r
 
 /** Applies the rules to new posts. A private source's posts meet only the rules of the source's owner. */
 function applyRules(hub: Hub, sourceId: number, arrivals: Arrival[], fitting: Map<PreparedPost, Rule[]>): void {
-  const hits = new Map<Rule, number[]>();
+  const hits = new Map<number, Hit>();
   for (const { id, prepared } of arrivals) {
     for (const rule of fitting.get(prepared) ?? []) {
-      const ids = hits.get(rule) ?? [];
-      hits.set(rule, ids);
-      ids.push(id);
+      const hit = hits.get(rule.id) ?? { rule, ids: [] };
+      hits.set(rule.id, hit);
+      hit.ids.push(id);
     }
   }
   const source = hits.size > 0 ? sources(hub).find(sourceId) : undefined;
   if (!source) return;
-  const doubled = doubles(hub).among([...hits.values()].flat());
-  for (const [rule, ids] of hits) {
-    if (!isFor(hub, rule, source) || !rules(hub).noteApplied(rule, ids.length)) continue;
-    counts(hub).add('rules_applied_total', rule.act, ids.length);
-    // A rule also mutes, marks and stars the posts with the same link that the owner of the rule may see.
-    const owner = { id: rule.accountId, role: 'member' as const };
-    const rows = ids.some((id) => doubled.has(id)) ? withDoubles(hub, owner, ids) : ids;
-    if (rule.act === 'notify') notifyOwner(hub, rule, source, ids.length);
-    else for (const postId of rows) ACTIONS[rule.act](hub, rule, postId);
+  const applied = [...hits.values()].filter(({ rule, ids }) =>
+    isFor(hub, rule, source) && rules(hub).noteApplied(rule, ids.length));
+  const applying = Map.groupBy(applied, ({ rule }) => rule.act);
+  for (const act of ACTS) { // muting comes first, because notifications do not count muted posts
+    const some = applying.get(act);
+    if (!some) continue;
+    counts(hub).add('rules_applied_total', act, some.reduce((sum, { ids }) => sum + ids.length, 0));
+    ACTIONS[act](hub, some, source);
   }
 }
 
-/** Whether the owner of a rule follows the source and may see the source, and the rule is for the source. */
 function isFor(hub: Hub, { accountId, sourceId, folder }: Rule, source: Source): boolean {
   const follow = follows(hub).find(accountId, source.id);
   return (source.visibility === 'public' || source.ownerId === accountId) && follow !== undefined
     && (sourceId === null || sourceId === source.id) && (folder === null || folder === follow.folder);
 }
 
-const ACTIONS: Record<Exclude<Act, 'notify'>, (hub: Hub, rule: Rule, postId: number) => void> = {
-  mute: (hub, { accountId, id }, postId) => mutedPosts(hub).add(accountId, postId, id),
-  read: (hub, { accountId }, postId) => readMarks(hub).addRead(accountId, postId),
-  star: (hub, { accountId }, postId) => stars(hub).add(accountId, postId),
+type Hit = { rule: Rule; ids: number[] };
+
+const ACTIONS: Record<Act, (hub: Hub, hits: Hit[], source: Source) => void> = {
+  mute: (hub, hits) => mutedPosts(hub).add(rowsOf(hub, hits)),
+  read: (hub, hits) => readMarks(hub).addRead(rowsOf(hub, hits)),
+  star: (hub, hits) => stars(hub).add(rowsOf(hub, hits)),
+  notify: (hub, hits, source) => hits.forEach(({ rule, ids }) =>
+    notifyOwner(hub, rule, source, ids.length - mutedPosts(hub).countAmong(rule.accountId, ids))),
 };
 
-/**
- * Notifies a rule's owner about new posts, but not about posts that the owner has written. An unread notification of
- * the same rule is updated rather than followed by another notification.
- */
+/** The posts that rules change: the fitting posts, and posts with the same link that the owner of the rule may see. */
+function rowsOf(hub: Hub, hits: Hit[]): [accountId: number, postId: number, ruleId: number][] {
+  const inRows = doubles(hub).among(hits.flatMap(({ ids }) => ids));
+  return hits.flatMap(({ rule: { id, accountId }, ids }) => {
+    const hasDoubles = ids.some((postId) => inRows.has(postId));
+    return (hasDoubles ? withDoubles(hub, { id: accountId, role: 'member' }, ids) : ids)
+      .map((postId): [number, number, number] => [accountId, postId, id]);
+  });
+}
+
+/** Skips posts that the rule's owner has written. An unread notification of the same rule is updated. */
 function notifyOwner(hub: Hub, { accountId, match, sourceId, folder }: Rule, source: Source, posts: number): void {
-  if (source.kind === 'native' && source.ownerId === accountId) return;
+  if (posts === 0 || (source.kind === 'native' && source.ownerId === accountId)) return;
   const list = { kind: 'all' as const, ...sourceId !== null && { sourceId }, ...folder !== null && { folder } };
   const about = { accountId, senderId: source.ownerId, kind: 'rule.posts', path: listPath({ ...list, q: match }) };
   notifications(hub).addPosts(about, posts, (n) => `${plural(n, 'new post')} for your rule “${match}”`);

@@ -14,7 +14,6 @@ import { ACTS, rules, RULES_MAX, type Rule, type RuleTerms } from './rule-store.
 
 type Values = Record<string, unknown>;
 
-/** A preview of a rule looks at this many of the newest posts that the rule is for. */
 const PREVIEWED = 500;
 
 /** Number of muted posts that one transaction shows again, in a few milliseconds. */
@@ -22,7 +21,22 @@ const SHOWN_AT_ONCE = 500;
 
 /** Adds a rule; returns the rule. Throws status 422 for a mistake in the rule, or if the account has too many rules. */
 export function addRule(hub: Hub, viewer: Viewer, values: Values): Rule {
+  return storeRule(hub, viewer, readTerms(hub, viewer, values));
+}
+
+/** Adds a rule like `addRule`, unless the viewer has a rule with these terms; returns whether the rule was added. */
+export function addNewRule(hub: Hub, viewer: Viewer, values: Values): boolean {
   const terms = readTerms(hub, viewer, values);
+  const isKnown = rules(hub).listOf(viewer.id).some((rule) => hasTerms(rule, terms));
+  if (!isKnown) storeRule(hub, viewer, terms);
+  return !isKnown;
+}
+
+function hasTerms(rule: Rule, { match, act, sourceId, folder }: RuleTerms): boolean {
+  return rule.match === match && rule.act === act && rule.sourceId === sourceId && rule.folder === folder;
+}
+
+function storeRule(hub: Hub, viewer: Viewer, terms: RuleTerms): Rule {
   return hub.db.write('add rule', () => {
     if (rules(hub).listOf(viewer.id).length >= RULES_MAX) {
       throw metLimit(hub, 'rules-max', 0, `An account may have at most ${RULES_MAX} rules.`);
@@ -44,18 +58,15 @@ export async function changeRule(hub: Hub, viewer: Viewer, id: number, values: V
   const { match, act, sourceId, folder } = before;
   const isMoved = values['sourceId'] != null || values['folder'] != null;
   const terms = readTerms(hub, viewer, { match, act, ...!isMoved && { sourceId, folder }, ...values });
-  const isSame = terms.match === match && terms.act === act && terms.sourceId === sourceId && terms.folder === folder;
-  if (isSame) return before;
-  rules(hub).change({ id, accountId: viewer.id }, terms);
-  await showMuted(hub, id);
+  if (hasTerms(before, terms)) return before;
+  await showMuted(hub, id, () => rules(hub).change({ id, accountId: viewer.id }, terms));
   return ownRule(hub, viewer, id);
 }
 
 /** Removes a rule. Posts that the rule has muted come back. Throws status 404 if the viewer has no such rule. */
 export async function removeRule(hub: Hub, viewer: Viewer, id: number): Promise<void> {
   ownRule(hub, viewer, id);
-  await showMuted(hub, id);
-  rules(hub).remove({ id, accountId: viewer.id });
+  await showMuted(hub, id, () => rules(hub).remove({ id, accountId: viewer.id }));
 }
 
 /** Renames a folder of an account, also in its rules; null instead of a new name deletes the folder. */
@@ -66,12 +77,16 @@ export function renameFolder(hub: Hub, accountId: number, from: string, to: stri
   });
 }
 
-/** Lets the posts that a rule has muted appear in lists again, in short transactions. */
-async function showMuted(hub: Hub, ruleId: number): Promise<void> {
-  while (mutedPosts(hub).removeOfRule(ruleId, SHOWN_AT_ONCE) === SHOWN_AT_ONCE) await nextTurn();
+/** Shows a rule's muted posts in short transactions. The last one also does `act`, so that a kill changes no rule. */
+async function showMuted(hub: Hub, ruleId: number, act: () => void): Promise<void> {
+  const showSome = (): boolean => hub.db.write('show muted posts', () => {
+    const isMore = mutedPosts(hub).removeOfRule(ruleId, SHOWN_AT_ONCE) === SHOWN_AT_ONCE;
+    if (!isMore) act();
+    return isMore;
+  });
+  while (showSome()) await nextTurn();
 }
 
-/** Reads a rule. Throws status 422 with all faulty fields, or with the place of a fault in the expression. */
 function readTerms(hub: Hub, viewer: Viewer, values: Values): RuleTerms {
   const input = createInput(values);
   const act = input.required('act', input.optionalChoice('act', ACTS)) ?? 'mute';

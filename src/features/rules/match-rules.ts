@@ -18,9 +18,8 @@ type TrieNode = {
 };
 
 /**
- * A trie of phrases. `bits` tells for the hash of a text whether phrases have the text as their first token, or are the
- * text with a star (`harb*`). Hashing the characters of a post one by one and looking at the bits is much quicker than
- * looking for each token of the post in a Map.
+ * `bits` tells for the hash of a text whether phrases have the text as their first token, or are the text with a star
+ * (`harb*`). Hashing a post's characters one by one is much quicker than looking for each token in a Map.
  */
 type Trie = { root: TrieNode; bits: Uint8Array };
 
@@ -31,7 +30,6 @@ const HASHES = 2 ** 16;
 /** Limits how many tokens of a post are compared with phrases: a post that repeats one word would else take long. */
 const STEPS_PER_CHARACTER = 10;
 
-/** Whether a source has the name that a rule wants with `source:`, or is in the folder that a rule wants with `in:`. */
 type NameCheck = (source: SourceNames) => boolean;
 
 /** A clause of a rule, whose phrases stand in the trie. `numbers`: the numbers of the phrases in the trie. */
@@ -47,10 +45,7 @@ type Found = { isFound: Uint8Array; numbers: number[] };
 
 /** Rules that are matched against a post all at once, in a time that hardly grows with the number of rules. */
 export type Matcher<Rule> = {
-  /**
-   * Returns the rules that a post fits. `seenBy`: how the owner of a rule with names of sources or folders sees the
-   * source; undefined: not at all.
-   */
+  /** `seenBy`: how the owner of a rule with names of sources or folders sees the source; undefined: not at all. */
   fitting(post: PostTexts, seenBy: (rule: Rule) => SourceNames | undefined): Rule[];
 };
 
@@ -65,10 +60,7 @@ export type MatchedExpression = {
   clauses: { isExcluded: boolean; words: Words[]; names: NameCheck[]; shortest: number }[]; from: number; until: number;
 };
 
-/**
- * Makes a matcher of rules, which reads the tokens of a post once for all rules. `read`: reads the expression of a
- * rule, which takes most of the time, so that a caller may remember the expressions.
- */
+/** `read` reads the expression of a rule, which takes most of the time: a caller may remember the expressions. */
 export function compileRules<Rule extends { match: string }>(rules: Rule[], read = readExpression): Matcher<Rule> {
   const tries: Record<WordField, Trie> = { title: emptyTrie(), text: emptyTrie(), author: emptyTrie() };
   let last = 0;
@@ -105,7 +97,6 @@ function emptyTrie(): Trie {
   return { root: {}, bits: new Uint8Array(HASHES) };
 }
 
-/** Reads an expression for `compileRules`. */
 export function readExpression(match: string): MatchedExpression {
   const { clauses: parsed, from, until } = parseExpression(match, { isSearch: false });
   const clauses = parsed.map(({ isExcluded, phrases }) => {
@@ -135,7 +126,6 @@ function shortestOf(phrases: Phrase[]): number {
   return Math.min(...phrases.map(({ text }) => text.length));
 }
 
-/** Adds a phrase to the trie under `number`, unless the trie has the phrase; returns the phrase's number there. */
 function addWords({ root, bits }: Trie, { tokens, isBeginning }: Words, number: number): number {
   const [first = ''] = tokens;
   const last = isBeginning ? tokens.at(-1) : undefined;
@@ -157,7 +147,6 @@ function addWords({ root, bits }: Trie, { tokens, isBeginning }: Words, number: 
   return known;
 }
 
-/** Notes in `found` which phrases of the trie a text has. */
 function findPhrases({ root, bits }: Trie, text: string, found: Found): void {
   const note: Note = (number) => {
     if (number === undefined || found.isFound[number] === 1) return;
@@ -196,12 +185,10 @@ function follow(node: TrieNode | undefined, text: string, at: number, left: numb
   return left;
 }
 
-/** The code of a character; 0 behind the end of the text. */
 function codeAt(text: string, at: number): number {
   return at < text.length ? text.charCodeAt(at) : 0;
 }
 
-/** Whether a character is part of a token: a letter or digit of ASCII, or a character that is not in ASCII. */
 function isInToken(code: number): boolean {
   return (code >= 97 && code <= 122) || (code >= 48 && code <= 57) || code >= 128;
 }
@@ -221,7 +208,6 @@ function fits<Rule>(
     (hasPhrase(clause, found) || clause.names.some((isNameOf) => isNameOf(seen))) !== clause.isExcluded));
 }
 
-/** Whether a post fits all clauses of a rule that are about words alone. */
 function hasWords({ clauses }: Compiled<unknown>, found: Found): boolean {
   for (const clause of clauses) {
     if (clause.names.length === 0 && hasPhrase(clause, found) === clause.isExcluded) return false;

@@ -12,17 +12,13 @@ import { addRule, changeRule, ownRule, previewRule, removeRule } from './change-
 import { rules, type Rule } from './rule-store.ts';
 import { ruleFormPage, rulesPage, type RulePlaces, type RefusedImport, type RuleForm } from './rule-views.ts';
 
-/** GET /settings/rules. `refused`: an import that the hub has refused. */
 export function showRules(hub: Hub, { viewer }: MemberRequest, refused?: RefusedImport): Reply {
   const sources = new Map(follows(hub).listed(viewer).map(({ sourceId, title }) => [sourceId, title]));
   const all = rules(hub).listOf(viewer.id);
   return page(rulesPage(all, { sources, times: timesOf(hub, viewer), refused }), refused?.problem.status);
 }
 
-/**
- * GET /settings/rules/new: with `?post=ID`, a form for a rule against posts like this post; the form leads back to the
- * page `from`, by default the page with the link to the form.
- */
+/** With `?post=ID`, a form for a rule against posts like this post. The form leads back to the page `from`. */
 export function showNewRule(hub: Hub, req: MemberRequest): Reply {
   const postId = parseId(req.query.get('post') ?? '');
   const act = 'mute';
@@ -38,7 +34,6 @@ export function showNewRule(hub: Hub, req: MemberRequest): Reply {
   return showForm(hub, req, { values, like: { postId, title, words, chosen }, isPreview: match !== '' });
 }
 
-/** The words of a title that a rule can look for, each once. */
 function wordsOf(title: string): string[] {
   const words = title.replace(EMOJI, ' ').match(/[\p{L}\p{N}\p{M}]{2,}/gu) ?? [];
   return [...new Set(words)].slice(0, 20);
@@ -56,7 +51,6 @@ function pageBefore({ headers: { referer = '', host } }: MemberRequest): string 
   return page !== null && page.host === host ? page.pathname + page.search : '';
 }
 
-/** GET /settings/rules/:id */
 export function showRule(hub: Hub, req: MemberRequest): Reply {
   const rule = ownRule(hub, req.viewer, pathId(req.params));
   return showForm(hub, req, { rule, values: { match: rule.match, act: rule.act, place: placeOfRule(rule) } });
@@ -66,7 +60,6 @@ function placeOfRule({ sourceId, folder }: Rule): string {
   return sourceId !== null ? `source:${sourceId}` : folder !== null ? `folder:${folder}` : '';
 }
 
-/** POST /settings/rules and /settings/rules/:id: previews, adds or changes a rule. */
 export async function submitRule(hub: Hub, req: MemberRequest): Promise<Reply> {
   const [values, { viewer, params }] = [await readForm(req), req];
   const rule = params['id'] === undefined ? undefined : ownRule(hub, viewer, pathId(params));
@@ -82,13 +75,11 @@ export async function submitRule(hub: Hub, req: MemberRequest): Promise<Reply> {
   }
 }
 
-/** Reads from a rule's form which posts the rule is for: of all followed sources, of a folder, or of a source. */
 function placeIn({ place = '' }: Record<string, string>): { sourceId: number | null; folder: string | null } {
   const [kind = '', rest = ''] = [place.slice(0, place.indexOf(':')), place.slice(place.indexOf(':') + 1)];
   return { sourceId: kind === 'source' ? parseId(rest) ?? 0 : null, folder: kind === 'folder' ? rest : null };
 }
 
-/** POST /settings/rules/:id/delete */
 export async function submitDeleteRule(hub: Hub, { viewer, params }: MemberRequest): Promise<Reply> {
   await removeRule(hub, viewer, pathId(params));
   return seeOther(saying('/settings/rules', 'rule-removed'));
@@ -105,7 +96,6 @@ function showForm(hub: Hub, { viewer }: MemberRequest, { isPreview = false, ...s
   return page(ruleFormPage({ ...sent, preview, places, times: timesOf(hub, viewer) }), sent.problem?.status);
 }
 
-/** Returns the folders and sources that a rule's form offers: the first OFFERED, and the chosen folder or source. */
 function placesOf(hub: Hub, viewer: Viewer, chosen: string | undefined): RulePlaces {
   const all = {
     folders: follows(hub).folderNames(viewer.id),

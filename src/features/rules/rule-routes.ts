@@ -7,7 +7,6 @@ import type { Hub } from '../hub/hub.ts';
 import { addRule, changeRule, previewRule, removeRule } from './change-rule.ts';
 import { rules, type Rule } from './rule-store.ts';
 
-/** The preview of a rule in the API has at most this many posts. */
 const SHOWN = 30;
 
 export function listRules(hub: Hub, { viewer }: MemberRequest): Reply {
@@ -36,7 +35,6 @@ export async function previewRuleJson(hub: Hub, req: MemberRequest): Promise<Rep
   return json({ count: posts.length, among, items });
 }
 
-/** A rule as the API shows it to its owner. */
 export function ruleJson({ id, match, act, sourceId, folder, applied, lastAppliedAt, createdAt }: Rule) {
   const [last, created] = [isoTime(lastAppliedAt), isoTime(createdAt)];
   return { id, match, act, sourceId, folder, applied, lastAppliedAt: last, createdAt: created };

@@ -1,15 +1,11 @@
 import { store } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 
-/** Acts of rules: keep a post out of lists, mark it as read, star it, or notify the rule's owner. */
 export const ACTS = ['mute', 'read', 'star', 'notify'] as const;
 export type Act = (typeof ACTS)[number];
 
-/** The posts that a rule is for: of one followed source, of a folder, or (both null) of all followed sources. */
-type Scope = { sourceId: number | null; folder: string | null };
-
-/** The terms of a rule: its expression (`match`), the posts that the rule is for, and the act on posts that fit. */
-export type RuleTerms = Scope & { match: string; act: Act };
+/** A rule is for the posts of a followed source, of a folder, or (both null) of all followed sources. */
+export type RuleTerms = { match: string; act: Act; sourceId: number | null; folder: string | null };
 
 /** `version`: changes with each change of the rule. `applied`: the number of posts that the rule was applied to. */
 export type Rule = RuleTerms & {
@@ -24,7 +20,6 @@ const SELECT = `SELECT id, account_id AS accountId, match, act, source_id AS sou
   last_applied_at AS lastAppliedAt, created_at AS createdAt FROM rules`;
 const NEXT_VERSION = '(SELECT COALESCE(MAX(version), 0) + 1 FROM rules)';
 
-/** Stores the rules of all members. */
 export const rules = store(({ db, clock }) => {
   const selectAll = db.prepare<[], Rule>('rules of all accounts', `${SELECT} ORDER BY id`);
   const selectOf = db.prepare<[number], Rule>('rules of account', `${SELECT} WHERE account_id = ? ORDER BY id`);
@@ -53,9 +48,7 @@ export const rules = store(({ db, clock }) => {
     remove: (key: RuleKey): boolean => remove.run(key).changes > 0,
     /** Counts the posts to which a rule is applied; returns false if the rule has another version or is gone. */
     noteApplied: ({ id, version }: Rule, posts: number): boolean => note.change(posts, clock(), id, version) > 0,
-    /** Changes the rules that are for the folder `from` into rules for the folder `to`. */
     moveFolder: (accountId: number, from: string, to: string): void => void moveFolder.run({ accountId, from, to }),
-    /** Removes up to `limit` rules of an account; returns the number of removed rules. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });

@@ -29,22 +29,16 @@ const ACT_NAMES: Record<Act, string> = {
   notify: 'Notify me',
 };
 const SHORT_NAMES: Record<Act, string> = { mute: 'Mute', read: 'Mark as read', star: 'Star', notify: 'Notify me' };
-
-/** A page shows at most this many posts in the preview of a rule. */
 const SHOWN = 30;
 
-/** A document whose import the hub has refused. */
 export type RefusedImport = { problem: HttpError; document: string };
-
-/** `sources`: the titles of the followed sources. */
 type Around = { sources: Map<number, string>; times: Times; refused?: RefusedImport | undefined };
 
-/** Page: the viewer's rules. */
 export function rulesPage(all: Rule[], { sources, times, refused }: Around): Page {
   const bar = html`<h1>Rules</h1><span class="space"></span><a class="button primary" href="/settings/rules/new">Add a
   rule</a>`;
   const main = html`<p>A rule acts on posts of your sources when they arrive. Only you see what your rules do. You may
-have ${RULES_MAX} rules. Posts that a rule mutes are in the list <a href="/muted">Muted</a>. <a
+have ${RULES_MAX} rules. If a rule mutes a post, only the list <a href="/muted">Muted</a> shows the post. <a
 href="${HELP_PATH}">How to write rules</a></p>
 ${all.length === 0 ? html`<p class="empty">You have no rules yet.</p>` : html`<ul class="items">${
   all.map((rule) => ruleItem(rule, sources, times))}</ul>`}
@@ -70,7 +64,6 @@ function ruleItem({ id, match, act, sourceId, folder, applied, lastAppliedAt }: 
   ${match}">Remove</button></form></li>`;
 }
 
-/** Page: the form to add or change a rule, with a preview of the posts that the rule fits. */
 export function ruleFormPage(form: RuleForm): Page {
   const { rule, values, like, problem, preview, places } = form;
   const title = rule ? 'Change a rule' : like ? 'Less like this' : 'Add a rule';
@@ -84,7 +77,7 @@ ${like && wordsForm(like, from)}
     <input name="match" value="${values['match']}" required maxlength="${EXPRESSION_MAX}" autocomplete="off"
       spellcheck="false" ${faulty(problem, 'match', { isFirst: true, whole: true })}>${
     faultOf(problem, 'match', { whole: true })}</label>
-  ${fault?.at !== undefined && placeShown(values['match'] ?? '', fault.at)}
+  ${fault?.at !== undefined && placeShown((values['match'] ?? '').trim(), fault.at)}
   <p class="actions"><a href="${HELP_PATH}">How to write rules</a></p>
   <label>What to do <select name="act" ${faulty(problem, 'act')}>${Object.entries(ACT_NAMES).map(([act, name]) =>
     option(act, name, values['act']))}</select>${faultOf(problem, 'act')}</label>
@@ -108,7 +101,6 @@ function option(value: string, label: string, chosen: string | undefined): Html 
   return html`<option value="${value}" ${value === (chosen ?? '') && html`selected`}>${label}</option>`;
 }
 
-/** The form in which a member chooses words of a post's title for a new rule; sending the form stores nothing yet. */
 function wordsForm({ postId, title, words, chosen }: NonNullable<RuleForm['like']>, from: Html | '' | undefined): Html {
   return html`<p>Choose words of “<bdi>${title}</bdi>”. Posts with all these words in the title fit the rule.</p>
 <form action="/settings/rules/new" class="stack"><input type="hidden" name="post" value="${postId}">${from}

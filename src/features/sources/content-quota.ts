@@ -9,7 +9,6 @@ import { notifications } from '../notifications/notification-store.ts';
 import { contentUsage, type ContentUsage } from './content-usage-store.ts';
 import { syncState } from './sync-state-store.ts';
 
-/** The note on a feed that the content quota stopped; the feed continues by itself when there is room. */
 const NO_ROOM_FOR_CONTENT = 'The sources of this feed’s owner have reached the limit of space for contents. ' +
   'Delete posts or sources: the feed then continues by itself.';
 
@@ -23,7 +22,6 @@ export function isContentFull(hub: Hub, usage: ContentUsage | undefined, part = 
   return accounts(hub).find(usage.accountId)?.role === 'member';
 }
 
-/** The bytes of the contents of an account's sources, and the allowed bytes; `quota` is null without a quota. */
 export type ContentRoom = { bytes: number; quota: number | null; isFull: boolean };
 
 export function contentRoom(hub: Hub, accountId: number): ContentRoom {
@@ -88,7 +86,6 @@ function goOn(hub: Hub, { accountId }: ContentUsage): void {
   contentUsage(hub).hurry(accountId, NO_ROOM_FOR_CONTENT);
 }
 
-/** If the hub may not store posts now, a synchronisation is tried again after this delay. */
 const LATER = 5 * MINUTE;
 
 /** Throws NotNowError if the disk or the owner's quota has become full since the job began. Called in a transaction. */

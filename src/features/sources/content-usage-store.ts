@@ -26,16 +26,12 @@ export const contentUsage = store(({ db, clock }) => {
     ofOwner: db.prepare<[sourceId: number], ContentUsage>('read the content usage of the owner of a source',
       `SELECT ${columns} FROM content_usage WHERE account_id = (SELECT owner_id FROM sources WHERE id = ?)`).get,
     ofSource: (sourceId: number): number => selectSource.get(sourceId)?.bytes ?? 0,
-    /** Returns how many bytes the contents of each account's posts have, by account id. */
     among: (accountIds: number[]): Map<number, number> =>
       new Map(selectAmong.all(JSON.stringify(accountIds)).map(({ accountId, bytes }) => [accountId, bytes])),
-    /** Returns accounts with at least `bytes` of contents, and accounts whose quota was used up at the last check. */
     large: db.prepare<[bytes: number], ContentUsage>('find the accounts with much content',
       `SELECT ${columns} FROM content_usage WHERE bytes >= ? OR full_since IS NOT NULL`).all,
-    /** Returns the number of accounts with a used-up content quota, and since when the first account is affected. */
     full: (): { n: number; since: number | null } => selectFull.get() ?? { n: 0, since: null },
     setFull: (accountId: number, isFull: boolean): void => void setFull.run(isFull ? clock() : null, accountId),
-    /** Makes the account's feeds that stopped for `reason` due for synchronisation. */
     hurry: (accountId: number, reason: string): void => void hurry.run({ accountId, reason, now: clock() }),
   };
 });

@@ -3,8 +3,7 @@ import { excerpt } from '../../platform/markup/tidy-text.ts';
 import type { StoreHub } from '../hub/hub.ts';
 import { RUNS, sourceRuns, type SourceRun, type RunDay } from './run-store.ts';
 
-/** Maximum characters of the note about a source's synchronisation or event. */
-const NOTE_MAX = 300;
+const NOTE_MAX = 300; // characters
 
 const NOTHING = { times: 1, failed: 0, added: 0, changed: 0, tookMs: null, bytes: null, event: null, note: null };
 

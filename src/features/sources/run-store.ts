@@ -3,7 +3,6 @@ import { store } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 import { fromSource } from './source-store.ts';
 
-/** Number of days with totals, and of single runs, that the hub keeps for each source. */
 export const DAYS = TABLES.source_days.most;
 export const RUNS = TABLES.source_runs.most;
 
@@ -17,7 +16,6 @@ export type SourceRun = {
 export type RunDay = { day: number; runs: number; failed: number; added: number };
 type DayOf = RunDay & { id: number };
 
-/** Stores the results of the last runs of each source, and the totals of its last days. */
 export const sourceRuns = store(({ db, clock }) => {
   const noteDay = db.prepare<[DayOf], { runs: number }>('note the totals of a day of a source', `
     INSERT INTO source_days (source_id, day, runs, failed, added)
@@ -53,14 +51,11 @@ export const sourceRuns = store(({ db, clock }) => {
     },
     note: (id: number, run: SourceRun): void =>
       void dropRuns.run(id, (insert.get({ id, ...run })?.run ?? 0) - RUNS),
-    /** Adds failures to a stored run that failed within a day for the reason `note`; returns false without a run. */
     noteAgain: (id: number, note: string, times: number): boolean =>
       addFailures.run(times, clock(), id, note, clock() - DAY).changes > 0,
-    /** Returns the last runs of a source, newest first. */
     last: db.prepare<[id: number], SourceRun>('runs of source', `
       SELECT ended_at AS endedAt, times, failed, added, changed, took_ms AS tookMs, bytes, event, note
         FROM source_runs WHERE source_id = ? ORDER BY ended_at DESC, run DESC`).all,
-    /** Returns the daily totals of sources' synchronisations and events, by source id; omits days with neither. */
     days: (ids: number[]): Map<number, RunDay[]> =>
       Map.groupBy(selectDays.all(JSON.stringify(ids), Math.floor(clock() / DAY) - DAYS), ({ id }) => id),
   };

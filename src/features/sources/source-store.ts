@@ -3,8 +3,7 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { displayNameOf, isPresent } from '../accounts/account-store.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 
-/** Maximum characters of a source's title. */
-export const TITLE_MAX = 200;
+export const TITLE_MAX = 200; // characters
 
 export const SOURCE_KINDS = ['feed', 'webhook', 'native'] as const;
 export const VISIBILITIES = ['public', 'private'] as const;
@@ -35,8 +34,7 @@ export type Source = {
   hasPassword: number; // 1 if the feed needs a password
   hadPassword: number; // 1 if the feed needs or once needed a password, so that the source stays private
   showsAuthors: number; // 1 if posts show the names of the members who wrote the posts
-  /** Random seed from which the ids of the source and its posts in published feeds are derived. */
-  idSeed: string;
+  idSeed: string; // random seed for the ids of the source and its posts in published feeds
 };
 
 type NewSource = {
@@ -70,7 +68,6 @@ const SELECT_SOURCES = `
     FROM sources s LEFT JOIN feeds f ON f.source_id = s.id
    WHERE s.removed_at IS NULL`;
 
-/** SQL that tells whether a source with this id exists and is not being removed. */
 export const sourceIsPresent = (id: string): string =>
   `EXISTS (SELECT 1 FROM sources WHERE id = ${id} AND removed_at IS NULL)`;
 
@@ -116,24 +113,19 @@ export const sources = store(({ db, clock }) => {
     find: (id: number): Source | undefined => select.get(id),
     /** Whether a source with this id existed and is gone, because the source was removed or lost by a restore. */
     wasDeleted: (id: number): boolean => select.get(id) === undefined && selectGiven.get(id) !== undefined,
-    /** Returns public sources and the viewer's own sources, in the order of their ids. */
     list: (viewer: Viewer | null, after: number, limit: number): Source[] =>
       selectVisible.all(after, viewer?.id ?? 0, limit),
     /** Returns the titles of all public sources and of the viewer's own sources (`viewerId` 0: a visitor). */
     titles: db.prepare<[viewerId: number], Pick<Source, 'id' | 'title'>>('titles of visible sources', `
       SELECT id, title FROM sources WHERE removed_at IS NULL AND (visibility = 'public' OR owner_id = ?)`).all,
-    /** Returns the sources that an account owns, in the order of their ids. */
     listOwned: db.prepare<[ownerId: number, after: number, limit: number], Source>('owned sources',
       `${SELECT_SOURCES} AND s.owner_id = ? AND s.id > ? ORDER BY s.id LIMIT ?`).all,
     /** Whether the account owns any source; sources that are being removed count too. */
     ownsAny: (ownerId: number): boolean => selectAnyOwned.get(ownerId) !== undefined,
-    /** Returns the number of sources of each account; leaves out accounts without sources. */
     countOwned: (ownerIds: number[]): Map<number, number> =>
       new Map(countOwned.all(JSON.stringify(ownerIds)).map(({ ownerId, n }) => [ownerId, n])),
-    /** Returns the id of the owner's source with this feed address. */
     idOfFeed: (url: string, ownerId: number): number | undefined => selectDuplicate.get(url, ownerId)?.id,
 
-    /** Returns the oldest public source with this feed address and without a password. */
     publicFeed: db.prepare<[url: string], Source>('find the public source of a feed', `${SELECT_SOURCES}
        AND f.url = ? AND s.visibility = 'public' AND f.credentials IS NULL ORDER BY s.id LIMIT 1`).get,
 
@@ -148,12 +140,9 @@ export const sources = store(({ db, clock }) => {
     setTitle: (id: number, title: string): void => void updateTitle.run(title, clock(), id),
     setVisibility: (id: number, visibility: Visibility): void => void updateVisibility.run(visibility, clock(), id),
     setShowsAuthors: (id: number, shows: boolean): void => void updateAuthors.run(shows ? 1 : 0, clock(), id),
-    /** Changes the owner of a source and therefore of its posts and files. */
     setOwner: (id: number, ownerId: number): void => void updateOwner.run(ownerId, clock(), id),
     pause: (id: number, reason: string | null): void => void pause.run({ reason, now: clock(), id }),
-    /** Makes a paused source active and due at once, and clears its failures. */
     resume: (id: number): void => void resume.run({ now: clock(), id }),
-    /** Hides the source and its posts from everybody, before a job removes them. */
     hide: (id: number): void => void hide.run(clock(), id),
     /** Deletes the row of a hidden source; foreign keys delete the rows that belong to the source. */
     delete: db.prepare<[id: number]>(
@@ -171,15 +160,11 @@ export const manySources = store(({ db }) => {
       FROM sources WHERE id IN (SELECT value FROM json_each(?)) AND removed_at IS NULL`);
 
   return {
-    /** Returns the sources that the account has deleted and a job is still removing. */
     beingRemoved: db.prepare<[ownerId: number], { id: number; title: string }>('sources of an account to be removed',
       'SELECT id, title FROM sources WHERE owner_id = ? AND removed_at IS NOT NULL ORDER BY id LIMIT 20').all,
-    /** Returns the existing sources with these ids, in any order. */
     among: (ids: number[]): Source[] => selectAmong.all(JSON.stringify(ids)),
-    /** Returns the native sources of an account, for which the account can write posts, ordered by title. */
     nativeOf: db.prepare<[ownerId: number], Source>('read the native sources of an account', `${SELECT_SOURCES}
        AND s.owner_id = ? AND s.kind = 'native' ORDER BY s.title COLLATE NOCASE, s.id LIMIT 100`).all,
-    /** Counts which of the given sources wait for their first fetch (`untried`), and which are failing. */
     countNew: (ids: number[]) => countNew.get(JSON.stringify(ids)) ?? { untried: 0, failing: 0 },
   };
 });
@@ -196,7 +181,6 @@ export type FailingSource = {
 
 type FailingHost = { host: string; count: number; since: number };
 
-/** Returns the failing sources; the source that has failed longest comes first. */
 export const failingSources = store(({ db }) => {
   const selectHost = db.prepare<[number], FailingHost>('find a host whose feeds all fail', `
     SELECT f.host, COUNT(*) AS count, MIN(s.state_since) AS since
@@ -212,7 +196,6 @@ export const failingSources = store(({ db }) => {
       SELECT id, title, state_since AS since, state_reason AS reason, failures, next_sync_at AS nextSyncAt
         FROM sources INDEXED BY sources_failing
        WHERE state = 'failing' AND state_since > 0 AND removed_at IS NULL ORDER BY state_since LIMIT ?`).all,
-    /** Returns a host with at least `count` feeds that are all failing. */
     wholeHost: (count: number): FailingHost | null => selectHost.get(count) ?? null,
   };
 });
@@ -233,7 +216,6 @@ export const feedCredentials = store(({ db }) => {
     find: (sourceId: number): string | null => select.get(sourceId)?.credentials ?? null,
     /** Returns up to `limit` stored credentials that begin with `prefix`; a prefix marks unencrypted credentials. */
     beginningWith: (prefix: string, limit: number): StoredCredentials[] => selectBeginning.all(`${prefix}%`, limit),
-    /** Stores the sealed credentials of a feed; null removes the credentials. */
     keep: (id: number, credentials: string | null): void => void update.run({ id, credentials }),
   };
 });
@@ -243,7 +225,6 @@ export function countSources({ db }: Pick<StoreHub, 'db'>): number {
   return db.prepare<[], { n: number }>('count sources', 'SELECT COUNT(*) AS n FROM sources').get()?.n ?? 0;
 }
 
-/** The viewer, or another account whose rights are checked. */
 type Person = Pick<Viewer, 'id' | 'role'>;
 
 /** Whether the viewer may see a source and its posts. */

@@ -5,13 +5,10 @@ import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { store } from '../hub/hub.ts';
 import { TITLE_MAX, type SourceState } from './source-store.ts';
 
-/** Name of the job kind that synchronises a source. */
 export const SYNC_SOURCE = 'sync-source';
 
-/** HTTP validators and the hash of the last body, to detect whether a feed has changed. */
 export type Validators = { etag: string | null; lastModified: string | null; bodyHash: string | null };
 
-/** The stored state from which a synchronisation of a source starts. */
 export type SyncState = Validators & {
   sourceId: number;
   state: SourceState;
@@ -23,20 +20,16 @@ export type SyncState = Validators & {
   timedOut: number; // 1 if the last synchronisation timed out
 };
 
-/** The properties that a feed's document states about the feed. */
 export type FeedFacts = {
   title: string;
   description: string | null;
   siteUrl: string | null;
-  /** The address of the feed's own icon. */
   iconUrl: string | null;
-  /** The pause between two fetches that the feed's publisher asks for, in ms. */
-  ttl: number | null;
+  ttl: number | null; // the pause between two fetches that the feed's publisher asks for, in ms
 };
 
 type FailedTry = { isFinal: boolean; timedOut: boolean };
 
-/** `isWell`: 1 if the last synchronisation succeeded. */
 type DueSource = { sourceId: number; ownerId: number; host: string; isWell: number };
 
 /** Time after which a source is due again if its job never ends; a job that ends sets the next time itself. */
@@ -47,7 +40,6 @@ const SYNC_TIMES: StoredTime[] = [{ table: 'sources', column: 'next_sync_at', fu
 
 const DESCRIPTION_MAX = 1_000;
 
-/** Stores the last synchronisation of each feed, the result, and when the feed is next due. */
 export const syncState = store(({ db, clock }) => {
   const select = db.prepare<[number], SyncState>('sync state', `
     SELECT s.id AS sourceId, s.state, s.failures, s.last_success_at AS lastSuccessAt,
@@ -101,7 +93,6 @@ export const syncState = store(({ db, clock }) => {
     bringBackTimes: createTimeRepair(db, clock, SYNC_TIMES),
     find: (sourceId: number): SyncState | undefined => select.get(sourceId),
 
-    /** Enqueues jobs for due sources, longest waiting first; if a job never ends, its source is due again in a day. */
     takeDue: (limit: number, enqueue: (due: DueSource) => void): number => db.write('take due sources', () => {
       const now = clock();
       const due = selectDue.all(now, limit);
@@ -112,13 +103,11 @@ export const syncState = store(({ db, clock }) => {
       return due.length;
     }),
 
-    /** Records a successful synchronisation. `note`: a warning for the source's owner, or null. */
     recordSuccess(sourceId: number, nextSyncAt: number, note: string | null): void {
       markSuccess.run({ sourceId, nextSyncAt, note, now: clock() });
       setTimedOut.run(0, sourceId, 0);
     },
 
-    /** Records a failed synchronisation; `isFinal` if its job has no attempts left. */
     recordFailure(sourceId: number, reason: string, { isFinal, timedOut }: FailedTry): void {
       markFailing.run({ sourceId, reason, failures: isFinal ? 1 : 0, now: clock() });
       setTimedOut.run(timedOut ? 1 : 0, sourceId, timedOut ? 1 : 0);
@@ -130,7 +119,6 @@ export const syncState = store(({ db, clock }) => {
     keepValidators: (sourceId: number, { etag, lastModified, bodyHash }: Validators): void =>
       void setValidators.run(etag, lastModified, bodyHash, sourceId),
 
-    /** Stores the properties from a feed's document; stores the title only if the owner gave the source no title. */
     keepFacts(sourceId: number, { title, siteUrl, description, ttl }: FeedFacts): void {
       const wait = ttl === null ? null : Math.round(Math.min(ttl, DAY)); // some publishers ask for pauses of centuries
       setFacts.run(siteUrl, description && excerpt(description, DESCRIPTION_MAX), wait, sourceId);

@@ -10,7 +10,6 @@ import { sources, type Source } from '../sources/source-store.ts';
 import { createSecret, signingKeys, type SigningKeys } from './verify-signature.ts';
 import { LONGEST_LEFT, ROTATION_GRACE, webhooks, type QuietWebhook } from './webhook-store.ts';
 
-/** The webhook's address and secret, which a sender of events needs; the hub shows the secret only once. */
 export type WebhookAccess = { url: string; secret: string };
 
 const signingSecrets = sealedSecrets('webhook');
@@ -39,10 +38,7 @@ export function rotateSecret(hub: Hub, { id, title }: Source, by: By): WebhookAc
   return { url: webhookUrl(hub, id), secret };
 }
 
-/**
- * Returns a webhook's valid secrets; undefined if the webhook does not exist or is paused. Throws SealedSecretError if
- * the secrets cannot be decrypted.
- */
+/** Returns a webhook's secrets; undefined for a missing or paused webhook. Throws SealedSecretError. */
 export function liveSecrets(hub: Hub, sourceId: number): SigningKeys[] | undefined {
   const stored = webhooks(hub).secrets(sourceId);
   if (!stored || stored.state === 'disabled') return undefined;
@@ -66,15 +62,8 @@ export function sealSecrets(hub: Hub, limit: number): number {
   return plain.length;
 }
 
-/** Removes up to `limit` expired webhook secrets, in the caller's transaction; returns the number of secrets. */
-export function removeExpiredSecrets(hub: Hub, limit: number): number {
-  return webhooks(hub).removePreviousSecrets(hub.clock(), limit);
-}
-
-/** Time without events after which a webhook counts as silent. */
 export const LONGEST_QUIET = 7 * DAY;
 
-/** Interval at which the hub repeats the alert about a silent webhook. */
 const ALERT_EVERY = DAY;
 
 /** Reports up to `limit` silent webhooks, in the caller's transaction; returns the number of reported webhooks. */
@@ -82,7 +71,7 @@ export function findSilentWebhooks(hub: Hub, limit: number): number {
   const now = hub.clock();
   const quiet = webhooks(hub).quiet(now - LONGEST_QUIET, now - ALERT_EVERY, limit);
   for (const webhook of quiet) {
-    webhooks(hub).markSilent(webhook.sourceId, now);
+    webhooks(hub).markSilent(now, webhook.sourceId);
     reportSilence(hub, webhook, now);
   }
   return quiet.length;

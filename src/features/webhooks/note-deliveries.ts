@@ -19,7 +19,6 @@ type Refusal = { sourceId: number; note: string; times: number };
 const MAX_KINDS = 1_000; // maximum number of refusals of events, by source and reason, that are kept in memory
 const MAX_NOTE = 300; // characters
 
-/** Maximum number of webhooks whose counted events one transaction writes. */
 const AT_ONCE = 50;
 
 /** Refused events by source and reason, in memory: anybody can send such events, so they must not cause writes. */

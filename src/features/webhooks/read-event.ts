@@ -49,8 +49,7 @@ export function readEvent(body: Buffer, baseUrl: string, headerType: string | nu
 function readContent(type: string, data: Input, baseUrl: string): Content | undefined {
   const guid = readGuid(data);
   if (type === DELETING) return guid === undefined ? undefined : { kind: 'delete', guid };
-  const item = readItem(data, guid ?? '', baseUrl);
-  return { kind: 'publish', item };
+  return { kind: 'publish', item: readItem(data, guid ?? '', baseUrl) };
 }
 
 function parseObject(body: Buffer): JsonObject {
@@ -65,7 +64,6 @@ function readType({ type }: JsonObject): string {
   throw invalid([{ pointer: '/type', detail }], 400);
 }
 
-/** Reads the JSON Feed 1.1 item in an event's `data`, which collects errors; the post is valid without errors. */
 function readItem(data: Input, guid: string, baseUrl: string): IncomingPost {
   const members = {
     url: data.address('url') ?? data.address('external_url') ?? null,
@@ -86,7 +84,6 @@ function readItem(data: Input, guid: string, baseUrl: string): IncomingPost {
   return { guid, ...post };
 }
 
-/** Returns the id of a JSON Feed item without spaces around it; a number becomes text. */
 function readGuid(data: Input): string | undefined {
   const value = data.required('id', data.value('id'));
   if (value === undefined) return undefined;
@@ -116,7 +113,6 @@ function readFile(file: Input): IncomingFile {
   };
 }
 
-/** Returns a text on one line without control characters; null if the text is empty. */
 function lineIn(input: Input, name: string, max: number): string | null {
   return singleLine(input.prose(name, max) ?? '') || null;
 }

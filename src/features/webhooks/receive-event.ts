@@ -23,7 +23,6 @@ export const EVENTS_KEPT = 7 * DAY;
 /** Posts up to this size are sanitised without an earlier check for a duplicate event: the check would take as long. */
 const QUICK_BYTES = 4096;
 
-/** A request to a webhook; `headerType` is the type of the event in GitHub's header. */
 export type IncomingEvent = SignedRequest & { sourceId: number; headerType: string | null };
 
 /**
@@ -86,14 +85,13 @@ function requireRecent(at: number, now: number): void {
 /** Makes the checks of `accept` before a long post is sanitised, so that a flood of events costs little time. */
 function refuseEarly(hub: Hub, sourceId: number, verified: VerifiedEvent): void {
   if (webhookEvents(hub).isKnown(sourceId, verified)) throw new KnownEvent();
-  const waitMs = waitForWebhook(hub, sourceId);
+  const waitMs = waitFor(RATE, webhooks(hub).arrivesAt(sourceId) ?? 0, hub.clock());
   if (waitMs > 0) throw metLimit(hub, RATE.name, waitMs / SECOND);
   requireContentRoom(hub, sourceId);
 }
 
 const OUTDATED = 'The event is outdated: a later change of the post had arrived before.';
 
-/** Sanitises the post of an event, and returns the function that writes the event in the transaction. */
 async function prepareWrite(
   hub: Hub, sourceId: number, event: WebhookEvent, length: number,
 ): Promise<(() => Partial<SourceRun>) | null> {
@@ -109,18 +107,11 @@ async function prepareWrite(
   };
 }
 
-/** Returns the id of the post that an event is about, and the event's time. */
 function subjectOf(event: WebhookEvent): { guid: string | null; happenedAt: number | null } {
   if (event.kind === 'other') return { guid: null, happenedAt: null };
   return { guid: event.kind === 'delete' ? event.guid : event.item.guid, happenedAt: event.at };
 }
 
-/** Removes up to `limit` old event ids; returns the number of removed ids. */
-export function removeOldEvents(hub: Hub, limit: number): number {
-  return webhookEvents(hub).removeBefore(hub.clock() - EVENTS_KEPT, limit);
-}
-
-/** Rate limit of one webhook: 100 events a second, after a burst of 10,000. */
 const RATE: NamedLimit = { name: 'webhook-rate', burst: 10_000, everyMs: SECOND / 100 };
 
 /**
@@ -136,19 +127,12 @@ type Acceptance = AcceptedEvent & {
 /** The state of one webhook within a batch of events: read at the webhook's first event, written before the commit. */
 type Activity = { arrivesAt: number; accepted: number; isFull: boolean };
 
-/** Thrown for an event that was accepted before, so that nothing changes. */
 class KnownEvent extends Error {}
 
-/** Commits an event, together with concurrent events. Rejects with KnownEvent, or HttpError 410, 429 or 507. */
 const batched = once((hub: Hub) => batchingWrites(hub.db, () => beginBatch(hub)));
 
 const acceptOrUndo = once((hub: Hub) =>
   hub.db.transaction('accept event', (event: Acceptance, activity: Activity) => accept(hub, event, activity)));
-
-/** Milliseconds until the webhook may send another event. */
-function waitForWebhook(hub: Hub, sourceId: number): number {
-  return waitFor(RATE, webhooks(hub).arrivesAt(sourceId) ?? 0, hub.clock());
-}
 
 function beginBatch(hub: Hub): Batch<Acceptance> {
   const activities = new Map<number, Activity>();

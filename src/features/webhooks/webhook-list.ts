@@ -5,10 +5,8 @@ import { adminList } from '../hub/admin-list.ts';
 import { sources } from '../sources/source-store.ts';
 import { webhooks, type Webhook } from './webhook-store.ts';
 
-/** A webhook with its source's title and owner. */
 type ListedWebhook = Webhook & { title: string; ownerId: number };
 
-/** The list of all webhooks with their states, without secrets; only administrators see this list. */
 export const webhookList = adminList<ListedWebhook, 'sourceId'>({
   name: 'webhooks',
   title: 'Webhooks',

@@ -16,7 +16,6 @@ export type Webhook = {
   createdAt: number;
 };
 
-/** A webhook's stored secrets, state and rotation. */
 type WebhookSecrets = StoredSecrets & {
   state: WebhookState;
   previousUntilAt: number | null; // unix ms
@@ -25,13 +24,11 @@ type WebhookSecrets = StoredSecrets & {
 /** The webhook's secrets as they are stored: encrypted, or plain on a hub without a key. */
 type StoredSecrets = { sourceId: number; secret: string; previousSecret: string | null };
 
-/** A webhook that has received no events for too long, and the time of its last event (unix ms). */
 export type QuietWebhook = Pick<Webhook, 'sourceId' | 'state'> & { quietSinceAt: number };
 
 const COLUMNS = `source_id AS sourceId, state, last_event_at AS lastEventAt, previous_until_at AS previousUntilAt,
   created_at AS createdAt`;
 
-/** Time for which a webhook's previous secret stays valid after a rotation. */
 export const ROTATION_GRACE = DAY;
 
 /** Tolerance for a clock that is set back after a rotation; beyond this tolerance, the previous secret ends at once. */
@@ -44,7 +41,6 @@ const TIMES: StoredTime[] = [
   { table: 'webhooks', column: 'previous_until_at', furthest: LONGEST_LEFT },
 ];
 
-/** Stores webhooks with their secrets, their states and the times of their last events. */
 export const webhooks = store(({ db, clock }) => {
   const insert = db.prepare<[{ sourceId: number; secret: string; now: number }]>('create webhook',
     'INSERT INTO webhooks (source_id, secret, quiet_since_at, created_at) VALUES (@sourceId, @secret, @now, @now)');
@@ -62,13 +58,9 @@ export const webhooks = store(({ db, clock }) => {
        SET last_event_at = @at, quiet_since_at = @at, state = 'active', silence_told_at = NULL, arrives_at = @arrivesAt
      WHERE source_id = @sourceId`);
 
-  const markSilent = db.prepare<[number, number]>('mark webhook silent',
-    `UPDATE webhooks SET state = 'silent', silence_told_at = ? WHERE source_id = ?`);
-
   return {
     create: (sourceId: number, secret: string): void => void insert.run({ sourceId, secret, now: clock() }),
     find: db.prepare<[sourceId: number], Webhook>('webhook', `SELECT ${COLUMNS} FROM webhooks WHERE source_id = ?`).get,
-    /** Returns a page of webhooks, ordered by source id, after the given source id. */
     list: db.prepare<[after: number, limit: number], Webhook>('webhooks', `
       SELECT ${COLUMNS} FROM webhooks WHERE source_id > ? AND ${sourceIsPresent('webhooks.source_id')}
        ORDER BY source_id LIMIT ?`).all,
@@ -79,27 +71,24 @@ export const webhooks = store(({ db, clock }) => {
     /** Sets a new secret; the current secret stays valid until `until` (unix ms). Returns false without a webhook. */
     rotate: (sourceId: number, secret: string, until: number): boolean =>
       rotate.run(until, secret, sourceId).changes === 1,
-    /** Returns up to `limit` webhooks with a stored secret that begins with `prefix`. */
     secretsBeginningWith: (prefix: string, limit: number): StoredSecrets[] =>
       selectPlain.all(`${prefix}%`, `${prefix}%`, limit),
     replaceSecrets: db.prepare<[secrets: StoredSecrets]>('seal webhook secrets', `
       UPDATE webhooks SET secret = @secret, previous_secret = @previousSecret WHERE source_id = @sourceId`).run,
-    /** Removes up to `limit` previous secrets that expired before `now` (unix ms); returns the number of secrets. */
     removePreviousSecrets: db.prepare<[now: number, limit: number]>('remove previous secrets', `
       UPDATE webhooks SET previous_secret = NULL, previous_until_at = NULL WHERE source_id IN
         (SELECT source_id FROM webhooks WHERE previous_until_at <= ? LIMIT ?)`).change,
     /** Returns a webhook's theoretical arrival time (GCRA), in unix ms; undefined if the webhook is paused or gone. */
     arrivesAt: (sourceId: number): number | undefined => selectArrival.get(sourceId)?.at,
-    /** Records that valid events have arrived at a webhook; the last event arrived at `at` (unix ms). */
     noteEvents: (sourceId: number, at: number, arrivesAt: number): void =>
       void noteEvents.run({ sourceId, at, arrivesAt }),
-    /** Returns up to `limit` webhooks with no event since `heardBefore` and no alert since `toldBefore`. */
     quiet: db.prepare<[heardBefore: number, toldBefore: number, limit: number], QuietWebhook>('quiet webhooks', `
       SELECT source_id AS sourceId, state, quiet_since_at AS quietSinceAt FROM webhooks
        WHERE state <> 'disabled' AND quiet_since_at < ? AND (silence_told_at IS NULL OR silence_told_at <= ?)
        ORDER BY quiet_since_at LIMIT ?`).all,
     bringBackTimes: createTimeRepair(db, clock, TIMES),
-    markSilent: (sourceId: number, now: number): void => void markSilent.run(now, sourceId),
+    markSilent: db.prepare<[now: number, sourceId: number]>('mark webhook silent',
+      `UPDATE webhooks SET state = 'silent', silence_told_at = ? WHERE source_id = ?`).run,
   };
 });
 
@@ -112,7 +101,6 @@ export type AcceptedEvent = {
   happenedAt: number | null;
 };
 
-/** Stores the ids of accepted events, so that a duplicate event changes nothing. */
 export const webhookEvents = store(({ db, clock }) => {
   const selectLater = db.prepare<[number, string, number], { at: number }>('whether a post has a later event', `
     SELECT happened_at AS at FROM webhook_events WHERE source_id = ? AND guid = ? AND happened_at > ?`);
@@ -123,10 +111,8 @@ export const webhookEvents = store(({ db, clock }) => {
     ON CONFLICT DO NOTHING`);
 
   return {
-    /** Whether the hub has already accepted a later event about the post. */
     isOutdated: (sourceId: number, guid: string, happenedAt: number): boolean =>
       selectLater.get(sourceId, guid, happenedAt) !== undefined,
-    /** Whether an event with this id or body was accepted before. */
     isKnown: (sourceId: number, { id, bodyId }: Pick<AcceptedEvent, 'id' | 'bodyId'>): boolean =>
       selectKnown.get(sourceId, id, bodyId ?? id) !== undefined,
 
@@ -141,7 +127,6 @@ export const webhookEvents = store(({ db, clock }) => {
       return isNewBody && insert.run(sourceId, id, receivedAt, guid, at).changes === 1;
     },
 
-    /** Removes up to `limit` events received before `before` (unix ms); returns the number of removed events. */
     removeBefore: db.prepare<[before: number, limit: number]>('forget old events', `
       DELETE FROM webhook_events WHERE (source_id, event_id) IN
         (SELECT source_id, event_id FROM webhook_events WHERE received_at < ? LIMIT ?)`).change,

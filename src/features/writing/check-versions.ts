@@ -1,20 +1,48 @@
+import { createHash } from 'node:crypto';
 import { HttpError } from '../../platform/http/reply.ts';
 import type { NewUpload } from '../attachments/attachment-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { posts, type PreparedPost, type WholePost } from '../posts/post-store.ts';
 import { postTexts, type PostText } from '../posts/post-text-store.ts';
+import { sourcePosts } from '../posts/source-posts-store.ts';
+import { manySources } from '../sources/source-store.ts';
 import { drafts, type Tab } from './draft-store.ts';
 
+/** A post that was published from a form. `mark`: a number above 0, which differs after the post was deleted. */
+type PostOfForm = { state: 'published' | 'taken back' | 'deleted'; mark: number };
+
+/** Returns the post that was published from a form of an account, if any; of several posts, the newest. */
+export function postOfForm(hub: Hub, accountId: number, form: string): PostOfForm | undefined {
+  const published = postTexts(hub).postOfForm(accountId, form);
+  if (published !== undefined) return { state: 'published', mark: published };
+  const takenBack = drafts(hub).takenBackFrom(accountId, form);
+  if (takenBack) return { state: 'taken back', mark: takenBack.postId };
+  const places = manySources(hub).nativeOf(accountId).map(({ id }) => id);
+  const deletedAt = sourcePosts(hub).deletedAt(places, guidOfForm(accountId, form));
+  return deletedAt === undefined ? undefined : { state: 'deleted', mark: deletedAt };
+}
+
+/** The id for feeds of the first post that is published from a form: the tombstone of the deleted post has this id. */
+export function guidOfForm(accountId: number, form: string): string {
+  const hash = createHash('sha256').update(`post of ${accountId} from ${form}`).digest('hex');
+  return `urn:uuid:${hash.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-a$4-$5')}`; // RFC 9562, version 8
+}
+
 /**
- * Returns the state of a form: the revision of its draft; without a draft, minus the id of the post that was published
- * from the form, or 0. If a browser tab has an older state, another tab saved, published or discarded the draft.
+ * Returns the state of a form: the revision of its draft; without a draft, a number below 0 if a post was published
+ * from the form, or else 0. If a browser tab has an older state, another tab saved, published or discarded the draft.
  */
 export function revisionOf(hub: Hub, accountId: number, form: string): number {
   const revision = drafts(hub).find(accountId, form)?.revision;
-  if (revision !== undefined) return revision;
-  const { postId = 0 } = drafts(hub).takenBackFrom(accountId, form) ?? {};
-  return 0 - (postTexts(hub).postOfForm(accountId, form) ?? postId);
+  return revision ?? 0 - (postOfForm(hub, accountId, form)?.mark ?? 0);
 }
+
+/** Why a form is refused whose post was published, by what has become of the post. */
+const PUBLISHED: Record<PostOfForm['state'], string> = {
+  'published': 'This form has already published a post. The changed text of this form would be a second post.',
+  'taken back': 'The post of this form was taken back into a draft. This form would publish a second post.',
+  'deleted': 'The post of this form was deleted. This form would publish the post a second time.',
+};
 
 /**
  * Returns an error 409 if another tab has saved, published or discarded the draft since this tab loaded or saved the
@@ -24,10 +52,9 @@ export function lateness(hub: Hub, accountId: number, form: string, { name, revi
   const current = revisionOf(hub, accountId, form);
   const isNewest = revision === undefined || revision === current;
   if (isNewest || drafts(hub).find(accountId, form)?.savedBy === name) return undefined;
+  const post = current < 0 ? postOfForm(hub, accountId, form) : undefined;
   const detail = current > 0 ? 'This draft was changed in another tab. Your text in this form is not saved.'
-    : current < 0 && postTexts(hub).postOfForm(accountId, form) === undefined
-      ? 'The post of this form was taken back into a draft. This form would publish a second post.'
-    : current < 0 ? 'The post of this form is published. The form now has another text, which would be a second post.'
+    : post ? PUBLISHED[post.state]
     : 'This draft was published or discarded in another tab. Your text in this form is not saved.';
   return new HttpError(409, detail, { members: { revision: current } });
 }

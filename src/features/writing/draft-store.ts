@@ -5,34 +5,25 @@ import { hashSecret, newSecret } from '../../platform/secrets.ts';
 import { store } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 
-/** The fields of a form for a post, without its files. */
 export type DraftFields = Record<string, string>;
 
-/**
- * A post that was taken back into a draft: its id and its times (unix ms), which it gets back when it is published.
- * `form`: the path of the form from which the post was published, if any.
- */
+/** `form`: the path of the form from which the post was published, if any. `publishedAt`, `createdAt`: unix ms. */
 export type WithdrawnPost = {
   id: number; guid: string; publishedAt: number; createdAt: number; form: string | undefined;
 };
 
 /**
- * An unfinished post. `form`: the path of the page whose form the draft fills. `revision`: how often the draft was
- * saved. `savedBy`: the random name of the browser tab that saved the draft last. `publishAt` (unix ms): when the
- * worker publishes the draft, or null.
+ * `form`: the path of the page whose form the draft fills. `revision`: how often the draft was saved. `savedBy`: the
+ * random name of the browser tab that saved the draft last. `publishAt`: unix ms.
  */
 export type Draft = {
   id: number; accountId: number; form: string; fields: DraftFields; savedAt: number; revision: number;
   savedBy: string | null; publishAt: number | null; withdrawn: WithdrawnPost | null;
 };
 
-/**
- * The browser tab in which a form is open. `name` is random. `revision`: the state of the form (`revisionOf`) that the
- * tab knows; undefined if the sender of the form knows no revisions.
- */
+/** `revision`: the state of the form (`revisionOf`) that the tab knows; undefined if the sender knows no revisions. */
 export type Tab = { name: string; revision: number | undefined };
 
-/** A draft in the list of drafts. `discardedAt` (unix ms): when the author discarded the draft, or null. */
 export type ListedDraft = {
   id: number; form: string; title: string; beginning: string; savedAt: number;
   publishAt: number | null; discardedAt: number | null; isWithdrawn: number;
@@ -45,9 +36,7 @@ const MAX_PENDING = 3;
 export const PENDING_LIFETIME = DAY;
 /** Time for which the author can restore a discarded draft. */
 export const RESTORABLE = DAY;
-/** Time after which a saved draft is removed. */
 export const DRAFT_LIFETIME = 90 * DAY;
-
 const TIMES: StoredTime[] = ['saved_at', 'discarded_at'].map((column) => ({ table: 'drafts', column, furthest: 0 }));
 
 type Row = Omit<Draft, 'fields' | 'withdrawn'> & { fields: string; withdrawn: string | null };
@@ -74,37 +63,30 @@ export const drafts = store(({ db, clock }) => {
     },
     /** The account's drafts, the drafts that were saved last first, and then the discarded drafts. */
     list: (accountId: number): ListedDraft[] => sql.list.all(accountId, clock() - RESTORABLE),
-    /** Up to `limit` drafts of an account, also discarded and pending drafts, in the order of their ids. */
     listOf: (accountId: number, after: number, limit: number): Draft[] =>
       sql.selectOf.all(accountId, after, limit).map(opened),
 
-    /** Saves a draft, which replaces an older draft of the same form. */
     save: (accountId: number, form: string, fields: DraftFields, savedBy: string | null = null): Draft =>
       save(accountId, form, JSON.stringify(fields), savedBy),
-    /** Whether the account may have another draft; removes the oldest discarded draft if the draft needs its place. */
     makeRoom(accountId: number): boolean {
       const isFull = (): boolean => (sql.count.get(accountId)?.n ?? 0) >= MAX_DRAFTS;
       if (isFull()) sql.removeDiscarded.run(accountId);
       return !isFull();
     },
 
-    /** Notes that the draft was a post, which gets its id back when the draft is published. */
+    moveTo: (id: number, form: string): void => void sql.moveTo.run(form, id),
     setWithdrawn: (id: number, post: WithdrawnPost): void => void sql.setWithdrawn.run(JSON.stringify(post), id),
-    /** Returns the path of the form of the draft that was the post `postId` before its author took the post back. */
     formOfWithdrawn: (accountId: number, postId: number): string | undefined =>
       sql.ofWithdrawn.get(accountId, postId)?.form,
-    /** Returns the id of the post that was published from `form` and taken back, and the form of its draft, if any. */
-    takenBackFrom: (accountId: number, form: string): { postId: number; form: string } | undefined =>
+    /** The post taken back that was published from `form`; the form of its draft is null if the draft is discarded. */
+    takenBackFrom: (accountId: number, form: string): { postId: number; form: string | null } | undefined =>
       sql.takenBack.get(accountId, form),
-    /** Lets the worker publish a draft at the time `at` (unix ms), or not at all if `at` is null. */
     schedule: (id: number, at: number | null): void => void sql.schedule.run(at, id),
-    /** Returns the ids of up to `limit` scheduled drafts that are due. */
     due: (now: number, limit: number): number[] => sql.due.all(now, limit).map(({ id }) => id),
     findDue(id: number, now: number): Draft | undefined {
       const row = sql.selectDue.get(id, now);
       return row && opened(row);
     },
-    /** Ends all schedules; returns the drafts that were scheduled. */
     unscheduleAll: (): Draft[] => sql.unscheduleAll.all().map(opened),
 
     /** Saves a pending draft; returns the secret with which `adopt` finds the draft, and stores the secret's hash. */
@@ -116,10 +98,7 @@ export const drafts = store(({ db, clock }) => {
       return secret;
     },
 
-    /**
-     * Turns the pending draft with the given secret, if any, into an ordinary draft, in the caller's transaction. If
-     * another tab has saved an ordinary draft of the same form, the author finds that draft among the discarded drafts.
-     */
+    /** Makes a pending draft ordinary. A newer draft of the form from another tab becomes a discarded draft. */
     adopt(accountId: number, form: string, secret: string): void {
       const taken = sql.takePending.get(hashSecret(secret), accountId, form, clock() - PENDING_LIFETIME);
       if (!taken) return;
@@ -132,10 +111,8 @@ export const drafts = store(({ db, clock }) => {
     remove: (accountId: number, form: string): void => void sql.remove.run(accountId, form),
     /** Hides a draft of an account, which can be restored for a day; the draft's form can have a new draft. */
     discard: (accountId: number, id: number): void => void sql.discard.run(clock(), id, accountId),
-    /** Restores a discarded draft, unless its form has a newer draft; returns the path of the form, if restored. */
     restore: (accountId: number, id: number): string | undefined =>
       sql.restore.get(id, accountId, clock() - RESTORABLE)?.form,
-    /** Removes up to `limit` drafts of an account; returns the number of removed drafts. */
     removeOf: (accountId: number, limit: number): number => sql.removeOf.run(accountId, limit).changes,
     removeOld(limit: number): number {
       const [now, pending, kept] = [clock(), clock() - PENDING_LIFETIME, clock() - DRAFT_LIFETIME];
@@ -147,7 +124,6 @@ export const drafts = store(({ db, clock }) => {
 
 const COLUMNS = `id, account_id AS accountId, form, fields, saved_at AS savedAt, revision, saved_by AS savedBy,
   publish_at AS publishAt, withdrawn`;
-/** SQL: a draft that was neither discarded nor made from a form without a session. */
 const IS_OPEN = 'pending_hash IS NULL AND discarded_at IS NULL';
 
 function prepareSaved(db: Db) {
@@ -169,6 +145,7 @@ function prepareSaved(db: Db) {
       ON CONFLICT (account_id, form) WHERE pending_hash IS NULL
       DO UPDATE SET fields = excluded.fields, saved_at = excluded.saved_at, saved_by = excluded.saved_by,
                     revision = revision + 1, publish_at = NULL`),
+    moveTo: db.prepare<[string, number]>('move draft to another form', 'UPDATE drafts SET form = ? WHERE id = ?'),
     count: db.prepare<[number], { n: number }>('count the drafts of an account',
       'SELECT COUNT(*) AS n FROM drafts WHERE account_id = ? AND pending_hash IS NULL'),
     removeDiscarded: db.prepare<[number]>('remove the oldest discarded draft of an account', `
@@ -196,9 +173,9 @@ function prepareScheduled(db: Db) {
     setWithdrawn: db.prepare<[string, number]>('note a withdrawn post', 'UPDATE drafts SET withdrawn = ? WHERE id = ?'),
     ofWithdrawn: db.prepare<[number, number], { form: string }>('draft of a withdrawn post',
       `SELECT form FROM drafts WHERE account_id = ? AND withdrawn ->> 'id' = ? AND ${IS_OPEN}`),
-    takenBack: db.prepare<[number, string], { postId: number; form: string }>('draft of the withdrawn post of a form', `
-      SELECT withdrawn ->> 'id' AS postId, form FROM drafts
-       WHERE account_id = ? AND withdrawn ->> 'form' = ? AND ${IS_OPEN}`),
+    takenBack: db.prepare<[number, string], { postId: number; form: string | null }>('draft of the form of a post', `
+      SELECT withdrawn ->> 'id' AS postId, iif(${IS_OPEN}, form, NULL) AS form FROM drafts
+       WHERE account_id = ? AND withdrawn ->> 'form' = ? ORDER BY discarded_at IS NOT NULL LIMIT 1`),
     schedule: db.prepare<[number | null, number]>('schedule draft', 'UPDATE drafts SET publish_at = ? WHERE id = ?'),
     due: db.prepare<[number, number], { id: number }>('due drafts',
       'SELECT id FROM drafts WHERE publish_at <= ? ORDER BY publish_at LIMIT ?'),

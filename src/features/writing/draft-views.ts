@@ -4,7 +4,6 @@ import { plural } from '../../platform/in-words.ts';
 import type { Draft, ListedDraft } from './draft-store.ts';
 import { postIdOf } from './keep-draft.ts';
 
-/** The facts about drafts that the form for a post shows. */
 type DraftForm = {
   path: string; draft: Draft | undefined; isOpened: boolean; isChanged: boolean; times: Times; drafts?: ListedDraft[];
   hasDiscarded?: boolean;

@@ -23,10 +23,7 @@ import type { PostForm } from './write-views.ts';
 const TEXT_BYTES = MAX_PAGE_BYTES - 512 * 1024;
 const LEAST_PREVIEW_BYTES = 16 * 1024;
 
-/**
- * Returns the data that the form for a post shows, with the stored draft's state and files. If the hub refused the form
- * because another tab had changed the draft or post, sending the form again replaces the draft or post.
- */
+/** After a refusal because of another tab, sending the form again replaces the text of the other tab. */
 export function fillForm(
   hub: Hub, req: MemberRequest, path: string, { fields, cut, tab }: Typed, problem?: HttpError,
 ): PostForm {

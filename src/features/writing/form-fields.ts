@@ -10,13 +10,10 @@ const FIELDS = {
   version: { max: 50, label: 'version' },
 };
 
-/** The fields that every draft has. */
 const EMPTY: DraftFields = { title: '', content: '', contentType: '', url: '' };
 
 /** A field of `length` characters that was cut to `kept` characters, because the field may have at most `max`. */
 export type CutField = { label: string; length: number; max: number; kept: number };
-
-/** The fields of a sent form or a draft, the fields that were cut, and the browser tab of the form. */
 export type Typed = { fields: DraftFields; cut: CutField[]; tab: Tab };
 
 /** Cuts the fields of a form to the lengths that a post may have. A draft from version 1.0.0 may have two megabytes. */

@@ -14,13 +14,18 @@ import { drafts, MAX_DRAFTS, type Draft, type DraftFields, type Tab } from './dr
 
 /** Time for which an open form of a post can still be sent after its session has ended; longer than most sessions. */
 const PROOF_LIFETIME = 60 * DAY;
-
-/** The random part of the path of a new draft's form. */
 const KEY = /^[\w-]{16}$/;
 
 /** Returns a random name for a browser tab, or for the form of a new draft. */
 export function newKey(): string {
   return newSecret().slice(0, 16);
+}
+
+/** Gives a draft of version 1.0.0, whose form had no path of its own, a path, so that a double click makes one post. */
+export function giveKey(hub: Hub, draft: Draft): Draft {
+  const form = `/write/${newKey()}`;
+  drafts(hub).moveTo(draft.id, form);
+  return { ...draft, form };
 }
 
 /** Returns the path of the page on which the request's post is written or edited. */
@@ -63,10 +68,7 @@ export function keepDraft(
   });
 }
 
-/**
- * Gives new files names that no other file of the draft or its post has: a text names its files. Leaves out files that
- * the draft has already if the form was sent again.
- */
+/** Gives new files names of their own: a text names its files. Leaves out the files of a form that was sent again. */
 function newFiles(hub: Hub, { id: draftId, form }: Draft, isSentAgain: boolean, files: NewUpload[]): NewUpload[] {
   const postId = postIdOf(form);
   const ofPost = postId === undefined ? [] : attachments(hub).ofPosts([postId]);

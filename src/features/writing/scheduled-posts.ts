@@ -17,9 +17,7 @@ import { fittingFields } from './form-fields.ts';
 import { keepDraft, newKey } from './keep-draft.ts';
 import { JSON_LIMIT, prepareNewPost, storeNewPost, writePost } from './write-post.ts';
 
-/** How far in the future a post may be scheduled. */
 const FURTHEST = 366 * DAY;
-/** The schedule enqueues at most this many due posts at a time. */
 const PLANNED_AT_ONCE = 50;
 
 /** Reads the time of a form (`2026-11-27T09:00`, in the viewer's time zone) or of the API (RFC 3339), as unix ms. */
@@ -30,10 +28,7 @@ export function readPublishAt(hub: Hub, typed: string, { preferences }: Viewer):
   throw invalid([{ pointer: '/publishAt', detail }]);
 }
 
-/**
- * A post to be published later. `form`: the path of the form that shows the post as a draft. `at`: unix ms. `values`:
- * the fields as a program has sent the fields, of any type.
- */
+/** `form`: the path of the form that shows the draft. `at`: unix ms. `values`: the fields as a program sent them. */
 type Scheduled = {
   form: string; fields: DraftFields; tab: Tab; files: ReceivedFile[]; at: number; values?: Record<string, unknown>;
 };
@@ -76,7 +71,6 @@ async function createFrom(
   return draftCreated(hub, await schedulePost(hub, post, req));
 }
 
-/** The fields of the post that a draft becomes. */
 function valuesOf({ publishAt, contentType, ...fields }: DraftFields): DraftFields {
   return { ...fields, contentType: contentType || 'text/plain' };
 }
@@ -142,7 +136,6 @@ export function unscheduleAll(hub: StoreHub): void {
   }
 }
 
-/** Notifies the author of a draft: `what` stands before the title of the draft, and `outcome` after it. */
 function tellAuthor(hub: StoreHub, { accountId, form, fields }: Draft, what: string, outcome: string): void {
   const title = `${what} “${fields['title'] ?? ''}” ${outcome}`;
   notifications(hub).add({ accountId, kind: 'post.unscheduled', title, path: form });

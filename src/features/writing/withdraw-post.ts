@@ -9,10 +9,12 @@ import { withdrawnStates } from '../reading/withdrawn-state-store.ts';
 import { drafts, type Draft, type DraftFields } from './draft-store.ts';
 import { keepDraft, newKey } from './keep-draft.ts';
 
+const CHANGED = 'The post has just been changed, or has an unpublished change. Publish or discard the unpublished ' +
+  'change before you take the post back into a draft.';
+
 /**
- * Takes a post back into a draft with the given fields; returns the draft. The post is gone for
- * everybody: its address answers 404. Publishing the draft gives the post its id and its readers' marks back. Throws
- * 403 unless the viewer owns the source, 409 if the post has changed or has a draft of a change.
+ * Takes a post back into a draft. The post's address answers 404 until the draft is published. Throws 403 unless the
+ * viewer owns the source, 409 if the post has changed or has a draft of a change.
  */
 export function withdrawPost(hub: Hub, before: WholePost, fields: DraftFields, by: By): Draft {
   const { id } = before;
@@ -20,7 +22,7 @@ export function withdrawPost(hub: Hub, before: WholePost, fields: DraftFields, b
     const post = changeablePost(hub, id, by.viewer);
     if (post.ownerId !== by.viewer.id) throw new HttpError(403, 'Only the owner of the source can take a post back.');
     const isChanged = post.updatedAt !== before.updatedAt || drafts(hub).find(by.viewer.id, `/posts/${id}/edit`);
-    if (isChanged) throw new HttpError(409, 'The post was changed, or has a draft of a change. Publish or discard it.');
+    if (isChanged) throw new HttpError(409, CHANGED);
     const form = `/write/${newKey()}`;
     const publishedFrom = postTexts(hub).formOf(id);
     const draft = keepDraft(hub, by.viewer, form, { fields, tab: { name: newKey(), revision: undefined } });

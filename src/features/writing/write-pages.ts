@@ -16,6 +16,7 @@ import {
   firstValues, formLimits, isMultipart, keepFiles, receiveUpload, type ReceivedFile,
 } from '../attachments/receive-upload.ts';
 import { noteError } from '../errors/error-store.ts';
+import { mayRecord } from '../hub/disk-reserve.ts';
 import { takeTurn, type Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
 import type { NamedLimit } from '../hub/limits.ts';
@@ -28,7 +29,7 @@ import { drafts, type Draft, type DraftFields } from './draft-store.ts';
 import { fieldsOfPost, fillForm, shownContent } from './fill-form.ts';
 import { cutSentences, fittingFields, withLineFeeds } from './form-fields.ts';
 import {
-  formPath, keepDraft, newKey, openDraft, provenAccount, removeDraftFile, restoreDraft,
+  formPath, giveKey, keepDraft, newKey, openDraft, provenAccount, removeDraftFile, restoreDraft,
 } from './keep-draft.ts';
 import { draftCreated, readPublishAt, schedulePost } from './scheduled-posts.ts';
 import { withdrawPost } from './withdraw-post.ts';
@@ -42,22 +43,22 @@ const LATE_FORMS: NamedLimit = { name: 'late-forms', burst: 10, everyMs: MINUTE 
 export function showWrite(hub: Hub, req: MemberRequest): Reply {
   const wanted = req.query.get('source') ?? '';
   if (wanted) writableSource(hub, pathId({ id: wanted }), req.viewer);
-  const path = formPath(req);
-  const draft = openDraft(hub, req, path);
+  const opened = openDraft(hub, req, formPath(req));
+  const draft = opened?.form === '/write' && mayRecord(hub) ? giveKey(hub, opened) : opened;
+  const path = draft?.form ?? formPath(req);
   const published = draft ? undefined : postTexts(hub).postOfForm(req.viewer.id, path);
   if (published) return seeOther(`/posts/${published}`);
   const takenBack = draft ? undefined : drafts(hub).takenBackFrom(req.viewer.id, path);
-  if (takenBack) return seeOther(takenBack.form);
+  if (takenBack?.form) return seeOther(takenBack.form);
   const place = draft?.fields['sourceId'] || wanted || String(postTexts(hub).lastPlaceOf(req.viewer.id) ?? '');
   const typed = fittingFields({ ...draft?.fields, sourceId: place });
   // Each new form has a path of its own, so that several new posts can have drafts.
   const form = fillForm(hub, req, draft || path !== '/write' ? path : `/write/${newKey()}`, typed);
-  const others = path === '/write' ? drafts(hub).list(req.viewer.id).filter(({ id }) => id !== draft?.id) : [];
+  const others = req.path === '/write' ? drafts(hub).list(req.viewer.id).filter(({ id }) => id !== draft?.id) : [];
   const hasDiscarded = req.query.get('said') === 'draft-discarded';
   return page(writeForm(hub, req, { ...form, isOpened: draft !== undefined, drafts: others, hasDiscarded }));
 }
 
-/** The form for a new post or, if the viewer has no native source, the form that creates a native source. */
 function writeForm(hub: Hub, { viewer }: MemberRequest, form: PostForm): Page {
   const places = writableSources(hub, viewer, form.values['sourceId']);
   return places.length > 0 ? writePage(places, form) : firstPlacePage({}, form);
@@ -174,9 +175,8 @@ export async function submitDeleteAttachment(hub: Hub, req: MemberRequest): Prom
 }
 
 /**
- * Stores the form's post by `act`, which returns the next page; or shows a preview, or only saves the draft, as the
- * pressed button says. Keeps a refused post as a draft; without a session, as a pending draft for the same account.
- * Drops a text that arrived incompletely, because the text would replace an older draft.
+ * Stores the form's post by `act`, which returns the next page, or previews the post, or only saves the draft. Keeps a
+ * refused post as a draft, which is pending without a session, but no incomplete text, which would replace a draft.
  */
 async function submitForm(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page,
@@ -230,7 +230,6 @@ function logging(hub: Hub): (error: unknown) => void {
   return (error) => void (error instanceof HttpError || hub.log.warn('draft not kept', errorFields(error)));
 }
 
-/** The revision and the files of a draft, for the script that has uploaded a file. */
 function filesJson(hub: Hub, draft: Draft | undefined): object {
   const files = draft ? draftFiles(hub).ofDraft(draft.id) : [];
   return { revision: draft?.revision, files: files.map(({ id, filename, mediaType, bytes }) =>

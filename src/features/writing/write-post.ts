@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readJson } from '../../platform/http/body.ts';
 import { createInput, pathId, type Input } from '../../platform/http/input.ts';
 import { HttpError, invalid, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
-import type { MemberRequest } from '../../platform/http/router.ts';
+import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { STEP } from '../../platform/markup/in-steps.ts';
 import { nextRound, nextTurn } from '../../platform/turns.ts';
 import { attachFiles } from '../attachments/attach-files.ts';
@@ -18,10 +18,11 @@ import { changeablePost, mayManagePost, visibleFile, writableSource } from '../p
 import { postJson } from '../posts/query-posts.ts';
 import { posts, type WholePost, type PreparedPost } from '../posts/post-store.ts';
 import { FORMATS, postTexts, type PostText } from '../posts/post-text-store.ts';
+import { sourcePosts } from '../posts/source-posts-store.ts';
 import { matchRules } from '../rules/apply-rules.ts';
 import { requireContentRoom, withinContentQuota } from '../sources/content-quota.ts';
 import { setSeen } from '../reading/mark-read.ts';
-import { isSamePost, lateness, staleness } from './check-versions.ts';
+import { guidOfForm, isSamePost, lateness, postOfForm, staleness } from './check-versions.ts';
 import { drafts, type Tab, type WithdrawnPost } from './draft-store.ts';
 import { tabOf, takeDraftFiles } from './keep-draft.ts';
 import { endDraft } from './withdraw-post.ts';
@@ -54,8 +55,6 @@ export function deleteAttachment(hub: Hub, req: MemberRequest): Reply {
 
 /** A checked post. `text`: the new text of the post; null if a stored post keeps its text. */
 type Written = { title: string; text: PostText | null; url: string | null; publishedAt: number };
-
-/** The fields of a post as the client sent the post. */
 type PostValues = Record<string, unknown>;
 
 /** The new files of a post. `form`: the path of the form whose draft ends with the post; its files join the post. */
@@ -64,10 +63,9 @@ type Files = { files: ReceivedFile[]; form?: string };
 export const NO_FILES: Files = { files: [] };
 
 /**
- * Stores a post written on this hub in a native source, and marks the post read for its writer. Throws status 404, 403
- * or 409 if the viewer may not write for the source, 422 for an invalid post, 507 if the content quota is used up.
- * Keeps the uploaded files only if the post passes all checks. A form that is sent twice makes one post; throws 409 if
- * the form is sent again with another text.
+ * Stores a post in a native source, read for its writer, and keeps its files if the post passes all checks. A form that
+ * is sent twice makes one post. Throws 404, 403 or 409 if the viewer may not write for the source, 409 if the form was
+ * sent with another text, 422 for an invalid post, 507 if the content quota is used up.
  */
 export async function writePost(hub: Hub, values: PostValues, { files, form }: Files, by: By): Promise<WholePost> {
   const post = await prepareNewPost(hub, values, by, form);
@@ -75,13 +73,9 @@ export async function writePost(hub: Hub, values: PostValues, { files, form }: F
   return hub.db.write('create post', () => storeNewPost(hub, post, files, by, by));
 }
 
-/** The account that a new post names as its author. */
 type Author = Pick<By, 'viewer'>;
 
-/**
- * A new post that is checked and ready to be stored. `form`: the path of the form whose draft becomes the post. `was`:
- * the post from which the draft was made, if its author has taken a post back.
- */
+/** `form`: the path of the form whose draft becomes the post. `was`: the post that was taken back into the draft. */
 type NewPost = {
   sourceId: number; written: Written; prepared: PreparedPost; form: string | undefined; tab: Tab;
   draftId: number | undefined; was: WithdrawnPost | null;
@@ -93,7 +87,11 @@ export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, f
   await nextTurn(); // lets other requests run, because parsing a long body took time
   const draft = form === undefined ? undefined : drafts(hub).find(by.viewer.id, form);
   const was = draft?.withdrawn ?? null;
-  const { sourceId, written } = readNewPost(values, hub.clock(), was?.publishedAt);
+  const now = hub.clock();
+  const input = createInput(values);
+  const sourceId = input.integer('sourceId', 1, Number.MAX_SAFE_INTEGER);
+  const written = readWritten(input, { title: '', text: null, url: null, publishedAt: was?.publishedAt ?? now }, now);
+  input.done();
   requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
   const guid = was?.guid ?? `urn:uuid:${randomUUID()}`;
   const prepared = await prepare(hub, { guid, contentHtml: '' }, written, by);
@@ -101,10 +99,7 @@ export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, f
   return { sourceId, written, prepared, form, tab: tabOf(values), draftId: draft?.id, was, applying };
 }
 
-/**
- * Stores a new post with its files and the files of its draft, in the caller's transaction, and ends the draft. Throws
- * the errors of `writePost`.
- */
+/** Stores a new post and ends its draft, in the caller's transaction. Throws the errors of `writePost`. */
 export function storeNewPost(
   hub: Hub, post: NewPost, files: NewUpload[], { viewer }: Author, by: Actor | By,
 ): WholePost {
@@ -118,7 +113,8 @@ export function storeNewPost(
     throw new HttpError(409, 'The draft of this post was published or discarded meanwhile.');
   }
   const source = writableSource(hub, sourceId, viewer);
-  const stored = posts(hub).put(source.id, prepared, hub.clock(), was ?? undefined);
+  const guid = was || form === undefined ? prepared.guid : unusedGuid(hub, source.id, form, viewer) ?? prepared.guid;
+  const stored = posts(hub).put(source.id, { ...prepared, guid }, hub.clock(), was ?? undefined);
   if (!stored) throw notFound('source');
   const text = written.text ?? { content: '', contentType: 'text/plain' };
   postTexts(hub).put(stored.id, viewer.id, text, form?.startsWith('/write/') ? form : null);
@@ -132,10 +128,15 @@ export function storeNewPost(
   return wholePost(hub, stored.id);
 }
 
-/**
- * Changes the fields of a post that `values` contains and keeps its other fields. Throws the errors of `writePost`, and
- * 409 if the post was changed after its form was shown, unless the text is the same.
- */
+/** By this guid, the hub recognises the form after its post was deleted; undefined if the form made another post. */
+function unusedGuid(hub: Hub, sourceId: number, form: string, { id }: Viewer): string | undefined {
+  const guid = guidOfForm(id, form);
+  const isUsed = form === '/write' || postOfForm(hub, id, form) !== undefined
+    || sourcePosts(hub).deletedAt([sourceId], guid) !== undefined; // in a source of another owner
+  return isUsed ? undefined : guid;
+}
+
+/** Changes the given fields of a post. Throws the errors of `writePost`, and 409 if the form is outdated. */
 export async function rewritePost(
   hub: Hub, id: number, values: PostValues, { files, form }: Files, by: By,
 ): Promise<WholePost> {
@@ -188,7 +189,6 @@ export async function previewContent(hub: Hub, values: PostValues, { viewer }: B
   return inTurn(hub, { length: text.content.length, accountOf: () => viewer.id }, () => sanitizedText(text));
 }
 
-/** Adds files to a native source's post; returns the attachments. Throws status 422 if there are no files. */
 async function addFilesToPost(hub: Hub, id: number, files: ReceivedFile[], by: By): Promise<Attachment[]> {
   if (files.length === 0) {
     throw invalid([{ pointer: '/attachments', detail: 'The field “attachments” has no file.' }]);
@@ -237,16 +237,6 @@ function prepare(
   });
 }
 
-/** Reads a new post; throws 422 with every mistake in the post. */
-function readNewPost(values: PostValues, now: number, publishedAt = now): { sourceId: number; written: Written } {
-  const input = createInput(values);
-  const sourceId = input.integer('sourceId', 1, Number.MAX_SAFE_INTEGER);
-  const written = readWritten(input, { title: '', text: null, url: null, publishedAt }, now);
-  input.done();
-  return { sourceId, written };
-}
-
-/** Makes a changed post from the stored post `before` and the sent `values`; throws 422 with all mistakes. */
 function readChangedPost(values: PostValues, before: Written, now: number): Written {
   const input = createInput({ ...values, title: values['title'] ?? before.title });
   const written = readWritten(input, before, now);
@@ -267,7 +257,6 @@ function readText(input: Input): PostText | undefined {
   return { contentType, content: input.required('content', input.prose('content', POST_MAX.content)) ?? '' };
 }
 
-/** Reads the link of a post; null if the field is empty. */
 function readUrl(input: Input): string | null {
   const typed = input.optionalText('url', { max: POST_MAX.url });
   if (typed === undefined) return null;

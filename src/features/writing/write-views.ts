@@ -19,13 +19,11 @@ import { postIdOf } from './keep-draft.ts';
 import { POST_MAX } from './write-post.ts';
 
 /**
- * The fields of a form for a post, and the error in these fields. `path`: the path of the page for writing. `cut`: the
- * fields that were too long. `isWhole`: whether the whole text has arrived; `hasFiles`: whether the draft has the files
- * that were sent. `proof`: the signed account id with which the form can be sent without a session. `tab`: the random
- * name of the browser tab. `revision`, `version`: the state of the form and of the stored post that the tab knows.
- * `isChanged`: whether the stored post has changed since the form was opened. `isOpened`: whether the form shows an
- * opened draft, and not a sent form. `files`: the files of the draft. `drafts`: the account's other drafts.
- * `hasDiscarded`: whether the viewer has just discarded a draft, which the list offers to restore.
+ * `cut`: the fields that were too long. `isWhole`: whether the whole text has arrived. `hasFiles`: whether the draft
+ * has the sent files. `proof`: the signed account id with which the form can be sent without a session. `revision`,
+ * `version`: the states of the form and of the stored post that the tab knows. `isChanged`: whether the stored post has
+ * changed since the form was opened. `isOpened`: whether the form shows an opened draft, and not a sent form.
+ * `hasDiscarded`: whether the viewer has just discarded a draft, which the list of drafts offers to restore.
  */
 export type PostForm = {
   path: string;
@@ -138,7 +136,6 @@ function problemNote({ path, problem, cut, isWhole, hasFiles }: PostForm): Html 
 <p class="hint">${note}</p>`;
 }
 
-/** The preview beside the text of a post, or below the text on narrow screens; the page's script shows and fills it. */
 function previewOf({ preview }: PostForm): Html {
   return html`
 <section class="panel preview" aria-labelledby="preview" tabindex="-1" ${
@@ -203,10 +200,7 @@ function fileFields({ problem, fileBytes, bytesLeft, files: ofDraft }: PostForm,
 </section>`;
 }
 
-/**
- * A file of the post or of its draft; without a file, the template for a file that the script uploads. The page's
- * script shows the field for a picture's alternative text.
- */
+/** Without a file, the template that the page's script fills for a file that the script uploads. */
 function fileItem(file?: DraftFile | Attachment): Html {
   const [name, remove] = [file?.filename ?? '', file && 'postId' in file && `/attachments/${file.id}/delete`];
   return html`
@@ -219,7 +213,6 @@ function fileItem(file?: DraftFile | Attachment): Html {
   role="alert" hidden></p></li>`;
 }
 
-/** The radio buttons of the form for choosing a source. If there is only one source, it is selected. */
 function placeChoice(places: Source[], { viewerId, values: { sourceId }, problem }: PostForm): Html {
   const choice = ({ id, ownerId, title, visibility }: Source, index: number): Html => html`
 <label class="choice"><input type="radio" name="sourceId" value="${id}" required ${

@@ -36,7 +36,6 @@ function* textToParagraphs(text: string): Generator<void, string> {
 const ADDRESS = /\bhttps?:\/\/[^\s<>"“”«»「」『』（）、。，；：！？]{1,2000}/gi;
 const AFTER_ADDRESS = '.,;:!?\'’)]}';
 
-/** Escapes the text and makes links of its URLs. */
 function* withLinks(text: string): Generator<void, string> {
   let [linked, end] = ['', 0];
   const pace = { unpaused: 0 };
@@ -78,7 +77,6 @@ export function shortMarkup(contentHtml: string): string {
     (markup: string, name: string | undefined) => (name === undefined ? markup : UNESCAPED[name] ?? markup));
 }
 
-/** A tag, or the text up to the next tag. */
 const PIECE = /<(\/?)(a|code|pre|script|style)\b[^<>]*>|<[^<>]*>|[^<]+|</gi;
 
 /** Makes links of the web addresses in rendered Markdown that are neither links already nor code. */

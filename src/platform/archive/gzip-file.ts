@@ -5,7 +5,6 @@ import { pipeline } from 'node:stream/promises';
 import { constants, createGunzip, gzipSync } from 'node:zlib';
 import { codeOf } from '../error-code.ts';
 
-/** An archive is malformed; the message says which fault was found, and where. */
 export class ArchiveError extends Error {}
 
 export type WrittenFile = { bytes: number; sha256: string };
@@ -13,10 +12,7 @@ export type WrittenFile = { bytes: number; sha256: string };
 const PIECE = 256 * 1_024; // bytes
 const LARGEST_MEMBER = 512 * 1_024; // bytes of content
 
-/**
- * Writes the chunks into an open, empty file as gzip members (RFC 1952), and hashes the written bytes. The caller syncs
- * and closes the file.
- */
+/** Writes gzip members (RFC 1952) into an open, empty file, and hashes their bytes. The caller syncs the file. */
 export async function gzipFile(chunks: Iterable<Buffer>, file: FileHandle, signal?: AbortSignal): Promise<WrittenFile> {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -36,10 +32,7 @@ export async function gzipFile(chunks: Iterable<Buffer>, file: FileHandle, signa
 
 const SAMPLE = 4_096; // bytes
 
-/**
- * Returns the compression level: no compression if a sample from the middle shrinks by less than a tenth, as in images
- * and PDF files. Compressing images and PDF files would take ten times as long as storing these files uncompressed.
- */
+/** Images and PDF files, whose sample hardly shrinks, are stored: compressing such files takes ten times as long. */
 function levelFor(content: Buffer): number {
   const middle = Math.max(0, Math.floor((content.length - SAMPLE) / 2));
   const sample = content.subarray(middle, middle + SAMPLE);
@@ -79,7 +72,6 @@ async function* readFile(file: FileHandle, size: number, onBytes: (bytes: Buffer
   }
 }
 
-/** Turns an error of zlib into an ArchiveError; returns any other error unchanged. */
 function damaged(error: unknown): unknown {
   switch (codeOf(error)) {
     case 'Z_BUF_ERROR': return new ArchiveError('the archive is cut off, or has data after its end', { cause: error });

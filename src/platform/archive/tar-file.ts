@@ -42,7 +42,6 @@ export type UnpackedMember = { kind: TarKind; name: string; size: number };
 /** Takes an archived file's content in pieces. A piece is valid only during the call of `write`. */
 export type MemberSink = { write(chunk: Buffer): void; end(): void };
 
-/** Called for each member of an archive: throws to refuse the member, or returns a sink for its content. */
 type OnMember = (member: UnpackedMember) => MemberSink | undefined;
 
 const MAX_PAX = 64 * 1_024; // maximum bytes of extended records for one member of an archive
@@ -84,7 +83,6 @@ function* parseArchive(onMember: OnMember): Parsing<void> {
   yield* parseEnd();
 }
 
-/** Reads the tar header in the block. Applies extended records, if any follow, to the header behind the records. */
 function* parseHeader(block: Buffer): Parsing<TarHeader> {
   const header = decodeHeader(block);
   if (header.type !== 'x') return header;

@@ -7,7 +7,6 @@ export type TarKind = 'file' | 'folder';
 /** A file or folder in a tar archive: its name is a relative path of plain segments, without a `/` at the end. */
 export type TarMember = { kind: TarKind; name: string; size: number; modifiedAt: number }; // bytes, unix ms
 
-/** The fields of a tar header block; `type` is the type flag as a character. */
 export type TarHeader = { name: string; type: string; size: number; mode: number };
 
 /** Offset and length of each field of a tar header (POSIX.1-2024, pax, "ustar Interchange Format"). */
@@ -26,7 +25,6 @@ const MAGICS = ['ustar\x0000', 'ustar  \0']; // POSIX, GNU
 const MODES: Record<TarKind, number> = { file: 0o600, folder: 0o700 };
 const LARGEST_OCTAL = 8 ** 11 - 1; // bytes: 8 GiB
 
-/** Keys of extended tar records that do not affect a member's name, kind or content. */
 const HARMLESS = new Set(['atime', 'comment', 'ctime', 'gid', 'gname', 'mtime', 'uid', 'uname']);
 
 type Field = readonly [offset: number, length: number];

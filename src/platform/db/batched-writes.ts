@@ -2,9 +2,8 @@ import { charged, othersWait } from '../turns.ts';
 import { type Db, emptyLog, isStorageTrouble } from './open-database.ts';
 
 /**
- * The time in ms after which a transaction starts no further portion of rows, so that it holds the write lock for about
- * 10 ms including its commit. SQLite's busy handler retries after 1, 3, 8, 18, 33, 53 ms. The pause after a transaction
- * is at least as long as the transaction, so one retry of the busy handler falls into the pause.
+ * A transaction holds the write lock for about 10 ms with its commit. SQLite's busy handler retries after 1, 3, 8, 18,
+ * 33, 53 ms: one retry falls into the pause, which is at least as long as the transaction before.
  */
 const WORKING_MS = 6;
 const PAUSE_MS = 25;
@@ -17,9 +16,8 @@ const MAX_STEP = 5_000;
 const SMALL_PORTION = 10;
 
 /**
- * Makes a large change in short transactions, so that no other process waits long to write. Slow transactions are
- * logged under `name`. `some` changes up to `limit` rows and returns their number; fewer than `limit` rows mean that
- * the change is complete. Resolves to false if `isOver` returned true before the change was complete.
+ * `some` changes up to `limit` rows and returns their number; fewer than `limit` rows mean that the change is complete.
+ * Resolves to false if `isOver` returned true before the change was complete.
  */
 type ThrottledWrites = (name: string, some: Portion, isOver?: () => boolean) => Promise<boolean>;
 
@@ -27,9 +25,9 @@ type Portion = (limit: number) => number;
 type WriteStep = (most: number, portion: number) => { since: number; done: number; isAll: boolean };
 
 /**
- * Makes large changes, such as deletions, in short transactions; concurrent large changes alternate. While `isTight`
- * returns true because the disk is nearly full, each transaction changes few rows, and the write-ahead log is emptied
- * after each transaction.
+ * Makes large changes in short transactions, so that no other process waits long to write; concurrent changes
+ * alternate. While `isTight` returns true because the disk is nearly full, empties the write-ahead log after each small
+ * step.
  */
 export function createThrottledWrites(db: Db, isTight: () => boolean = () => false): ThrottledWrites {
   let turn: Promise<void> = Promise.resolve();
@@ -85,10 +83,8 @@ export function* inBatches<Row>(next: (last: Row | undefined) => Row[]): Generat
   for (let rows = next(undefined); rows.length > 0; rows = next(rows.at(-1))) yield* rows;
 }
 
-/** Writes an item in a transaction shared with other items; resolves after the commit. */
 type BatchedWrite<Item> = (item: Item) => Promise<void>;
 
-/** The writes that share one transaction. */
 export type Batch<Item> = {
   /** Writes one item. A `write` that throws must leave no change: use one statement or a nested transaction. */
   write(item: Item): void;
@@ -100,17 +96,13 @@ type Waiting<Item> = { write(batch: Batch<Item>): void; resolve(): void; reject(
 
 type Ending = { error: unknown };
 
-/** The longest time in ms for which a batch of writes waits for further writes. */
 const GATHERING_MS = 5;
 
-/** A batch that has lasted this many ms commits, and leaves its remaining items to the next batch. */
 const LONG_BATCH_MS = 25;
 
 /**
- * Lets concurrent writes share one transaction, and so one fsync (group commit). The transaction begins as soon as no
- * further write and no request is waiting, at the latest after GATHERING_MS. A write that throws
- * is rejected alone; all other writes are committed. If the transaction cannot be committed (full disk, lock), all its
- * writes are rejected and nothing is stored.
+ * Lets concurrent writes share one transaction, and so one fsync (group commit), which begins after GATHERING_MS at the
+ * latest. A write that throws is rejected alone. If the commit fails (full disk, lock), all writes are rejected.
  */
 export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedWrite<Item> {
   let waiting: Waiting<Item>[] = [];

@@ -10,9 +10,8 @@ const FIRST_OF_0_1_0 = 'ad7ad3bc0726638dd79de087755cdd712739a1a69eff86c8d0af4292
 const MIGRATION_BUSY_TIMEOUT_MS = 10 * 60_000; // another process's migration may be building an index of many posts
 
 /**
- * Applies the pending migrations, each in one transaction with its `schema_migrations` row. Returns the applied
- * migrations. Throws SchemaError if the database has applied other migrations than the hub knows, or if a pending
- * migration may lose data.
+ * Applies the pending migrations, each in one transaction, and returns the applied migrations. Throws SchemaError if
+ * the database has applied other migrations than the hub knows, or if a pending migration may lose data.
  */
 export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsafe = false): Migration[] {
   const before = db.pragma('busy_timeout');
@@ -152,13 +151,9 @@ function unsafeMessage({ version, name }: Migration): string {
   );
 }
 
-/** A schema object: a table, index, trigger or view. `table`: the table that an index or a trigger belongs to. */
 type SchemaObject = { type: string; name: string; table: string; sql: string };
 
-/**
- * Names the schema objects that a database lacks or declares differently than its migrations, for the operator. Names a
- * missing table without the table's indices and triggers. Schema objects that no migration made are allowed.
- */
+/** Names, for the operator, the schema objects that a database lacks or declares differently than its migrations. */
 export function schemaGaps(db: Db, migrations: Migration[]): string[] {
   const found = new Map(schemaObjects(db).map((object) => [keyOf(object), object]));
   const expected = expectedObjects(migrations);
@@ -194,10 +189,7 @@ function objectsMadeBy(migrations: Migration[]): SchemaObject[] {
   }
 }
 
-/**
- * Lists the schema objects without SQLite's own (sqlite_…). Shadow tables of a full-text index are compared by name
- * only, because their declarations depend on the version of SQLite.
- */
+/** Shadow tables of a full-text index count by name only: their declarations depend on the version of SQLite. */
 function schemaObjects(db: Db): SchemaObject[] {
   return db.prepare<[], SchemaObject>('objects of the schema', `
     SELECT s.type, s.name, s.tbl_name AS "table", CASE l.type WHEN 'shadow' THEN '' ELSE s.sql END AS sql
@@ -206,7 +198,6 @@ function schemaObjects(db: Db): SchemaObject[] {
     .map((object) => ({ ...object, sql: normalized(object.sql) }));
 }
 
-/** Removes comments, line breaks and the quotes around a renamed table's name from the SQL of a schema object. */
 function normalized(sql: string): string {
   return splitStatements(sql).join().replace(/"(\w+)"/g, '$1');
 }
@@ -215,7 +206,6 @@ function keyOf({ type, name }: SchemaObject): string {
   return `${type} ${name}`;
 }
 
-/** Reads the highest id that each table with AUTOINCREMENT has ever assigned. */
 export type GivenIds = ReadonlyMap<string, number>;
 
 /** Real ids have at most 15 digits: a higher id is a sign of a damaged database. */

@@ -22,7 +22,8 @@ export function readMigrations(folder: string): Migration[] {
 function toMigration(file: string, expected: number, sql: string): Migration {
   const version = Number(FILE_NAME.exec(file)?.[1]);
   if (version !== expected) {
-    throw new SchemaError(`migration ${file} is out of sequence: ${expectedName(expected)} is next`);
+    const next = `${String(expected).padStart(4, '0')}_name_in_lower_case.sql`;
+    throw new SchemaError(`migration ${file} is out of sequence: ${next} is next`);
   }
   const marked = SAFETY.exec(sql)?.[1];
   if (!marked) throw new SchemaError(`migration ${file} must begin with the line "-- safe: yes" or "-- safe: no"`);
@@ -33,10 +34,6 @@ function toMigration(file: string, expected: number, sql: string): Migration {
   if (steering) throw new SchemaError(`migration ${file} must not control its transaction: ${steering}`);
   const checksum = createHash('sha256').update(sql).digest('hex');
   return { version, name: file.slice(5, -4), sql, safe: marked === 'yes', checksum };
-}
-
-function expectedName(version: number): string {
-  return `${String(version).padStart(4, '0')}_name_in_lower_case.sql`;
 }
 
 /** The statements that a safe migration may contain: additions that change no existing row or name. */
@@ -59,7 +56,6 @@ const TOKEN = new RegExp([
   /\s+|[^\s;'"`[/-]+|[^]/,
 ].map(({ source }) => source).join('|'), 'g');
 
-/** Whether an SQL statement only adds to the schema, unlike DROP, DELETE, UPDATE and RENAME. */
 function isSafe(statement: string): boolean {
   const bare = tokens(statement).map(withoutQuotes).join('').toUpperCase();
   return ADDING.some((pattern) => pattern.test(bare)) && !FULL_TEXT_COMMAND.test(bare);

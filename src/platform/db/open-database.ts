@@ -16,7 +16,6 @@ export type Statement<Params extends unknown[], Row> = {
   /** Returns the first `limit` rows that pass the test; the test may read from the database, but not write. */
   first(limit: number, passes: (row: Row) => boolean, ...params: Params): Row[];
   run(...params: Params): RunResult;
-  /** Runs the statement, and returns the number of changed rows. */
   change(...params: Params): number;
 };
 
@@ -29,7 +28,6 @@ export type Db = {
   prepare<Params extends unknown[], Row = never>(name: string, sql: string): Statement<Params, Row>;
   /** Runs `work` in a transaction and returns the result. Inside another transaction, `work` runs in a savepoint. */
   write<Result>(name: string, work: () => Result): Result;
-  /** Returns a function that runs `work` in a transaction, as `write` does, at each call. */
   transaction<Args extends unknown[], Result>(name: string, work: (...args: Args) => Result): (...args: Args) => Result;
   exec(sql: string): void;
   pragma(source: string): unknown;

@@ -12,10 +12,7 @@ export function waitFor(rate: Rate, arrivesAt: number, now: number): number {
   return Math.max(0, arrivalAfter(rate, arrivesAt, now) - latestArrival(rate, now));
 }
 
-/**
- * Returns the theoretical arrival time (see `waitFor`) after one more act of the client. If the machine's clock was
- * ahead when `arrivesAt` was stored, `now` replaces `arrivesAt`.
- */
+/** The theoretical arrival time after one more act; a time from a clock that was ahead is replaced by `now`. */
 export function arrivalAfter(rate: Rate, arrivesAt: number, now: number): number {
   const isPlausible = arrivesAt <= latestArrival(rate, now);
   return (isPlausible ? Math.max(arrivesAt, now) : now) + rate.everyMs;
@@ -26,13 +23,9 @@ function latestArrival({ burst, everyMs }: Rate, now: number): number {
   return now + burst * everyMs;
 }
 
-/** A named rate limit: how often one client or account may do an act, such as signing in. */
 export type Limit = Rate & { name: string };
 
-/**
- * Rate limits whose state survives restarts and is shared by processes: one theoretical arrival time per key. If the
- * machine's clock is set back, a client gets at most one more burst of requests.
- */
+/** Rate limits that survive restarts and that processes share. A clock set back allows one more burst at most. */
 export function createRateLimitStore(db: Db, clock: Clock) {
   const select = db.prepare<[string], { arrivesAt: number }>('rate limit',
     'SELECT arrives_at AS arrivesAt FROM rate_limits WHERE key = ?');
@@ -57,14 +50,12 @@ export function createRateLimitStore(db: Db, clock: Clock) {
     /** Admits and counts an act and returns 0, or returns the milliseconds until the act would be admitted. */
     take,
 
-    /** Takes back the count of one act, such as a sign-in that succeeded. */
     refund: db.transaction('refund rate limit', (limit: Limit, who: string): void => {
       const key = `${limit.name}:${who}`;
       const stored = select.get(key);
       if (stored) upsert.run(key, stored.arrivesAt - limit.everyMs);
     }),
 
-    /** Removes at most `batch` keys whose rate limits admit a whole burst again; returns the number of removed keys. */
     prune: (batch: number): number => removeIdle.run(clock(), batch).changes,
   };
 }

@@ -51,10 +51,7 @@ export async function writeNewFile(path: PathLike, content: string | Buffer): Pr
   }
 }
 
-/**
- * Replaces a file in one durable step: after a power cut the file has old or new content. Give `partial` another name
- * in the same folder if several processes may replace the file at once.
- */
+/** Replaces a file in one durable step. Processes that may replace the file at once need names for `partial`. */
 export async function replaceFile(path: string, content: string, partial = `${path}.partial`): Promise<void> {
   await rm(partial, { force: true });
   await writeNewFile(partial, content);

@@ -6,7 +6,6 @@ import { nextTurn, ownTurn } from '../turns.ts';
 import {
   CLIENT_GONE, createCallHandler, isAnonymousRead, isGone, isRead, type CallHandlerOptions, type Exchange,
 } from './call-handler.ts';
-import { withCompressed } from './compress-answer.ts';
 import { DISCARD_BYTES, discardRest } from './discard-rest.ts';
 import { accepts } from './headers.ts';
 import { Html } from './html.ts';
@@ -14,25 +13,21 @@ import { HttpError, type Page, problemReply, type RenderedReply, type Reply } fr
 import { isCacheable, type ResponseCache } from './response-cache.ts';
 import type { Route, Viewer } from './router.ts';
 import { closeBody } from './send-file.ts';
-import { sendCached, sendReply, toCached } from './send-reply.ts';
+import { sendCached, sendReply, toCached, withCompressed } from './send-reply.ts';
 import { STREAM_BYTES } from './untaken-answers.ts';
 
-/** A refused request for a page; `target` is the requested path with its query. */
 export type RefusedPage = { method: string; target: string; headers: IncomingHttpHeaders };
 
 export type AnswerOptions = CallHandlerOptions & {
   cache: ResponseCache;
   /** Headers of every response, names in lower case; a reply's own headers take precedence. */
   security: Record<string, string>;
-  /** Makes the Content-Security-Policy of a members' page, which allows exactly the scripts of the page. */
   memberPolicy: (page: Page) => string;
   /** Renders a page as a whole HTML document; `target` is the requested path with its query. */
   renderPage(page: Page, viewer: Viewer | null, target: string): Promise<Html> | Html;
-  /** Makes the response to a refused request for a page. */
   errorPage(error: HttpError, request: RefusedPage): Promise<Reply> | Reply;
   /** Bytes of a refused body that a member may still send; other clients may send 2 MiB. */
   discardBytes?: number;
-  /** Receives errors that are bugs of the hub. */
   noteFault(exchange: Exchange, error: unknown): void;
 };
 
@@ -42,8 +37,7 @@ export const MAX_PAGE_BYTES = 2.5 * 1024 * 1024;
 /** Paths that only programs request: error replies to these programs are never HTML pages. */
 const FOR_PROGRAMS = /^\/+(?:api|reader|accounts)\//;
 
-/** Sentinel: the version of content that is never cached. */
-const NOT_KEPT = -1;
+const NOT_KEPT = -1; // the version of content that is never cached
 
 export function createAnswerRequest(options: AnswerOptions) {
   const { cache, security, errorPage, noteFault, untaken, discardBytes = DISCARD_BYTES } = options;
@@ -51,10 +45,7 @@ export function createAnswerRequest(options: AnswerOptions) {
 
   return { answer, refuse };
 
-  /**
-   * Calls the handler, renders its result or error, and sends the response; caches the response if allowed. Resolves
-   * to the status sent, also after an error in a handler, a page or a header.
-   */
+  /** Resolves to the status sent, also after an error in a handler, a page or a header. */
   async function answer(exchange: Exchange): Promise<number> {
     const asOf = isAnonymousRead(exchange.req) ? cache.version() : NOT_KEPT;
     try {
@@ -66,13 +57,12 @@ export function createAnswerRequest(options: AnswerOptions) {
     }
   }
 
-  /** Sends an error without calling the handler, and ends the connection. */
   async function refuse(exchange: Exchange, error: unknown): Promise<number> {
     const reply = await renderReply(problemReply(toHttpError(error)), exchange, options);
     return send(exchange, { ...reply, headers: { ...reply.headers, connection: 'close' } });
   }
 
-  /** Calls the handler and renders its reply. Returns undefined if the client has disconnected meanwhile. */
+  /** Returns undefined if the client has disconnected meanwhile. */
   async function rendered(exchange: Exchange): Promise<RenderedReply | undefined> {
     try {
       const made = await callHandler(exchange);
@@ -129,7 +119,7 @@ export function createAnswerRequest(options: AnswerOptions) {
   }
 }
 
-/** Throws 406 if the client does not accept the page or JSON of a reply; files and feeds ignore the Accept header. */
+/** Files and feeds ignore the Accept header. */
 function requireAcceptable(req: IncomingMessage, { status, headers }: RenderedReply): void {
   const type = headers['content-type'];
   const isPageOrJson = typeof type === 'string' && /^(?:text\/html|application\/json)\b/.test(type);
@@ -137,14 +127,12 @@ function requireAcceptable(req: IncomingMessage, { status, headers }: RenderedRe
   throw new HttpError(406, `This address only offers ${type.split(';', 1)[0]}.`);
 }
 
-/** A request whose response may be cached for all clients. */
 type KeptExchange = Exchange & { route: Route };
 
 function mayKeep(exchange: Exchange, reply: RenderedReply): exchange is KeptExchange {
   return !!exchange.route?.cached && isAnonymousRead(exchange.req) && isCacheable(reply);
 }
 
-/** Makes a reply ready to be sent: renders its page to a document, and adds a default Cache-Control. */
 async function renderReply(
   reply: Reply, exchange: Exchange, { renderPage, memberPolicy }: AnswerOptions,
 ): Promise<RenderedReply> {
@@ -163,9 +151,8 @@ async function renderReply(
 }
 
 /**
- * Sets a reply's Cache-Control: clients may store a text if they ask the hub before each use whether it has changed.
- * Public texts may be stored in any cache, texts for a signed-in person only in the browser. Streams, files, errors
- * and answers to writes are `no-store`. Handlers set `no-store` also for replies that show a secret.
+ * Clients may store a text if they ask the hub before each use whether it has changed: any cache may store public
+ * texts, and only the browser texts for a signed-in person. Handlers set `no-store` for replies that show a secret.
  */
 function withCaching(reply: RenderedReply, { req, route, viewer }: Exchange): RenderedReply {
   if (reply.headers['cache-control']) return reply;

@@ -15,7 +15,7 @@ const JSON_LIMIT = 1024 * 1024;
 const FORM_LIMIT = 64 * 1024;
 const LIMIT_OF_ANYBODY = 16 * 1024; // the limit of any body from a client that is not signed in
 
-/** A body that is held in memory must arrive within this time; a body with files has the server's longer limit. */
+/** A body with files has the server's longer limit. */
 const BODY_TIME = MINUTE;
 
 export type JsonObject = Record<string, unknown>;
@@ -25,15 +25,14 @@ type MetName = 'bodies' | 'body-size' | 'body-pieces' | 'connections' | 'answers
 /** Counts a request over a limit and returns the error for its client, who should retry after `seconds`. */
 export type MetLimit = (limit: MetName, seconds: number, reason: string) => HttpError;
 
-/** `recheck`: called when the body has arrived, which may be long after the request began. */
+/** `recheck` is called when the body has arrived. */
 type WithBody = Pick<HubRequest, 'stream'> & Partial<Pick<HubRequest, 'viewer' | 'memory' | 'recheck'>>;
 
 /** Limits in bytes of all bodies in memory: in total, and per account or network (twice as many for an IPv6 /48). */
 const MEMORY_OF_ALL = 48 * 1024 * 1024;
 const MEMORY_OF_ONE = 16 * 1024 * 1024;
 
-/** Memory overhead in bytes of each piece of a body. */
-const PIECE = 256;
+const PIECE = 256; // bytes of memory overhead
 
 /** The memory budget for all request bodies. `who`: the client's account, or its networks, narrowest first. */
 export function createBodyMemory(metLimit: MetLimit): (who: readonly string[]) => BodyShare {
@@ -93,7 +92,6 @@ export async function readBody(
 
 type Settle<Value> = (value: Value) => void;
 
-/** Gathers the chunks of a body by events; returns a function that stops gathering. */
 function gather(
   stream: IncomingMessage, { limit, memory }: { limit: number; memory: BodyShare | undefined }, done: Settle<Buffer>,
   fail: Settle<unknown>,
@@ -166,7 +164,6 @@ function requireMediaType({ stream }: WithBody, wanted: string): void {
   throw new HttpError(415, `The body must be ${wanted}.`, { headers: { accept: wanted } });
 }
 
-/** An error that closes the connection, because a slow sender would otherwise occupy the connection. */
 function tooSlow(): HttpError {
   return new HttpError(408, 'The body took too long to arrive.', { headers: { connection: 'close' } });
 }

@@ -8,7 +8,7 @@ import {
 } from './router.ts';
 import type { UntakenAnswers } from './untaken-answers.ts';
 
-/** A request and its response. `route` and `viewer` are set once they are known. */
+/** `route` and `viewer` are set once they are known. */
 export type Exchange = {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
@@ -34,10 +34,7 @@ export function openExchange(req: IncomingMessage, res: ServerResponse, id: stri
 /** Status 499 in log and metrics, as in nginx: the client closed the connection before the response. */
 export const CLIENT_GONE = 499;
 
-/**
- * Whether the client can no longer get a response: the client has closed the connection, or its half of the connection,
- * upon which node:http closes the other half.
- */
+/** Whether the client has closed its connection, or half of the connection: node:http then closes the other half. */
 export function isGone({ socket }: IncomingMessage): boolean {
   return socket.destroyed || !socket.writable;
 }
@@ -47,7 +44,7 @@ export function isRead({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** Whether a request only reads and has no credentials, so that the response must be equal for every client. */
+/** Whether a request only reads and has no credentials, so that every client gets the same response. */
 export function isAnonymousRead(req: IncomingMessage): boolean {
   return isRead(req) && isAnonymous(req);
 }
@@ -65,22 +62,16 @@ export type CallHandlerOptions = {
   hostNames: readonly string[] | null;
   /** Finds the sender of a request, or null, unless the request's route has an `authenticate` function of its own. */
   authenticate(req: IncomingMessage): Caller;
-  /**
-   * Throws HttpError if the hub cannot take a write request now. Called before the handler of every unsafe request, and
-   * again when the request's body has arrived.
-   */
+  /** Throws HttpError if the hub takes no writes. Called before unsafe requests, and again after their bodies. */
   admitWrite(route: Route, viewer: Viewer | null): void;
-  /** A request's share of the memory for bodies. `who`: the client's account, or its networks, narrowest first. */
+  /** `who`: the client's account, or its networks, narrowest first. */
   bodyMemory(who: readonly string[]): BodyShare;
   untaken: UntakenAnswers<Exchange>;
 };
 
 const NOBODY: Caller = { viewer: null, hasCookie: false };
 
-/**
- * Finds the route of a request, checks who may call it and from where, and calls its handler. Stores the route and
- * viewer in `exchange`. Throws HttpError (400, 401, 403, 404, 405, 421), and rethrows errors of the functions called.
- */
+/** Returns a function that checks and answers a request. Throws HttpError (400, 401, 403, 404, 405, 421). */
 export function createCallHandler(options: CallHandlerOptions) {
   const { match, baseUrl, trustedProxies, hostNames, bodyMemory, authenticate, admitWrite, untaken } = options;
   const callerOf = (req: IncomingMessage, route: Route | undefined): Caller =>
@@ -108,10 +99,7 @@ export function createCallHandler(options: CallHandlerOptions) {
     return found.route.handler(requestFor(exchange, found.route, found.params) as MemberRequest);
   };
 
-  /**
-   * Makes a client that does not read its responses wait for its next response. A client that has waited is
-   * authenticated again, because its session may have ended.
-   */
+  /** A client that has waited is authenticated again, because its session may have ended meanwhile. */
   async function waitForRoom(exchange: Exchange, route: Route): Promise<void> {
     const { req } = exchange;
     exchange.answered = await untaken.room(exchange);
@@ -145,7 +133,7 @@ export function createCallHandler(options: CallHandlerOptions) {
     return { id, method, path, query, params, headers: req.headers, viewer, address, stream: req, memory, recheck };
   }
 
-  /** Checks access and disk space again after a slow body: sessions end, roles change and the disk fills meanwhile. */
+  /** While a slow body arrives, sessions end, roles change and the disk fills. */
   function requireUnchanged(exchange: Exchange, route: Route, before: Viewer | null): void {
     if (!isRead(exchange.req)) admitWrite(route, before);
     if (route.access === 'public') return;
@@ -171,7 +159,7 @@ function requireAccess(route: Route, { viewer, hasCookie }: Caller, req: Incomin
   }
 }
 
-/** Throws 400 if a request names its host twice; 421 for a foreign host name, because of DNS rebinding attacks. */
+/** Throws 421 for a foreign host name, because of DNS rebinding attacks. */
 function requireHost(req: IncomingMessage, names: readonly string[] | null): void {
   if (hasOwnHost(req, names)) return;
   if (namesHostTwice(req)) throw new HttpError(400, 'A request may have only one Host header.');
@@ -241,10 +229,7 @@ export function groupsOf(address: string): ClientGroups {
   return ['network', ...(larger.length > 0 ? larger.reverse() : [host])];
 }
 
-/**
- * The networks that limits count: one IPv4 address; for IPv6 the /64 of a single host, then the /56 and the /48 that a
- * provider may give to one customer.
- */
+/** One IPv4 address; for IPv6 the /64 of a host, then the /56 and the /48 that a provider may give to a customer. */
 export function networksOf(address: string): [string, ...string[]] {
   const parsed = parseIpAddress(address.split('%', 1)[0] ?? '');
   return parsed?.bits === 128 ? [network(parsed, 64n), network(parsed, 56n), network(parsed, 48n)] : [address];
@@ -255,7 +240,7 @@ function network({ value }: IpAddress, length: bigint): string {
   return `${[48n, 32n, 16n, 0n].map((shift) => ((start >> shift) & 0xffffn).toString(16)).join(':')}::/${length}`;
 }
 
-/** Turns an IPv4-mapped address (::ffff:192.0.2.1), in any spelling, into the IPv4 address. */
+/** `::ffff:192.0.2.1`, in any spelling, becomes `192.0.2.1`. */
 function plain(address: string): string {
   const parsed = address.includes(':') ? parseIpAddress(address) : undefined;
   if (parsed?.bits !== 32) return address;

@@ -27,11 +27,10 @@ type Networks = readonly string[]; // the smallest first
 type Place = { networks: Networks; isExempt: boolean };
 
 /**
- * Refuses connections over the limits. If `places` connections are open, first makes room by closing an idle
- * connection, or a busy connection of a network that has more connections than the newcomer's network: the oldest such
- * connection of the network with the most connections. Connections from `proxies` and this machine have no limit per
- * address, and are not closed while busy. Returns a function that tells if a connection is an extra connection for
- * monitoring.
+ * Refuses connections over the limits. If `places` connections are open, first closes the oldest connection that is
+ * idle, or whose network has more connections than the newcomer's, of the network with the most connections.
+ * Connections from `proxies` and this machine have no limit per address, and are not closed while busy. The returned
+ * function tells if a connection is an extra connection for monitoring.
  */
 export function limitConnections(
   server: Server, proxies: readonly Cidr[], metLimit: MetLimit, refuse: (socket: Socket, error: HttpError) => void,
@@ -78,7 +77,6 @@ export function limitConnections(
     first.destroy();
   }
 
-  /** The responses that a connection still waits for. */
   function answersOf(socket: Socket): ServerResponse[] {
     return (unanswered.get(socket) ?? []).filter((res) => !res.writableFinished && !res.destroyed);
   }

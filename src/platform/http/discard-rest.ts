@@ -6,17 +6,16 @@ export const DISCARD_BYTES = 2 * 1024 * 1024;
 /** The maximum number of bodies discarded at the same time: a thousand bodies would block the event loop. */
 const DISCARDED_AT_ONCE = 16;
 
-/** How long the hub reads and discards a refused request body before the next refused body that waits. */
+/** How long the hub discards a body before the next body that waits. */
 const TURN_MS = 250;
 
-/** The maximum number of refused request bodies that wait to be discarded, each with up to 128 KiB in memory. */
+/** Each waiting body takes up to 128 KiB of memory. */
 const WAITING_AT_ONCE = 200;
 const CUT_AFTER_MS = 250;
 
 /** The time in ms without new bytes after which a refused body no longer delays its response. */
 const QUIET_MS = 2_000;
 
-/** `take` counts and drops the arriving bytes of a body. */
 type Rest = { req: IncomingMessage; take(chunk: Buffer): void };
 
 const waiting = new Set<Rest>();
@@ -24,11 +23,9 @@ const discarding = new Set<Rest>();
 let turn: NodeJS.Timeout | undefined;
 
 /**
- * Reads and discards the rest of a request body after an early response, up to `limit` bytes. If the hub did not read
- * the body, a client that is still sending might never see the response. After the discarded body, the connection
- * serves the client's next request. Bodies take turns. A waiting body has a `readable` listener, because node:http
- * itself would read and drop a body that has no listener. If WAITING_AT_ONCE bodies wait, a further body's connection
- * is cut soon after the response.
+ * Reads and discards the rest of a request body after an early response, up to `limit` bytes: a client that is still
+ * sending might otherwise never see the response. Then the connection serves the client's next request. A waiting body
+ * has a `readable` listener, because node:http itself would read and drop a body that has no listener.
  */
 export function discardRest(req: IncomingMessage, limit = DISCARD_BYTES): void {
   if (isOver(req)) return;
@@ -65,7 +62,7 @@ function isOver({ socket, complete, headers }: IncomingMessage): boolean {
 
 type Events = { onLimit(): void; onEnd?(): void; onChunk?(): void };
 
-/** Discards a body until `onLimit`, `onEnd`, or a call of the returned function, which leaves the rest unread. */
+/** The returned function leaves the rest of the body unread. */
 function discard(req: IncomingMessage, limit: number, { onLimit, onEnd, onChunk }: Events): () => void {
   const { socket } = req;
   let left = limit;

@@ -1,10 +1,7 @@
 import { html, type Html } from './html.ts';
 import { HttpError, type Reply } from './reply.ts';
 
-/**
- * Returns the reply of `act` to a submitted form. If `act` refuses the form with one of the `statuses` (by default,
- * any status except 401), returns the reply of `again`, which shows the form with the error.
- */
+/** The reply of `act`, or the reply of `again` if `act` refuses a form with one of `statuses` (any but 401). */
 export async function orAgain(
   act: () => Promise<Reply>, again: (problem: HttpError) => Reply, statuses?: number[],
 ): Promise<Reply> {
@@ -16,9 +13,7 @@ export async function orAgain(
   }
 }
 
-/**
- * `whole`: this field shows a refusal that names no field. `isFirst`: this field has the focus if no field was refused.
- */
+/** `whole`: the field shows a refusal that names no field. `isFirst`: the field has the focus without a refusal. */
 type FieldOptions = { whole?: boolean; isFirst?: boolean };
 
 /** Attributes that mark a refused field and link its reason. The first refused field has the focus. */

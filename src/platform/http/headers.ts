@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 
-/** A header value with its parameters; names of parameters are in lower case. */
 type ParameterizedValue = { value: string; parameters: Map<string, string> };
 
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"; // RFC 9110 §5.6.2
@@ -84,8 +83,7 @@ export function matchesEntityTag(header: string | undefined, etag: string): bool
   return header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
 }
 
-/** Positions of the first and the last byte, both included. */
-type ByteRange = { start: number; end: number };
+type ByteRange = { start: number; end: number }; // both included
 
 /**
  * The part of a body of `size` bytes that a Range header requests (RFC 9110 §14.1.2); `unsatisfiable` means 416.
@@ -106,7 +104,7 @@ function fromTo(first: number, last: number, size: number): ByteRange | 'unsatis
   return first < size ? { start: first, end: Math.min(last, size - 1) } : 'unsatisfiable';
 }
 
-/** The range of a body's last bytes. Content-Range cannot describe an empty part, so an empty body is sent whole. */
+/** Content-Range cannot describe an empty part, so an empty body is sent whole. */
 function suffix(digits: string, size: number): ByteRange | 'unsatisfiable' | undefined {
   if (digits === '') return undefined;
   const length = Math.min(Number(digits), size);
@@ -114,18 +112,12 @@ function suffix(digits: string, size: number): ByteRange | 'unsatisfiable' | und
   return Number(digits) === 0 ? 'unsatisfiable' : undefined;
 }
 
-/**
- * Whether If-Range lets the Range header count, by strong comparison (RFC 9110 §13.1.5). A date in If-Range never
- * matches, because responses with an entity tag have no Last-Modified.
- */
+/** Whether If-Range lets Range count (RFC 9110 §13.1.5); a date never does, because the hub sends no Last-Modified. */
 export function ifRangeAllows(header: string | undefined, etag: string): boolean {
   return header === undefined || header === etag && !etag.startsWith('W/');
 }
 
-/**
- * The value of Content-Disposition (RFC 6266): the file name in ASCII for old clients, and in UTF-8 (RFC 8187) if the
- * ASCII name differs.
- */
+/** A Content-Disposition (RFC 6266): an ASCII file name, and a UTF-8 name (RFC 8187) if the ASCII name differs. */
 export function contentDisposition(kind: 'inline' | 'attachment', filename: string): string {
   const name = filename.toWellFormed().replace(UNSAFE, '_');
   if (name === '') return kind;
@@ -134,7 +126,6 @@ export function contentDisposition(kind: 'inline' | 'attachment', filename: stri
   return ascii === name ? plain : `${plain}; filename*=UTF-8''${encode(name)}`;
 }
 
-/** Makes a file name ASCII: removes accents, and replaces other non-ASCII characters, quotation marks and % by `_`. */
 function asciiName(name: string): string {
   return name.normalize('NFD').replace(/\p{M}/gu, '').normalize('NFC').replace(/[^ -~]|["%]/gu, '_');
 }

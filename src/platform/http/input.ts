@@ -3,49 +3,40 @@ import { webAddress } from '../markup/safe-url.ts';
 import { isJsonObject, type JsonObject } from './body.ts';
 import { type FieldError, HttpError, invalid } from './reply.ts';
 
-/** A rule for trimmed text, with lengths in characters; `expected` describes `pattern` in words. */
+/** Lengths are in characters; `expected` describes `pattern` in words. */
 type TextRule = { max: number; min?: number; pattern?: RegExp; expected?: string };
 
-/** Adds a fault of a field of the input; `detail` follows the field's name, as in "must be text." */
 type Refuse = (detail: string) => undefined;
 
 /** `pointer`: JSON Pointer of the object within the input. `label`: the name of a field in messages. */
 type Options = { pointer?: string; label?: (name: string) => string; errors?: FieldError[] };
 
 export type Input = {
-  /** All faults of the input found so far, including faults of inner objects. */
   errors: FieldError[];
   optionalText(name: string, rule: TextRule): string | undefined;
   text(name: string, rule: TextRule): string;
   optionalChoice<Choice extends string>(name: string, choices: readonly Choice[]): Choice | undefined;
   optionalFlag(name: string): boolean | undefined;
-  /** A checkbox or button of a form: on for `1`, off for `0`, undefined when the form has not sent it. */
+  /** A checkbox or button of a form: true for `1`, false for `0`. */
   optionalSwitch(name: string): boolean | undefined;
   optionalInteger(name: string, min: number, max: number): number | undefined;
   integer(name: string, min: number, max: number): number;
-  /** Reads untrimmed text with any characters; `min` and `max` are UTF-8 bytes. */
+  /** `min` and `max` are bytes of untrimmed UTF-8 with any characters. */
   secret(name: string, min: number, max: number): string;
-  /** Whether the input has the named field, even with a wrong value. */
   has(name: string): boolean;
-  /** Reads a field of any type; a field with the value null reads as undefined. */
+  /** A field with the value null reads as undefined. */
   value(name: string): unknown;
-  /** Reads untrimmed text of at most `max` characters (UTF-16 units); lone surrogates become U+FFFD. */
+  /** `max` counts UTF-16 units of untrimmed text; lone surrogates become U+FFFD. */
   prose(name: string, max: number): string | undefined;
-  /** Reads a number of zero or more, and rounds the number. */
+  /** A number of zero or more, rounded. */
   amount(name: string): number | undefined;
-  /** Reads an RFC 3339 time, and returns unix ms. */
+  /** Unix ms from an RFC 3339 time. */
   time(name: string): number | undefined;
-  /** Reads an http or https address, and removes credentials and tracking parameters. */
   address(name: string): string | undefined;
-  /** Reads a field that contains a JSON object, and returns an `Input` that reads the fields of this object. */
   object(name: string): Input | undefined;
-  /** Returns an `Input` for each object in a list; returns no `Input` if the list is longer than `max`. */
   list(name: string, max: number): Input[];
-  /** Returns the value of a required field, and adds a fault if the value is undefined. */
   required<Value>(name: string, value: Value | undefined): Value | undefined;
-  /** Adds a fault of the named field. */
   refuse(name: string, detail: string): undefined;
-  /** Throws 422 with all faults of the input. */
   done(): void;
 };
 
@@ -194,7 +185,6 @@ function readList(value: unknown, max: number, refuse: Refuse): JsonObject[] | u
   return value.length <= max ? value : refuse(`may have at most ${max} entries.`);
 }
 
-/** Turns displayName into "Display name". */
 function labelOf(name: string): string {
   if (name === 'url') return 'The address';
   const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
@@ -206,16 +196,12 @@ export function parseId(text: string): number | undefined {
   return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
 }
 
-/**
- * A redirect target from a form or query, in ASCII for the header. Returns `/` for any address outside this site, such
- * as `//host` and `/\host`.
- */
+/** A redirect target in ASCII; `/` for an address outside this site, such as `//host` and `/\host`. */
 export function localPath(path: string | null | undefined): string {
   if (!path || !/^\/(?![/\\])[^\u0000-\u001f]*$/.test(path)) return '/';
   return path.toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
 }
 
-/** The number of items on a page of a list if the query has no `limit`. */
 export const STANDARD_LIMIT = 30;
 const MAX_LIMIT = 100;
 

@@ -28,10 +28,7 @@ const IDENTITY_ENCODINGS = ['7bit', '8bit', 'binary'];
 const UTF8_NAMES = ['utf-8', 'utf8', 'us-ascii'];
 const DEFAULT_TYPE = 'text/plain'; // RFC 7578 §4.4
 
-/**
- * The boundary in the Content-Type headers of a request. Throws 415 if the type is not multipart/form-data, 400 if the
- * header comes twice, or the boundary is missing, comes twice or breaks the rules of RFC 2046.
- */
+/** The boundary in a request's Content-Type. Throws 415 for another type, 400 unless there is one valid boundary. */
 export function readBoundary(contentTypes: readonly string[]): string {
   const [contentType = ''] = contentTypes;
   if (contentTypes.length > 1) throw new HttpError(400, 'The request has more than one Content-Type.');
@@ -99,7 +96,6 @@ function readDisposition(header: string | undefined): { name: string; filename: 
   return { name: unescapeName(name), filename: filename ?? null };
 }
 
-/** Decodes a value of RFC 8187. Throws 400 unless the value is UTF-8 without control characters. */
 function decodeExtended(value: string): string {
   try {
     const encoded = EXTENDED.exec(value)?.[1];

@@ -23,7 +23,6 @@ export type MultipartEvent =
 type MultipartParser = {
   /** Takes the next piece of the body, after `next` returned null. Multipart events share memory with the piece. */
   write(piece: Buffer): void;
-  /** Tells the parser that the body has no more bytes. */
   end(): void;
   /** The next event; null if more bytes are needed. Throws 400 for a malformed body, 413 for a body over a limit. */
   next(): MultipartEvent | null;
@@ -32,7 +31,6 @@ type MultipartParser = {
 /** `headerBytes`: maximum size of all headers of a part. */
 export type ParserLimits = HeadLimits & { parts: number; headerBytes: number };
 
-/** A line that begins with the boundary. `end`: the index of the line's CRLF, or the length of the body. */
 type BoundaryLine =
   | { kind: 'part' | 'last'; end: number }
   | { kind: 'data' } // the line only begins with the boundary, so it is data
@@ -44,7 +42,6 @@ const MAX_PADDING = 256; // maximum number of spaces and tabs behind a boundary,
 const [TAB, LF, CR, SPACE, DASH] = [0x09, 0x0a, 0x0d, 0x20, 0x2d];
 const HEAD_END = Buffer.from('\r\n\r\n');
 const NOTHING = Buffer.alloc(0);
-const PART_END: MultipartEvent = { kind: 'part-end' };
 const DATA: BoundaryLine = { kind: 'data' };
 const UNDECIDED: BoundaryLine = { kind: 'undecided' };
 
@@ -55,7 +52,6 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
   let step: () => MultipartEvent | null = beforeFirstPart;
   let buffer: Buffer = NOTHING;
   let at = 0; // the bytes before `at` are parsed
-  let loose: Buffer = NOTHING; // data that looked like the start of a delimiter until the next piece came
   let parts = 0;
   let isOver = false;
 
@@ -101,19 +97,12 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
       const line = readBoundaryLine(buffer, from, isOver);
       if (line.kind === 'data') continue;
       if (line.kind === 'undecided') return data(found) ?? more();
-      step = () => afterData(line);
+      step = () => {
+        pass(line);
+        return { kind: 'part-end' };
+      };
       return data(found) ?? step();
     }
-  }
-
-  function afterData(line: WholeLine): MultipartEvent {
-    pass(line);
-    return PART_END;
-  }
-
-  function looseData(): MultipartEvent {
-    step = inData;
-    return { kind: 'data', bytes: loose };
   }
 
   function afterLastPart(): MultipartEvent | null {
@@ -121,7 +110,6 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
     return isOver ? { kind: 'end' } : null;
   }
 
-  /** Parses a boundary line at `at`. */
   function lineHere(): BoundaryLine {
     if (at < buffer.length && buffer[at] !== DASH) return { kind: 'data' };
     const end = Math.min(at + dashBoundary.length, buffer.length);
@@ -143,18 +131,11 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
     return { kind: 'data', bytes };
   }
 
-  /** The number of bytes at the end of `buffer` that may be the start of a delimiter (CRLF and the boundary). */
   function begunDelimiter(): number {
     const tail = buffer.subarray(Math.max(at, buffer.length - delimiter.length + 1));
     const found = tail.lastIndexOf(CR);
     const length = found === -1 ? 0 : tail.length - found;
     return length > 0 && tail.compare(delimiter, 0, length, found) === 0 ? length : 0;
-  }
-
-  function goesOn(rest: Buffer, piece: Buffer): boolean {
-    const from = Math.min(rest.length, delimiter.length);
-    const length = Math.min(piece.length, delimiter.length - from);
-    return piece.compare(delimiter, from, from + length, 0, length) === 0;
   }
 
   function more(): null {
@@ -166,20 +147,15 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
     write(piece) {
       const rest = buffer.subarray(at);
       at = 0;
-      if (rest.length > 0 && step === inData && !goesOn(rest, piece)) {
-        [loose, buffer, step] = [rest, piece, looseData]; // avoids a copy of `piece`
-      } else {
-        buffer = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
-      }
+      buffer = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
     },
     end: () => void (isOver = true),
     next: () => step(),
   };
 }
 
-/** Parses the bytes behind a boundary, from `from` on. `isAll`: no more bytes will come. */
 function readBoundaryLine(bytes: Buffer, from: number, isAll: boolean): BoundaryLine {
-  const dashes = countDashes(bytes, from);
+  const dashes = bytes[from] !== DASH ? 0 : bytes[from + 1] === DASH ? 2 : 1;
   if (dashes === 1) return from + 1 < bytes.length || isAll ? DATA : UNDECIDED;
   const padding = from + dashes;
   const end = skipPadding(bytes, padding);
@@ -189,11 +165,6 @@ function readBoundaryLine(bytes: Buffer, from: number, isAll: boolean): Boundary
   if (end === bytes.length || (bytes[end] === CR && end + 1 === bytes.length && !isAll)) return UNDECIDED;
   if (bytes[end] !== CR || bytes[end + 1] !== LF) return DATA;
   return { kind: isLast ? 'last' : 'part', end };
-}
-
-function countDashes(bytes: Buffer, from: number): 0 | 1 | 2 {
-  if (bytes[from] !== DASH) return 0;
-  return bytes[from + 1] === DASH ? 2 : 1;
 }
 
 function skipPadding(bytes: Buffer, from: number): number {

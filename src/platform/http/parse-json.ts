@@ -35,7 +35,6 @@ function requireModest(body: Buffer): void {
   }
 }
 
-/** The index of the quotation mark that ends a string; the length of the body if the string is not closed. */
 function endOfString(body: Buffer, start: number): number {
   let at = start; // no indexOf: a call of indexOf for each of a million escaped quotation marks would take 90 ms
   while (at < body.length && body[at] !== QUOTE) at += body[at] === BACKSLASH ? 2 : 1;

@@ -6,7 +6,6 @@ import { createMultipartParser, type MultipartEvent, type ParserLimits } from '.
 import { HttpError } from './reply.ts';
 import type { BodyShare } from './router.ts';
 
-/** Limits of a multipart body: sizes in bytes, or counts. */
 export type MultipartLimits = ParserLimits & {
   /** The size of the whole body, with boundaries, headers and any bytes after the last boundary. */
   bytes: number;
@@ -14,7 +13,6 @@ export type MultipartLimits = ParserLimits & {
   /** The maximum size of the values of all fields together, which are kept in memory. */
   fieldBytes: number;
   files: number;
-  /** The maximum size of an uploaded file. */
   fileBytes: number;
 };
 
@@ -35,13 +33,10 @@ export type MultipartFile = { field: string; filename: string; declaredType: str
 /** Called for each uploaded file; need not read all `chunks`. A rejection ends the reading of the request's body. */
 export type OnFile = (file: MultipartFile, chunks: AsyncIterable<Buffer>) => Promise<void>;
 
-/** The properties of a request that `readMultipart` needs. */
 type MultipartStream = Readable & Pick<IncomingMessage, 'headers' | 'headersDistinct'>;
 
-/** Reads the multipart events of an arriving body, on demand only. */
 type MultipartSource = ReturnType<typeof openMultipartSource>;
 
-/** The headers of a multipart part, and the first parser event after the headers. */
 type StartedPart = { head: PartHead; first: MultipartEvent };
 
 /**
@@ -137,14 +132,12 @@ function tooMany(what: string, limit: number): HttpError {
   return new HttpError(413, `The body may have at most ${limit} ${what}.`);
 }
 
-/** Reads the body of a request. Throws 413 for more than `limits.bytes`, 400 if the body breaks off. */
 function openMultipartSource(stream: MultipartStream, boundary: string, limits: MultipartLimits) {
   const parser = createMultipartParser(boundary, limits);
   const pieces: AsyncIterator<Buffer> = stream.iterator({ destroyOnReturn: false });
   let received = 0;
   let failure: { error: unknown } | null = null;
 
-  /** Returns the next multipart event of the bytes read so far, or null. Throws 400 or 413 for a bad body. */
   function ready(): MultipartEvent | null {
     if (failure) throw failure.error;
     try {
@@ -154,7 +147,6 @@ function openMultipartSource(stream: MultipartStream, boundary: string, limits: 
     }
   }
 
-  /** Returns the next multipart event, perhaps after reading more bytes. Throws 400 or 413 for a bad body. */
   async function next(): Promise<MultipartEvent> {
     for (;;) {
       const event = ready();
@@ -173,13 +165,11 @@ function openMultipartSource(stream: MultipartStream, boundary: string, limits: 
     parser.write(value);
   }
 
-  /** Ends the body with an error, and throws this error, or the earlier error that has ended the body before. */
   function fail(error: unknown): never {
     failure ??= { error };
     throw failure.error;
   }
 
-  /** Stops reading the request, without closing its connection. */
   function stop(): void {
     failure ??= { error: new Error('the hub no longer reads this body') };
     // The promise of `return` is not awaited, because the client may never send the bytes that `pieces` waits for.

@@ -17,13 +17,9 @@ export type Page = {
    * navigation beside the text, `landing` is the public front page, `door` is for signing in and out.
    */
   shape?: 'work' | 'list' | 'article' | 'landing' | 'door';
-  /** The section of the navigation to mark as current. */
   section?: string;
-  /** The hub's own feeds that have the same posts as the page. */
   alternates?: { type: string; href: string; title: string }[];
-  /** The name of a script that the page has besides the script of all members' pages. */
   script?: string;
-  /** The page reloads after this many seconds, while work shown on the page is in progress. */
   refreshSeconds?: number;
 };
 
@@ -120,8 +116,7 @@ export function problemReply(error: HttpError): Reply {
   };
 }
 
-/** The default number of characters in each chunk of a text. */
-const CHUNK = 16_384;
+const CHUNK = 16_384; // characters
 
 /** A reply's body that is made while it is sent, in chunks of at least `characters`; other requests run in between. */
 export function inChunks(pieces: Iterable<string>, characters = CHUNK): Readable {

@@ -2,10 +2,10 @@ import type { Db } from '../db/open-database.ts';
 import type { RenderedReply } from './reply.ts';
 import type { Route } from './router.ts';
 
-/** The plain or gzip form of a response; its headers are a flat list of names and values. */
+/** The plain or gzip form of a response; `headers`: names and values in turn. */
 export type Form = { headers: string[]; body: Buffer; etag: string };
 
-/** A finished response, ready to be sent again; `compressed`: its form for clients that accept gzip. */
+/** A response that can be sent again; `compressed`: its form for clients that accept gzip. */
 export type CachedResponse = Form & { status: number; isCompressible: boolean; compressed?: Form };
 export type CachedAnswer = { response: CachedResponse; route: Route };
 
@@ -18,17 +18,14 @@ const MAX_ENTRY_BYTES = 1024 * 1024;
 const ENTRY_OVERHEAD_BYTES = 2048;
 const UNKNOWN = -1;
 
-/**
- * An in-memory LRU cache of public responses, emptied as soon as `version()` changes. Every look-up calls `version`, so
- * that a cached response is never older than the database.
- */
+/** An LRU cache of public responses. Each look-up calls `version`, so no response is older than the database. */
 export function createResponseCache(version: () => number) {
   // A Map keeps insertion order, so the first entry is the least recently used.
   const entries = new Map<string, CachedAnswer>();
   let bytes = 0;
   let current = UNKNOWN;
 
-  /** Whether the cached responses are current; false if the content version cannot be read, as on a failing disk. */
+  /** Returns false if the content version cannot be read, as on a failing disk. */
   function isCurrent(): boolean {
     const now = readVersion(version);
     if (now === current && now !== UNKNOWN) return true;
@@ -66,7 +63,6 @@ export function createResponseCache(version: () => number) {
         remove(oldest);
       }
     },
-    /** The version of the public content that a new response will show. */
     version(): number {
       isCurrent();
       return current;
@@ -74,7 +70,6 @@ export function createResponseCache(version: () => number) {
   };
 }
 
-/** Whether a reply is a whole, successful, public text, and so may be cached. */
 export function isCacheable({ status, headers, isText }: RenderedReply): boolean {
   const isShared = headers['cache-control'] !== 'no-store' && !headers['set-cookie'];
   return status === 200 && isText && isShared;
@@ -95,10 +90,9 @@ function sizeOf(key: string, { response }: CachedAnswer): number {
 
 /**
  * Returns the version of the public content: a number that changes with all content that anonymous readers can see.
- * `PRAGMA data_version` (3 µs) tells whether another connection has committed; the version is read from the table
- * `counts` only after such a commit. `reader` must be a read-only connection, because PRAGMA data_version does not
- * count commits of its own connection. All requests that Node has read in the same pass of its event loop get the same
- * version: for eight visitors at a time, this saves 7 % of the processor time of a cached response.
+ * `PRAGMA data_version` takes 3 µs and tells whether another connection has committed, so `reader` must be a read-only
+ * connection. All requests that Node has read in the same pass of its event loop get the same version: for eight
+ * visitors at a time, this saves 7 % of the processor time of a cached response.
  */
 export function createContentVersion(reader: Db): () => number {
   const dataVersion = reader.prepare<[], { data_version: number }>('data version', 'PRAGMA data_version');

@@ -7,7 +7,6 @@ export interface Preferences {
   timeZone: string | null;
 }
 
-/** The account that sends a request. */
 export type Viewer = {
   id: number;
   username: string;
@@ -38,10 +37,8 @@ export type HubRequest = {
   params: Record<string, string>;
   headers: IncomingHttpHeaders;
   viewer: Viewer | null;
-  /** The client's address, also behind trusted proxies. */
   address: string;
   stream: IncomingMessage;
-  /** The memory budget for the body, freed when the response has been sent. */
   memory: BodyShare;
   /** Throws 401 or 403 if the viewer's session, token or role has ended while a handler awaited a result. */
   recheck(): void;
@@ -52,14 +49,11 @@ export type MemberRequest = HubRequest & { viewer: Viewer };
 type Handler<Request> = (request: Request) => Reply | Promise<Reply>;
 
 type RouteOptions = {
-  /**
-   * The query parameters of a cached route. The response to an anonymous GET depends only on path, parameters and
-   * published content. The cache drops unknown parameters, which would fill the cache with copies.
-   */
+  /** Query parameters on which a cached route's reply depends; other parameters would fill the cache with copies. */
   cached?: readonly string[];
   /** Finds the sender of a request to this route without cookies, in place of the check of sessions and API tokens. */
   authenticate?: (req: IncomingMessage) => Caller;
-  /** Makes the route's reply to a refused or failed request, in place of a page or `application/problem+json`. */
+  /** Replaces the page or `application/problem+json` of a refused or failed request. */
   refusal?: (error: HttpError) => Reply;
   /** The handler checks a bearer token that is not an API token of the hub, so the request's `viewer` is null. */
   checksBearer?: boolean;
@@ -67,10 +61,7 @@ type RouteOptions = {
   signedOut?: Handler<HubRequest>;
   /** The route works under any host name, because monitoring may use another host name. */
   anyHost?: boolean;
-  /**
-   * The route may write while only the reserved part of the disk is free. By default, only routes of administrators and
-   * routes for DELETE may write on a full disk; forms that sign in or delete set `usesReserve`.
-   */
+  /** May write while only the disk's reserve is free; by default, admin routes and DELETE may. */
   usesReserve?: boolean;
 };
 
@@ -154,7 +145,6 @@ function paramsOf({ regex, names }: Compiled, path: string): Record<string, stri
   return params;
 }
 
-/** Decodes a path segment. A segment with a broken percent-encoding becomes empty. */
 function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment);

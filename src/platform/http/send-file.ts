@@ -7,23 +7,20 @@ import type { FileSlice, Reply } from './reply.ts';
 const [readFd, closeFd] = [promisify(read), promisify(close)];
 
 /** Bytes of one file buffer. Each response uses a pair of buffers: the first is sent while the second is filled. */
-const SIZE = 128 * 1024;
+const BUFFER_BYTES = 128 * 1024;
 
 /** The most idle pairs of buffers kept for later responses: new buffers would take a third of a download's time. */
-const IDLE_PAIRS = 16;
+const MOST_SPARE = 16;
 
 type Pair = [Buffer, Buffer];
 
-const idle: Pair[] = [];
+const spare: Pair[] = [];
 
-/**
- * Writes part of an open file as a body, and ends the answer. Rejects if the file cannot be read or has become shorter,
- * or if the client goes away.
- */
+/** Writes part of an open file as a body. Rejects if the file has become shorter, or if the client goes away. */
 export async function sendFile(res: ServerResponse, slice: FileSlice): Promise<void> {
-  const pair = idle.pop() ?? [Buffer.allocUnsafeSlow(SIZE), Buffer.allocUnsafeSlow(SIZE)];
+  const pair = spare.pop() ?? [Buffer.allocUnsafeSlow(BUFFER_BYTES), Buffer.allocUnsafeSlow(BUFFER_BYTES)];
   await pump(res, slice, pair);
-  if (idle.length < IDLE_PAIRS) idle.push(pair); // buffers of a failed send are not reused: they may be in use
+  if (spare.length < MOST_SPARE) spare.push(pair); // buffers of a failed send are not reused: they may be in use
   res.end();
 }
 
@@ -39,7 +36,7 @@ async function pump(res: ServerResponse, { fd, start, length }: FileSlice, [firs
   let sent: Promise<unknown> = Promise.resolve();
   try {
     for (let done = 0; done < length;) {
-      const { bytesRead } = await readFd(fd, filling, 0, Math.min(SIZE, length - done), start + done);
+      const { bytesRead } = await readFd(fd, filling, 0, Math.min(BUFFER_BYTES, length - done), start + done);
       if (bytesRead === 0) throw new Error('a file was truncated while it was being sent');
       await Promise.race([sent, gone.promise]);
       sent = write(res, filling.subarray(0, bytesRead));

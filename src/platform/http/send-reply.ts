@@ -1,18 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { acceptsGzip, isCompressible, withCompressed } from './compress-answer.ts';
-import { entityTag, matchesEntityTag } from './headers.ts';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { discardRest } from './discard-rest.ts';
+import { entityTag, essenceOf, matchesEntityTag, readWeights } from './headers.ts';
 import type { FileSlice, RenderedReply, ReplyHeaders } from './reply.ts';
 import type { CachedResponse } from './response-cache.ts';
-import { discardRest } from './discard-rest.ts';
 import { closeBody, sendFile } from './send-file.ts';
 
 /**
- * Sends a reply and resolves to the status sent. A text that clients may store gets an entity tag, or 304 if the client
- * has the text already. A client that disconnects during a stream is not an error. The rest of the request's body is
- * read and discarded, up to `discard` bytes. A `no-store` reply may show a secret, so it is not compressed: the
- * compressed length would reveal whether text chosen by an attacker repeats part of the secret (BREACH).
+ * Sends a reply and resolves to the status sent. Discards up to `discard` bytes of the request's body. A `no-store`
+ * reply may show a secret, so it is not compressed: the length would reveal whether text chosen by an attacker repeats
+ * part of the secret (BREACH).
  */
 export async function sendReply(
   req: IncomingMessage, res: ServerResponse, reply: RenderedReply, discard: number,
@@ -46,7 +46,10 @@ export function sendCached(req: IncomingMessage, res: ServerResponse, cached: Ca
   const wanted = compressed && wantsGzip(req) ? compressed : cached;
   const named = req.headers['if-none-match'];
   const had = named && [wanted, cached, compressed].find((form) => form && matchesEntityTag(named, form.etag));
-  if (had) return finish(res, 304, [...withoutLength(had.headers), ...extra], undefined);
+  if (had) {
+    const kept = had.headers.filter((_, index) => !OF_THE_BODY.has(had.headers[index - (index % 2)] ?? ''));
+    return finish(res, 304, [...kept, ...extra], undefined);
+  }
   return finish(res, cached.status, [...wanted.headers, ...extra], bodyFor(req, wanted.body));
 }
 
@@ -54,7 +57,6 @@ function wantsGzip(req: IncomingMessage): boolean {
   return acceptsGzip(req.headers['accept-encoding']?.toString());
 }
 
-/** Header names and values in one flat list, as `writeHead` takes them. */
 function flatten(headers: Record<string, string | string[]>): string[] {
   const flat: string[] = [];
   for (const [name, value] of Object.entries(headers)) {
@@ -64,14 +66,12 @@ function flatten(headers: Record<string, string | string[]>): string[] {
   return flat;
 }
 
-/** Sends a text together with its headers, in one write. */
 function finish(res: ServerResponse, status: number, headers: string[], body: Buffer | undefined): number {
   res.writeHead(status, headers);
   res.end(body);
   return status;
 }
 
-/** Sends a stream or part of a file; sends only the headers of the reply to HEAD. */
 async function sendLong(
   req: IncomingMessage, res: ServerResponse, reply: RenderedReply, headers: string[], body: Readable | FileSlice,
 ): Promise<number> {
@@ -86,9 +86,48 @@ function bodyFor<Body>(req: IncomingMessage, body: Body): Body | undefined {
   return req.method === 'HEAD' ? undefined : body;
 }
 
-function withoutLength(headers: string[]): string[] {
-  return headers.filter((_, index) => !OF_THE_BODY.has(headers[index - (index % 2)] ?? ''));
+const OF_THE_BODY = new Set(['content-length', 'content-encoding']);
+
+const compress = promisify(gzip);
+
+/** Bytes. Compressing texts below SHORTEST saves nothing; texts above LONGEST would keep a thread busy for 25 ms. */
+const SHORTEST = 1024;
+const LONGEST = 1024 * 1024;
+
+/** The most compressions at a time: each takes 256 KiB and a thread of the pool that also reads files. */
+const AT_ONCE = 32;
+
+const COMPRESSIBLE = /^(?:text\/[a-z-]+|application\/(?:json|xml)|(?:application|image)\/[a-z0-9.-]+\+(?:json|xml))$/;
+
+let underWay = 0;
+
+function isCompressible(headers: ReplyHeaders, body: Buffer): boolean {
+  const type = headers['content-type'];
+  const isText = typeof type === 'string' && COMPRESSIBLE.test(essenceOf(type));
+  return isText && body.length >= SHORTEST && body.length <= LONGEST && headers['content-encoding'] === undefined;
 }
 
-/** Headers that a response without a body must not have. */
-const OF_THE_BODY = new Set(['content-length', 'content-encoding']);
+/** Adds the gzip form to a response, unless too many compressions are in progress or gzip saves nothing. */
+export async function withCompressed(response: CachedResponse): Promise<CachedResponse> {
+  if (!response.isCompressible || underWay >= AT_ONCE) return response;
+  underWay++;
+  try {
+    const body = await compress(response.body);
+    if (body.length >= response.body.length) return response;
+    const etag = response.etag.replace(/"$/, '-gzip"'); // plain and gzip need different ETags (RFC 9110 §8.8.3.3)
+    const headers = response.headers.map((value, index) => {
+      const name = response.headers[index - 1];
+      return name === 'etag' ? etag : name === 'content-length' ? String(body.length) : value;
+    });
+    return { ...response, compressed: { headers: [...headers, 'content-encoding', 'gzip'], body, etag } };
+  } finally {
+    underWay--;
+  }
+}
+
+/** Whether an Accept-Encoding header accepts gzip. */
+export function acceptsGzip(header = ''): boolean {
+  const weights = readWeights(header);
+  const weight = weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0;
+  return weight > 0 && weight >= (weights.get('identity') ?? 0);
+}

@@ -18,11 +18,11 @@ import { createRouter, knownSearch, type Route } from './router.ts';
 import { sendCached } from './send-reply.ts';
 import { createUntakenAnswers } from './untaken-answers.ts';
 
-/** Limits in ms for receiving a request: headers 15 s, a request with files an hour (100 MB at 0.3 Mbit/s). */
+/** Limits in ms for receiving a request; an hour lets 100 MB arrive at 0.3 Mbit/s. */
 const LIMITS = { headersTimeout: 15 * SECOND, requestTimeout: HOUR, keepAliveTimeout: 65 * SECOND };
 const IDLE_MS = 2 * MINUTE;
 
-/** High-water mark in bytes for reading a body; one further read of the socket may exceed this high-water mark. */
+/** High-water mark in bytes; one further read of the socket may exceed this high-water mark. */
 const READ_AHEAD = 16 * 1024;
 
 const STATUS_LINES: Record<string, string> = {
@@ -33,12 +33,11 @@ const STATUS_LINES: Record<string, string> = {
 const CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; media-src 'self'; "
   + "manifest-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/** The fields of `AnswerOptions` that the server makes itself, so that callers do not pass these fields. */
 type OwnParts = 'match' | 'security' | 'memberPolicy' | 'noteFault' | 'bodyMemory' | 'untaken';
 
 export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   routes: Route[];
-  /** Maps a request's path to the path of a route, because clients spell some paths in several ways. */
+  /** Clients spell some paths in several ways; maps a request's path to the path of a route. */
   canonicalPath?(path: string): string;
   /** `sha256-…` of the script of all members' pages, which has this hash as its `integrity`. */
   scriptHash: string;
@@ -50,18 +49,13 @@ export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   accountOf(req: IncomingMessage): number | undefined;
   /** Whether a health check or scrape is answered before waiting requests. Throws HttpError for too many probes. */
   admitUrgent(req: IncomingMessage): boolean;
-  /** Receives the time that each request has waited for its first turn. */
   observeWait(kind: ClientKind, seconds: number): void;
-  /** Receives the method, route template, status and seconds of every response. */
   observe(method: string, route: Route | undefined, status: number, seconds: number): void;
-  /** Receives errors that are bugs of the hub. */
   onError(error: unknown): void;
   idleMs?: number;
   /** A monotonic clock in ms, which measures how long each request uses the main thread. */
   now?: () => number;
 };
-
-type AnswerExchange = (exchange: Exchange) => Promise<number>;
 
 /** Creates the hub's HTTP server, not yet listening. The server caches responses, and logs and counts requests. */
 export function createHubServer(options: ServerOptions): Server {
@@ -108,7 +102,6 @@ export function createHubServer(options: ServerOptions): Server {
     return end(exchange, options.metLimit('connections', 10, 'Too many connections are open.'));
   }
 
-  /** Requests for health and metrics skip the queues, unless the client sends too many such requests. */
   function answerUrgent(exchange: Exchange, client: ClientGroups): Promise<number> {
     try {
       if (options.admitUrgent(exchange.req)) return answer(exchange);
@@ -118,11 +111,8 @@ export function createHubServer(options: ServerOptions): Server {
     return inTurn(exchange, client, answer);
   }
 
-  /**
-   * Answers a request when fair queuing lets the request run. Drops the request if its client has disconnected, even a
-   * complete write: after a disconnect a client has to check anyway whether its write happened.
-   */
-  async function inTurn(exchange: Exchange, client: ClientGroups, answer: AnswerExchange): Promise<number> {
+  /** After a disconnect a client has to check whether its write happened, so even a complete write is dropped. */
+  async function inTurn(exchange: Exchange, client: ClientGroups, act: typeof answer): Promise<number> {
     const ticket = turns.ticket(client);
     const asked = now();
     try {
@@ -133,10 +123,10 @@ export function createHubServer(options: ServerOptions): Server {
     options.observeWait(client[0], (now() - asked) / SECOND);
     if (isGone(exchange.req)) return CLIENT_GONE;
     // While this request waited, another request may have put the response into the cache.
-    return sendKept(exchange) ?? withTicket(ticket, () => answer(exchange));
+    return sendKept(exchange) ?? withTicket(ticket, () => act(exchange));
   }
 
-  /** Refuses a request and ends its connection; later requests on this connection get no response. */
+  /** Later requests on the connection get no response. */
   function end(exchange: Exchange, error: unknown): Promise<number> {
     ending.add(exchange.req.socket);
     return refuse(exchange, error);
@@ -144,15 +134,13 @@ export function createHubServer(options: ServerOptions): Server {
 
   function sendKept(exchange: Exchange): number | undefined {
     const { req, res, id, path, search } = exchange;
-    const found = mayHaveKept(req) && !untaken.isFull(exchange) ? cache.get(path + search) : undefined;
+    if (!isAnonymousRead(req) || !acceptsAnything(req.headers.accept)) return undefined;
+    if (!hasOwnHost(req, options.hostNames) || untaken.isFull(exchange)) return undefined;
+    const found = cache.get(path + search);
     if (!found) return undefined;
     exchange.route = found.route;
     discardRest(req);
     return sendCached(req, res, found.response, ['X-Request-Id', id]);
-  }
-
-  function mayHaveKept(req: IncomingMessage): boolean {
-    return isAnonymousRead(req) && acceptsAnything(req.headers.accept) && hasOwnHost(req, options.hostNames);
   }
 
   function noteFault({ req, path }: Exchange, error: unknown): void {
@@ -164,7 +152,6 @@ export function createHubServer(options: ServerOptions): Server {
     return clientName(viewer, clientAddress(req.socket.remoteAddress, req.headers, options.trustedProxies));
   }
 
-  /** Logs and counts a finished request, without its query. */
   function finish(exchange: Exchange, status: number, started: number): void {
     const { req, id, path, route } = exchange;
     untaken.note(exchange);
@@ -188,7 +175,6 @@ export function createHubServer(options: ServerOptions): Server {
   return server;
 }
 
-/** Returns a function that finds the account or the networks of a request's client, for fair queuing. */
 function createGroupsOf({ trustedProxies, accountOf }: ServerOptions) {
   return (req: IncomingMessage): ClientGroups => {
     const account = isAnonymous(req) ? undefined : accountIfReadable(req);
@@ -196,7 +182,7 @@ function createGroupsOf({ trustedProxies, accountOf }: ServerOptions) {
     return groupsOf(clientAddress(req.socket.remoteAddress, req.headers, trustedProxies));
   };
 
-  /** Ignores the error of an unreadable database here, because the answer to the request reports this error. */
+  /** The answer to the request reports the error of an unreadable database. */
   function accountIfReadable(req: IncomingMessage): number | undefined {
     try {
       return accountOf(req);
@@ -206,7 +192,6 @@ function createGroupsOf({ trustedProxies, accountOf }: ServerOptions) {
   }
 }
 
-/** The text of an answer that has no body and ends the connection. */
 function bareAnswer(statusLine: string, headers: ReplyHeaders): string {
   const fields = Object.entries({ ...headers, connection: 'close', 'content-length': '0' });
   return [`HTTP/1.1 ${statusLine}`, ...fields.map(([name, value]) => `${name}: ${String(value)}`), '', ''].join('\r\n');
@@ -219,7 +204,7 @@ function hidingSecrets(routes: Route[]): (path: string) => string {
   return (path) => secret.find(({ start }) => path.startsWith(start))?.path ?? path;
 }
 
-/** Returns a function that makes request ids, unique across restarts: a random prefix and a count. */
+/** Request ids are unique across restarts: a random prefix and a count. */
 function requestIds(): () => string {
   const prefix = randomBytes(6).toString('base64url');
   let count = 0;
@@ -227,9 +212,9 @@ function requestIds(): () => string {
 }
 
 /**
- * Handles a server's `clientError`: refuses input that is not HTTP or too slow, with the `headers` of every response,
- * and ends the connection. If the response to an earlier request of the connection is still being made (`expect`), the
- * connection ends after this response, without a refusal, because clients match responses to requests by order.
+ * Refuses input that is not HTTP or too slow, and ends the connection. If the response to an earlier request of the
+ * connection is still being made (`expect`), the connection ends after this response, without a refusal, because
+ * clients match responses to requests by order.
  */
 function createClientErrorHandler(headers: Record<string, string>) {
   const lastExpected = new WeakMap<Duplex, ServerResponse>();
@@ -248,21 +233,17 @@ function createClientErrorHandler(headers: Record<string, string>) {
   return { refuse, expect: (answer: ServerResponse): void => void lastExpected.set(answer.req.socket, answer) };
 }
 
-/** Ends the connection, and destroys it a second later if the client has not closed its side. */
+/** Waits a second for the client to close its side of the connection. */
 function endSoon(socket: Duplex, farewell?: string): void {
   socket.end(farewell);
   setTimeout(() => socket.destroy(), SECOND).unref();
 }
 
-/** Whether `answer` is the connection's next response and has not begun, so that a refusal can replace `answer`. */
 function isItsTurn(answer: ServerResponse, socket: Duplex): boolean {
   return answer.socket === socket && !answer.headersSent;
 }
 
-/**
- * Headers of every response, names in lower case. With the referrer policy `no-referrer`, browsers would send
- * `Origin: null` with the site's own forms. `secure` adds HSTS (RFC 6797), for a hub that is reached over https.
- */
+/** With `no-referrer`, browsers would send `Origin: null` with the site's own forms. `secure` adds HSTS (RFC 6797). */
 function securityHeaders(secure: boolean): Record<string, string> {
   return {
     'x-content-type-options': 'nosniff',

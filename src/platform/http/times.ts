@@ -38,10 +38,7 @@ export function shortTime({ zone }: Times, at: number, form: 'clock' | 'day' | '
   return form === 'day' ? day : `${day}, ${clock(at)}`;
 }
 
-/**
- * Reads an RFC 3339 time, or a time without a time zone (`2026-11-27T09:00`, as forms send it) in the time zone `zone`.
- * Returns unix ms, or undefined for other texts.
- */
+/** Unix ms of an RFC 3339 time, or of a form's time (`2026-11-27T09:00`) in `zone`; undefined for other texts. */
 export function wallTime(text: string, zone: string | undefined): number | undefined {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/.test(text)) return parseIsoTime(text) ?? undefined;
   const wall = parseIsoTime(`${text.padEnd(19, ':00')}Z`);
@@ -158,7 +155,6 @@ function makeFormats(timeZone: string | undefined) {
 /** Calendar days and time zone offsets change only at full quarters of an hour. */
 const QUARTER = 15 * MINUTE;
 
-/** The most values that each cache of a time zone holds. */
 const MOST_KNOWN = 1_000;
 
 /** Caches values that hold for a whole span of time, because Intl takes longer than all other work for a list row. */

@@ -6,24 +6,22 @@ import type { MetLimit } from './body.ts';
 const OF_ONE = 8 * 1024 * 1024;
 const OF_ALL = 96 * 1024 * 1024;
 
-/** Limits of requests that wait until their client reads: for one client, and for all clients together. */
 const WAITING_OF_ONE = 100;
 const WAITING_OF_ALL = 1_000;
 
 /** The bytes of memory that the budget counts for a streamed response: about the longest post in an export. */
 export const STREAM_BYTES = 2.5 * 1024 * 1024;
 
-/** The memory budget for responses that clients have not read yet. `Asked`: a request with its response. */
+/** `Asked`: a request with its response. */
 export type UntakenAnswers<Asked extends { res: ServerResponse }> = ReturnType<typeof createUntakenAnswers<Asked>>;
 
 type Held = { who: string; bytes: number };
 
 /**
  * Limits the memory for unread responses; `clientOf` names the client of a request. A response counts in full until the
- * operating system has taken its last byte, because Node holds the whole response until then. A cached response counts
- * once for each reader. Files do not count against the memory for unread responses, because the hub reads files only as
- * fast as it sends them. If unread responses take too much memory, the hub cuts off the oldest of these responses,
- * because their readers are the slowest.
+ * operating system has taken its last byte, because Node holds the whole response until then. Files do not count,
+ * because the hub reads files only as fast as it sends them. If unread responses take too much memory, the oldest
+ * responses are cut off, because their readers are the slowest.
  */
 export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   metLimit: MetLimit, clientOf: (asked: Asked) => string,
@@ -46,7 +44,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
     beginNext(found.who);
   }
 
-  /** Counts a response (by default, the bytes that Node holds) until the operating system has taken its last byte. */
+  /** By default counts the bytes that Node holds, until the operating system has taken the last byte. */
   function note(asked: Asked, bytes = asked.res.writableLength): void {
     const { res } = asked;
     if (bytes === 0 || res.destroyed || held.has(res)) return;
@@ -76,7 +74,6 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
     return ofOne.countOf(who) >= OF_ONE;
   }
 
-  /** Whether the client of a request has to read earlier responses first. */
   function isFull(asked: Asked): boolean {
     if (ofAll < OF_ONE && waitingOfAll === 0) return false; // usually saves the look-up of the client
     const who = clientOf(asked);
@@ -85,8 +82,8 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
 
   /**
    * Resolves when the client has read enough, or has closed the request's connection. Throws 503 if too many requests
-   * wait for slow clients. A client that does not read is disconnected after the server's idle time. Call the function
-   * that `room` resolves to when the request has begun, so that the client's next request can begin.
+   * wait for slow clients. Call the function that `room` resolves to when the request has begun, so that the client's
+   * next request can begin.
    */
   function room(asked: Asked): Promise<() => void> {
     const { res } = asked;

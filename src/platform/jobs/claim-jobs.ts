@@ -15,12 +15,11 @@ type DueColumns = JobColumns & { runAt: number };
 type LeasedColumns = JobColumns & { leaseToken: string };
 type Outlook = { due: number; owned: number; expired: number; farOff: number };
 
-/** Called for each job whose worker died in the job's last attempt, in the transaction that dead-letters the job. */
 type OnDeadLettered = (job: Job, error: Error) => void;
 
 export type Claim = ReturnType<typeof createClaim>;
 
-/** Claims jobs for a worker. */
+/** Claims jobs for a worker, for `lease` ms. */
 export function createClaim(db: Db, clock: Clock, lease: number) {
   const sql = prepareClaim(db);
   const takeTurns = createOwnerTurns(db);
@@ -41,7 +40,6 @@ export function createClaim(db: Db, clock: Clock, lease: number) {
     return [...claimed, ...due];
   }
 
-  /** Claims due jobs. Of jobs that may not run at once, such as jobs for the same host (`lane`), claims the first. */
   function takeDue(kind: string, limit: number, now: number, token: string): Job[] {
     const claimed: Job[] = [];
     const lanes = new Set<string>();
@@ -65,10 +63,9 @@ export function createClaim(db: Db, clock: Clock, lease: number) {
 
   return {
     /**
-     * Claims up to `limit` due jobs for one lease, jobs of dead workers first. Never claims two jobs with the same
-     * `lane`. Job owners take turns (`take-turns.ts`). A job whose lease ran out in its last attempt is dead-lettered;
-     * an error of `onDeadLettered` is rethrown. Shortens leases that end too far in the future because the clock was
-     * set back.
+     * Claims up to `limit` due jobs, jobs of dead workers first, never two with the same `lane`. A job whose lease ran
+     * out in its last attempt is dead-lettered; an error of `onDeadLettered` is rethrown. Shortens leases that end too
+     * far in the future because the clock was set back.
      */
     claim(kind: string, limit: number, onDeadLettered: OnDeadLettered = () => {}): Job[] {
       if (limit <= 0) return [];
@@ -81,7 +78,6 @@ export function createClaim(db: Db, clock: Clock, lease: number) {
   };
 }
 
-/** Dead-letters jobs whose worker died in the last attempt, each job in its own transaction. */
 function createDeadLettering(db: Db, clock: Clock, lease: number) {
   const sql = prepareDeadLettering(db);
   const trimDeadLetters = createDeadLetterTrim(db, clock);

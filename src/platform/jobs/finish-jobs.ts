@@ -9,16 +9,13 @@ export type Effects = () => void;
 
 export type Fate = 'retrying' | 'failed';
 
-/**
- * `retryAt`: the earliest time of the next attempt, unix ms. `permanent`: the job gets no further attempt. `effects`: a
- * function that writes in the transaction that records the job's failure.
- */
+/** `retryAt`: earliest next attempt, unix ms. `effects`: writes in the transaction that records the failure. */
 type FailOptions = { retryAt?: number; permanent?: boolean; effects?: (fate: Fate) => void };
 
 type Finished = { job: Job; effects?: Effects | undefined };
 type Failed = { job: Job; error: Error; options: FailOptions };
 
-/** A batch of jobs that takes longer than this time ends early, because other writers wait for its commit. */
+/** Other writers wait for the commit of a batch of jobs, so a batch ends after this time. */
 const LONG_BATCH_MS = 10;
 
 const LONGEST_ERROR = 2_000; // characters
@@ -30,7 +27,7 @@ const GROWTH = 4;
 export type Finish = ReturnType<typeof createFinish>;
 
 /** Ends claimed jobs. The fencing token in each WHERE makes a worker that outlived its lease harmless. */
-export function createFinish(db: Db, clock: Clock, random: Random, lease: number) {
+export function createFinish(db: Db, clock: Clock, random: Random) {
   const sql = prepareStatements(db);
   const trimDeadLetters = createDeadLetterTrim(db, clock);
   const complete = db.transaction('complete job', completeInTransaction);
@@ -46,10 +43,7 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
     return true;
   }
 
-  /**
-   * Ends jobs in their order within one transaction, and stops early after LONG_BATCH_MS. Each job ends in its own
-   * savepoint, so that one job can fail alone; a full disk fails the whole batch.
-   */
+  /** Each job ends in its own savepoint, so that one job can fail alone; a full disk fails the whole batch. */
   function untilLong<Ended, Result>(ended: Ended[], end: (one: Ended) => Result): (Result | Error)[] {
     const started = performance.now();
     const results: (Result | Error)[] = [];
@@ -81,19 +75,13 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
   }
 
   return {
-    /** Renews the job's lease to its full length from now. Returns false if another worker has taken the job. */
-    extend: (job: Job): boolean => sql.extend.run(clock() + lease, job.id, job.leaseToken).changes === 1,
     /** Completes the job and runs its effects in one transaction. Returns false if another worker has the job. */
     complete,
-    /**
-     * Completes several jobs with one fsync; each job can fail alone. A batch that takes long ends early, with fewer
-     * results than jobs: complete the remaining jobs in a later call, after other processes could write.
-     */
+    /** Completes jobs with one fsync. Jobs beyond the results need a later call, after other processes could write. */
     completeMany: (finished: Finished[]): (true | 'lost' | Error)[] =>
       finished.length > 0 ? completeMany(finished) : [],
     /** Schedules a retry after a backoff, or at `retryAt` if later; dead-letters the job after its last attempt. */
     fail: (job: Job, error: Error, options: FailOptions = {}): Fate | 'lost' => fail(job, error, options),
-    /** Fails several jobs with one fsync. */
     failMany: (failed: Failed[]): (Fate | 'lost' | Error)[] => failed.length > 0 ? failMany(failed) : [],
     /** Puts an unfinished job back into the queue, due at `notBefore` or at once, without counting the attempt. */
     release: (job: Job, notBefore = 0): boolean =>
@@ -102,9 +90,8 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
 }
 
 /**
- * Milliseconds until the next attempt after `attempts` (1 or more) failures: 30 s, 2 min, 8 min, 32 min, then 1 h.
- * A jitter of ±25 % keeps jobs that failed together from being retried together. Five attempts of a job span about 43
- * minutes (32 to 53), enough for a restart or a short outage of the remote server.
+ * Milliseconds until the next attempt after `attempts` (1 or more) failures: 30 s, 2 min, 8 min, 32 min, then 1 h. The
+ * jitter is ±25 %. Five attempts span 32 to 53 minutes, enough for a restart or a short outage elsewhere.
  */
 export function backoff(attempts: number, random: Random): number {
   const delay = Math.min(FIRST_DELAY * GROWTH ** (attempts - 1), LONGEST_DELAY);
@@ -113,8 +100,6 @@ export function backoff(attempts: number, random: Random): number {
 
 function prepareStatements(db: Db) {
   return {
-    extend: db.prepare<[number, number, string]>('extend lease', `
-      UPDATE jobs SET lease_expires_at = ? WHERE id = ? AND lease_token = ?`),
     complete: db.prepare<[number, number, string]>('complete job', `
       UPDATE jobs SET state = 'done', finished_at = ?, lease_token = NULL, lease_expires_at = NULL
        WHERE id = ? AND lease_token = ?`),

@@ -1,4 +1,4 @@
-import { isoTime, type Clock } from '../clock.ts';
+import { isoTime } from '../clock.ts';
 import { toError } from '../error-code.ts';
 import { errorFields, withLogContext, type Log, type LogFields } from '../log.ts';
 import type { Job } from './claim-jobs.ts';
@@ -11,7 +11,6 @@ import type { WorkerQueue } from './worker-queue.ts';
 type Surroundings = {
   queue: WorkerQueue;
   handlers: JobHandlers;
-  clock: Clock;
   log: Log;
   onError: (error: unknown) => void;
   onEnd: () => void;
@@ -20,7 +19,7 @@ type Surroundings = {
 type Failure = [InFlightJob, Error];
 
 /** Tracks the jobs that this worker has claimed and whose result is not stored yet. */
-export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd }: Surroundings) {
+export function createInFlightJobs({ queue, handlers, log, onError, onEnd }: Surroundings) {
   const inFlight = new Set<InFlightJob>();
   let stopping = false;
 
@@ -32,13 +31,9 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
       deadLettered.push([job, error]);
     });
     for (const [job, error] of deadLettered) noteEnd(log, job, 'failed', errorFields(error));
-    for (const job of jobs) inFlight.add(runJob(job, handler, { queue, clock, onEnd }));
+    for (const job of jobs) inFlight.add(runJob(job, handler, queue.lease, onEnd));
   }
 
-  /**
-   * Stores results of ended jobs in a short transaction; returns how many results were stored. The next call stores the
-   * remaining results, and the results that a full disk or a lock kept from being stored.
-   */
   function settle(): number {
     const before = inFlight.size;
     const { successes, failures } = sortByOutcome(inFlight);
@@ -49,7 +44,6 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     return before - inFlight.size;
   }
 
-  /** Completes jobs in one transaction. Returns the jobs whose `effects` (their final writes) failed. */
   function complete(successes: Map<InFlightJob, Effects | undefined>): Failure[] {
     const ended = [...successes.keys()];
     const finished = ended.map((one) => ({ job: one.job, effects: logged(one, successes.get(one)) }));
@@ -64,7 +58,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     });
   }
 
-  /** Fails jobs in one transaction. A job whose failure cannot be stored is retried when its lease has ended. */
+  /** A job whose failure cannot be stored is retried when its lease has ended. */
   function fail(failures: Failure[]): void {
     const results = queue.failMany(failures.map(([one, error]) => toFailed(one, error)));
     for (const [index, fate] of results.entries()) {
@@ -83,7 +77,6 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     return { job, error, options: { permanent: error instanceof PermanentError, retryAt, effects } };
   }
 
-  /** Whether the job goes back to the queue, because its handler was told to stop or has to wait. */
   function isGivenBack([, error]: Failure): boolean {
     return error instanceof NotNowError || (stopping && !(error instanceof PermanentError));
   }
@@ -111,7 +104,6 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
   return {
     settle,
 
-    /** Claims jobs of each kind up to its concurrency limit, and starts their handlers. */
     claim(): void {
       stopping = false;
       for (const [kind, handler] of Object.entries(handlers)) if (!handler.mustWait?.()) claimFor(kind, handler);
@@ -122,10 +114,8 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
       for (const one of inFlight) one.abort(reason);
     },
 
-    /** Stores the results of ended jobs, and logs errors in place of throwing the errors. */
     trySettle: (): void => loggingErrors(settle),
 
-    /** Stores the results of ended jobs, and returns unfinished jobs to the queue. */
     giveBack(): void {
       const unfinished = [...inFlight].filter(({ outcome }) => !outcome);
       for (const one of unfinished) one.letGo();
@@ -139,7 +129,6 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
   };
 }
 
-/** Adds the job's id to the log lines that are written while the job's result is stored. */
 function logged({ job }: InFlightJob, effects: Effects | undefined): Effects | undefined {
   return effects && (() => withLogContext({ jobId: job.id }, effects));
 }

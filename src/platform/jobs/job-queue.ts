@@ -2,10 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 import { createJobReadings, createJobRecords, type JobReadings, type JobRecords } from './job-records.ts';
 
-/**
- * The ranks of jobs that have an owner: jobs that a user has just asked for come first, then jobs that succeeded last
- * time, then doubtful jobs, which failed or were never tried.
- */
+/** Ranks of jobs with owners: a user asked for the job, the job succeeded last time, or the job failed or is new. */
 export const RANKS = { asked: 0, usual: 1, doubtful: 2 } as const;
 
 export type Rank = (typeof RANKS)[keyof typeof RANKS];
@@ -26,16 +23,11 @@ export type NewJob = {
 export type JobQueue = JobRecords & JobReadings & {
   /** Adds a job, in the caller's transaction if any. Returns false if a live job has the same kind and dedupe key. */
   enqueue(job: NewJob): boolean;
-  /**
-   * Calls `watcher` when this process adds a job, perhaps before the commit. Returns a function that removes `watcher`.
-   */
+  /** Calls `watcher` when this process adds a job, perhaps before the commit, until the returned function is called. */
   watch(watcher: () => void): () => void;
 };
 
-/**
- * The durable queue on table `jobs`: a job runs at least once, its effects exactly once. `worker-queue.ts` adds the
- * functions by which workers claim and end jobs.
- */
+/** The durable queue on table `jobs`: a job runs at least once, its effects exactly once. */
 export function createJobQueue(db: Db, clock: Clock): JobQueue {
   const watchers = new Set<() => void>();
   const records = createJobRecords(db, clock);
@@ -76,8 +68,8 @@ function prepareInsert(db: Db) {
 }
 
 /**
- * Prepares the jobs of a restored database: queues unfinished jobs of the kinds in `runAgain` again, and discards jobs
- * of other kinds, because these jobs may have run since the backup was made. Returns the number of discarded jobs.
+ * Queues unfinished jobs of the kinds in `runAgain`, and discards other jobs, which may have run since the backup;
+ * returns the number of discarded jobs.
  */
 export function settleRestoredJobs(db: Db, now: number, runAgain: readonly string[]): number {
   const discarded = db.prepare<[number, string]>('discard jobs of a restored hub', `

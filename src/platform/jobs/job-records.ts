@@ -26,7 +26,7 @@ export type JobRow = {
   finishedAt: number | null;
 };
 
-/** `before`: the id of the last job on the previous page. `limit`: the most jobs on a page, 30 by default. */
+/** `before`: the id of the last job on the previous page. */
 type JobFilter = { state?: JobState | undefined; limit?: number; before?: number | undefined };
 
 type JobColumns = Omit<JobRow, 'payload'> & { payload: string };
@@ -35,10 +35,9 @@ const COLUMNS = `id, kind, payload, dedupe_key AS dedupeKey, lane, state, run_at
   max_attempts AS maxAttempts, lease_expires_at AS leaseExpiresAt, last_error AS lastError, progress,
   progress_total AS progressTotal, created_at AS createdAt, finished_at AS finishedAt`;
 
-/** No job of any kind is scheduled further ahead than this time in ms. */
 const LONGEST_PAUSE = DAY + HOUR;
 
-/** The column with due times of waiting jobs, in which `createTimeRepair` corrects times too far in the future. */
+/** Due times of waiting jobs, for `createTimeRepair`. */
 export function dueTimes(furthest: number, kind?: string): StoredTime {
   const ofKind = kind === undefined ? '' : ` AND kind = '${kind}'`;
   return { table: 'jobs', column: 'run_at', furthest, where: `state IN ('queued', 'retrying')${ofKind}` };
@@ -51,7 +50,6 @@ export function createJobRecords(db: Db, clock: Clock) {
   const sql = prepareStatements(db);
 
   return {
-    /** Lists jobs, newest first. */
     list({ state, limit = 30, before = Number.MAX_SAFE_INTEGER }: JobFilter = {}): JobRow[] {
       const rows = state ? sql.listState[state].all(before, limit) : sql.list.all(before, limit);
       return rows.map(toRow);
@@ -60,19 +58,16 @@ export function createJobRecords(db: Db, clock: Clock) {
       const row = sql.find.get(id);
       return row && toRow(row);
     },
-    /**
-     * Queues a failed job again, with all attempts. Returns false if the job is not failed or its dedupe key is in use.
-     */
+    /** Queues a failed job with all attempts. Returns false if the job is not failed, or its key is in use. */
     retry: (id: number): boolean => sql.retry.run(clock(), id).changes === 1,
     /** Stores a job's progress (`total` is null if unknown), in a transaction that the job makes anyway. */
     noteProgress: (id: number, progress: number, total: number | null): void =>
       void sql.noteProgress.run(progress, total, id),
-    /** Makes the waiting job of this kind and dedupe key due now. Returns false if no job with this key is waiting. */
+    /** Makes the waiting job with this key due now. Returns false if no such job is waiting. */
     hurry: (kind: string, dedupeKey: string): boolean => sql.hurry.run(clock(), kind, dedupeKey).changes === 1,
     bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE)]),
     /** Discards a dedupe key's failed jobs after a later job has succeeded. Returns the number of discarded jobs. */
     settleFailed: (kind: string, dedupeKey: string): number => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
-    /** Discards a failed or waiting job. Returns false if the job is running or has ended. */
     discard: (id: number): boolean => sql.discard.run(clock(), id).changes === 1,
     /** Removes up to `limit` jobs done or discarded before `before` (unix ms). Returns the number of removed jobs. */
     prune: (before: number, limit: number): number => sql.prune.run(before, limit).changes,
@@ -131,10 +126,9 @@ function prepareList(db: Db, name: string, condition: string) {
   return db.prepare<[number, number], JobColumns>(name, `SELECT ${COLUMNS} FROM jobs WHERE ${condition} LIMIT ?`);
 }
 
-/** The number of dead-lettered jobs kept per job kind and dedupe key. */
 const DEAD_LETTERS_KEPT = 10;
 
-/** Returns a function that discards all but the newest dead letters of the kind and dedupe key of a job. */
+/** Returns a function that discards all but the newest dead letters of a job's kind and dedupe key. */
 export function createDeadLetterTrim(db: Db, clock: Clock): (job: Pick<JobRow, 'kind' | 'dedupeKey'>) => void {
   const discard = db.prepare<[number, string, string | null, number]>('discard oldest dead letters', `
     UPDATE jobs SET state = 'discarded', finished_at = ? WHERE id IN
@@ -149,7 +143,7 @@ function toRow(row: JobColumns): JobRow {
 
 export type JobReadings = ReturnType<typeof createJobReadings>;
 
-/** The progress of a job; `total` is null if unknown. */
+/** `total` is null if unknown. */
 export type JobProgress = { done: number; total: number | null };
 
 /** Queue figures for health checks, metrics and the worker; every query stays fast as the table `jobs` grows. */
@@ -188,11 +182,9 @@ export function createJobReadings(db: Db, clock: Clock) {
     failedSince: (except: string): number | null => firstFailed.get(except)?.at ?? null,
     /** When the last job was done or discarded, unix ms; null if no job was. */
     lastDoneAt: (): number | null => lastDone.get()?.at ?? null,
-    /** Whether a job with this kind and dedupe key is running or due. */
     isUnderWay: (kind: string, dedupeKey: string): boolean => underWay.get(kind, dedupeKey, clock()) !== undefined,
-    /** Whether a job with this kind and dedupe key is waiting or running. */
     isLive: (kind: string, dedupeKey: string): boolean => live.get(kind, dedupeKey) !== undefined,
-    /** Progress of the live job with this kind and dedupe key; undefined if no such job reports progress. */
+    /** The progress of the live job with this key; undefined if no such job reports progress. */
     progressOf: (kind: string, dedupeKey: string): JobProgress | undefined => progress.get(kind, dedupeKey),
     /** When the lease of a claimed job ends, unix ms; null if the lease was lost. */
     leaseEnd: ({ id, leaseToken }: { id: number; leaseToken: string }): number | null =>

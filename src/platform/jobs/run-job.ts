@@ -1,8 +1,6 @@
-import type { Clock } from '../clock.ts';
 import { withLogContext } from '../log.ts';
 import type { Job } from './claim-jobs.ts';
 import type { Effects, Fate } from './finish-jobs.ts';
-import type { WorkerQueue } from './worker-queue.ts';
 
 /**
  * Runs jobs of one kind. `run` may be called more than once for a job. `run` throws to fail the job, and must obey its
@@ -18,15 +16,13 @@ export type JobHandler = {
   mustWait?(): boolean;
 };
 
-/** Job handlers by job kind. */
 export type JobHandlers = Record<string, JobHandler>;
 
 /** Thrown by a job's handler if the job can never succeed: the job is dead-lettered at once. */
 export class PermanentError extends Error {}
 
-/** Thrown by a job's handler if the job should not be tried again before `at` (unix ms). */
-export class RetryLaterError extends Error {
-  readonly at: number;
+class LaterError extends Error {
+  readonly at: number; // unix ms
 
   constructor(message: string, at: number, options?: ErrorOptions) {
     super(message, options);
@@ -34,46 +30,32 @@ export class RetryLaterError extends Error {
   }
 }
 
-/** Thrown by a job's handler if the job cannot run before `at` (unix ms); the failed attempt is not counted. */
-export class NotNowError extends Error {
-  readonly at: number;
+/** Thrown by a job's handler if the job should not be tried again before `at`. */
+export class RetryLaterError extends LaterError {}
 
-  constructor(message: string, at: number) {
-    super(message);
-    this.at = at;
-  }
-}
+/** Thrown by a job's handler if the job cannot run before `at`; the failed attempt is not counted. */
+export class NotNowError extends LaterError {}
 
-/** How a handler ended: with the effects that complete the job, or with an error. */
 type Outcome = { effects: Effects | undefined } | { error: unknown };
 
-/** A job that this process is running, or whose result is not stored yet. */
 export type InFlightJob = {
   readonly job: Job;
   readonly handler: JobHandler;
   readonly outcome: Outcome | undefined;
   readonly startedAt: number; // performance.now()
-  /** Tells the job's handler to stop, by an AbortSignal with `reason`. */
   abort(reason: Error): void;
-  /** Ignores the handler's result from now on. */
   letGo(): void;
 };
 
 const DEADLINE = 0.9; // share of the lease after which the handler is told to stop
 const LAST_CALL = 0.05; // share of the lease for which the worker waits for a handler after telling the handler to stop
 
-/**
- * Starts a job's handler. The handler's signal aborts at 90 % of the lease, or of the extended lease. The worker gives
- * up a handler that ignores the signal before the lease ends. `onEnd` is called when the handler has succeeded or
- * failed.
- */
-export function runJob(
-  job: Job, handler: JobHandler, { queue, clock, onEnd }: { queue: WorkerQueue; clock: Clock; onEnd: () => void },
-): InFlightJob {
+/** Starts a job's handler, whose signal aborts at 90 % of the lease; a handler that ignores its signal is given up. */
+export function runJob(job: Job, handler: JobHandler, lease: number, onEnd: () => void): InFlightJob {
   const controller = new AbortController();
   let outcome: Outcome | undefined;
   let over = false;
-  let timer = setTimeout(atDeadline, queue.lease * DEADLINE);
+  let timer = setTimeout(atDeadline, lease * DEADLINE);
 
   function end(how: Outcome): void {
     if (over) return;
@@ -88,14 +70,9 @@ export function runJob(
   }
 
   function atDeadline(): void {
-    const left = millisecondsLeft(job, queue, clock);
-    if (left > 0) {
-      timer = setTimeout(atDeadline, left);
-      return;
-    }
     const error = new Error('the job did not end before its deadline');
     controller.abort(error);
-    timer = setTimeout(() => end({ error }), queue.lease * LAST_CALL);
+    timer = setTimeout(() => end({ error }), lease * LAST_CALL);
   }
 
   withLogContext({ jobId: job.id }, async () => handler.run(job, controller.signal)).then(
@@ -113,15 +90,4 @@ export function runJob(
       return outcome;
     },
   };
-}
-
-/** Milliseconds to the deadline of an extended lease; 0 if the lease was not extended or was lost. */
-function millisecondsLeft(job: Job, queue: WorkerQueue, clock: Clock): number {
-  try {
-    const leaseEnd = queue.leaseEnd(job) ?? 0;
-    // The deadline is at most one lease ahead, because `claim` shortens longer leases after the clock was set back.
-    return Math.min(leaseEnd - clock(), queue.lease) - queue.lease * (1 - DEADLINE);
-  } catch {
-    return 0;
-  }
 }

@@ -2,10 +2,7 @@ import { type Clock, hasPassed, SECOND } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 import { errorFields, type Log } from '../log.ts';
 
-/**
- * Recurring work. Two processes may run a task at the same time, so `run` must be idempotent. If `stopping` aborts, a
- * long task ends early and leaves the remaining work to its next run.
- */
+/** Two processes may run a task at once, so `run` must be idempotent. A long task ends early if `stopping` aborts. */
 export type Task = {
   name: string;
   everyMs: number;
@@ -17,8 +14,8 @@ export type Task = {
 type SchedulerOptions = { tasks: Task[]; clock: Clock; log: Log; onError: (error: unknown) => void };
 
 /**
- * Runs each task at the start and then at its interval; in one process, runs of a task never overlap. One run makes up
- * for all runs that a restart or a forward jump of the clock has skipped. If the clock jumps back, tasks run at once.
+ * Runs each task at the start and then at its interval. One run makes up for all runs that a restart or a forward jump
+ * of the clock has skipped; if the clock jumps back, tasks run at once.
  */
 export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions) {
   const lastStarted = new Map<Task, number>();
@@ -43,7 +40,6 @@ export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions
     }
   }
 
-  /** Runs the tasks that are due; resolves when these tasks have ended. */
   async function tick(): Promise<void> {
     const due = tasks.filter(isDue);
     await Promise.all(due.map((task) => {
@@ -62,7 +58,6 @@ export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions
 
     tick,
 
-    /** Starts no more tasks; resolves when the running tasks have ended. */
     async stop(): Promise<void> {
       clearInterval(timer);
       timer = undefined;
@@ -72,7 +67,7 @@ export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions
   };
 }
 
-/** Lets a process record that it is alive, and other processes read the time of its last record. */
+/** Records that processes are alive. Returned times are unix ms, or null. */
 export function createHeartbeats(db: Db, clock: Clock) {
   const startedAt = clock();
   const write = db.prepare<[string, number, number]>('beat', `
@@ -83,23 +78,15 @@ export function createHeartbeats(db: Db, clock: Clock) {
 
   return {
     beat: (program: string): void => void write.run(program, startedAt, clock()),
-    /** When the worker or web process last recorded a heartbeat, unix ms, or null. */
     lastSeen: (program: string): number | null => read.get(program)?.seenAt ?? null,
-    /** When the worker or web process was last started, unix ms, or null. */
     lastStarted: (program: string): number | null => read.get(program)?.startedAt ?? null,
   };
 }
 
-/**
- * A column of times (unix ms) that the hub never sets further than `furthest` ms into the future. `where`: an SQL
- * condition for the rows to correct. `along`: a column of the same table that is corrected by as many ms as `column`.
- */
+/** A column of unix ms, at most `furthest` ms ahead. `along`: a column that a repair moves by as many ms. */
 export type StoredTime = { table: string; column: string; furthest: number; where?: string; along?: string };
 
-/**
- * Returns a function that repairs times stored while the clock was ahead: once the clock is right, jobs would wait too
- * long for times that lie far in the future. The function sets times that lie too far in the future to now.
- */
+/** Jobs would wait too long for times that were stored while the clock was ahead: sets these times to now. */
 export function createTimeRepair(db: Db, clock: Clock, times: StoredTime[]): () => void {
   const repairs = times.map((time) => prepareRepair(db, time));
   return () => {

@@ -1,7 +1,6 @@
 import type { Db } from '../db/open-database.ts';
 import { RANKS, type Rank } from './job-queue.ts';
 
-/** The columns of a job that a claim reads. */
 export type JobColumns = {
   id: number;
   kind: string;
@@ -21,16 +20,12 @@ const DOUBTFUL_SHARE = 3 / 4;
 type OwnedColumns = JobColumns & { owner: number };
 type Held = { owner: number; rank: Rank; n: number };
 
-/**
- * Claims jobs that have an owner: urgent jobs first, then jobs of the owners with the fewest running jobs.
- * However many jobs one owner has, another owner's next job waits only until one running job ends.
- */
+/** However many jobs one owner has, another owner's next job waits only until one running job ends. */
 export function createOwnerTurns(db: Db) {
   const sql = prepareTurns(db);
   const last = new Map<string, number>(); // for each job kind, the owner whose turn was last
   let taken = 0;
 
-  /** Takes up to `limit` due jobs of the kind, within the caller's transaction. */
   return function takeTurns<Job>(kind: string, limit: number, now: number, take: (row: JobColumns) => Job): Job[] {
     const held = sql.held.all(kind);
     const holds = new Map<number, number>();
@@ -40,7 +35,6 @@ export function createOwnerTurns(db: Db) {
     const mostDoubtful = Math.max(1, Math.floor(places * DOUBTFUL_SHARE));
     const jobs: Job[] = [];
 
-    /** Takes one job of each owner among the owners with the fewest running jobs; returns the number of jobs taken. */
     function takeRound(rank: Rank, room: number): number {
       const first = firstOfOwners(kind, rank, now, room + holds.size);
       const least = Math.min(...first.map(({ owner }) => holds.get(owner) ?? 0));
@@ -76,7 +70,6 @@ export function createOwnerTurns(db: Db) {
     return jobs;
   };
 
-  /** The first due job of each owner, beginning after the owner whose turn was last. */
   function firstOfOwners(kind: string, rank: Rank, now: number, limit: number): OwnedColumns[] {
     const after = last.get(kind) ?? 0;
     const rest = sql.first.all({ kind, rank, after, now, limit });

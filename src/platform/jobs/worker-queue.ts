@@ -4,17 +4,14 @@ import { createClaim, type Claim } from './claim-jobs.ts';
 import { createFinish, type Finish } from './finish-jobs.ts';
 import { createJobQueue, type JobQueue } from './job-queue.ts';
 
-/** How long a claimed job belongs to its worker. All processes that share a database use the same lease. */
+/** All processes that share a database use the same lease, in ms. */
 export const LEASE = 5 * MINUTE;
 
-export type WorkerQueue = JobQueue & Claim & Finish & {
-  /** Milliseconds that a worker's claim on a job lasts. */
-  lease: number;
-};
+export type WorkerQueue = JobQueue & Claim & Finish & { lease: number };
 
 /** The job queue with the functions for workers. `queue`: the process's own queue, which announces new jobs. */
 export function createWorkerQueue(
   db: Db, clock: Clock, random = Math.random, lease = LEASE, queue = createJobQueue(db, clock),
 ): WorkerQueue {
-  return { ...queue, ...createClaim(db, clock, lease), ...createFinish(db, clock, random, lease), lease };
+  return { ...queue, ...createClaim(db, clock, lease), ...createFinish(db, clock, random), lease };
 }

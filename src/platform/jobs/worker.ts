@@ -25,7 +25,6 @@ const SHORTEST_BREATH = 5;
 /** If another process has written within this time, the worker pauses for as long as its last round took. */
 const OTHERS_WRITE = SECOND;
 
-/** After an error the worker pauses, twice as long after each further error. */
 const FIRST_PAUSE = SECOND / 10;
 const LONGEST_PAUSE = 10 * SECOND;
 
@@ -42,7 +41,7 @@ export function createWorker(options: WorkerOptions) {
     inFlight.claim();
   }
 
-  /** Waits until a job ends, or until the time `until` (performance.now). */
+  /** `until`: a time of performance.now(). */
   async function untilJobsEnd(until: number): Promise<void> {
     await idle.wait(Math.min(until - performance.now(), FULL_LOOK));
     await nextTurn(); // jobs that end in the same event-loop round share a transaction
@@ -65,8 +64,8 @@ export function createWorker(options: WorkerOptions) {
     },
 
     /**
-     * Claims no more jobs and aborts the signals of in-flight jobs. Jobs that do not end within `graceMs` go back to
-     * the queue without counting the attempt, and their late results are ignored.
+     * Aborts the signals of in-flight jobs. Jobs that do not end within `graceMs` go back to the queue without counting
+     * the attempt, and their late results are ignored.
      */
     async stop(graceMs: number): Promise<void> {
       unwatch();
@@ -82,7 +81,6 @@ export function createWorker(options: WorkerOptions) {
   };
 }
 
-/** Calls `round`, which claims and runs jobs, whenever jobs may be due. After an error, logs the error and pauses. */
 function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions, idle: IdleWait, round: () => void) {
   let running: Promise<void> | undefined;
   let stopping = false;
@@ -109,7 +107,6 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
     }
   }
 
-  /** Waits until a job ends or falls due, another process has written, or 5 s are over. */
   async function rest(version: unknown, lookedAt: number): Promise<void> {
     const until = performance.now() + FULL_LOOK;
     const kinds = Object.entries(handlers).filter(([, { mustWait }]) => !mustWait?.()).map(([kind]) => kind);
@@ -120,7 +117,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
     await nextTurn();
   }
 
-  /** Waits `milliseconds`, even if jobs end meanwhile, or until the worker stops. */
+  /** Jobs that end meanwhile do not shorten the pause. */
   async function pause(milliseconds: number): Promise<void> {
     const until = performance.now() + milliseconds;
     for (let left = milliseconds; !stopping && left > 0; left = until - performance.now()) await idle.wait(left);
@@ -132,7 +129,6 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
       running ??= run();
     },
 
-    /** Stops the worker's loop; resolves when this loop has ended. */
     async stop(): Promise<void> {
       stopping = true;
       idle.wake();
@@ -144,7 +140,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
 
 type IdleWait = ReturnType<typeof createIdleWait>;
 
-/** A wait that can be cut short. A call to `wake` while nobody waits cuts the next wait short. */
+/** A call to `wake` while nobody waits cuts the next wait short. */
 function createIdleWait() {
   let isWoken = false;
   let endWait = () => {};

@@ -62,12 +62,10 @@ function wideEncoding(bytes: Buffer): string | null {
   return a === 0 && isMarkupStart(b) && c === 0 ? 'utf-16be' : null;
 }
 
-/** Whether an XML or JSON document can begin with this byte (`<`, `{`, `[` or white space). */
 function isMarkupStart(byte: number | undefined): boolean {
   return byte === 0x3c || byte === 0x7b || byte === 0x5b || byte === 0x20 || byte === 0x0a || byte === 0x0d;
 }
 
-/** The existing encodings that the HTTP header, the XML declaration and a `meta` element name, in this order. */
 function declaredEncodings(bytes: Buffer, contentType: string | null): string[] {
   const start = bytes.toString('latin1', 0, META_REACH);
   const http = /;\s*charset\s*=\s*["']?([^\s"';,]+)/i.exec(contentType ?? '')?.[1];
@@ -89,10 +87,7 @@ function knownEncoding(label: string | undefined): string | null {
   }
 }
 
-/**
- * Decodes text that is not valid UTF-8, in the first declared encoding that fits, else in windows-1252. UTF-8, declared
- * or assumed, fits a text in which most characters above 127 are valid.
- */
+/** The first declared encoding that fits, else windows-1252. UTF-8 fits if most characters above 127 are valid. */
 function* decodeDamaged(bytes: Buffer, declared: string[]): Generator<void, string> {
   for (const encoding of declared.length === 0 ? ['utf-8'] : declared) {
     const text = yield* decodeAs(bytes, encoding);
@@ -101,7 +96,6 @@ function* decodeDamaged(bytes: Buffer, declared: string[]): Generator<void, stri
   return yield* decodeAs(bytes, 'windows-1252');
 }
 
-/** Whether more characters above 127 were decoded than replaced. */
 function isMostlyUtf8(text: string): boolean {
   let balance = 0;
   for (let at = 0; at < text.length; at++) {
@@ -111,7 +105,6 @@ function isMostlyUtf8(text: string): boolean {
   return balance > 0;
 }
 
-/** Decodes a document piece by piece, without its byte order mark. */
 function* decodeAs(bytes: Buffer, encoding: string): Generator<void, string> {
   const decodePiece = decoderOf(encoding);
   const pieces: string[] = [];
@@ -123,7 +116,6 @@ function* decodeAs(bytes: Buffer, encoding: string): Generator<void, string> {
   return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
-/** Returns a function that decodes the pieces of a document in turn, and without a piece ends the document. */
 function decoderOf(encoding: string): (piece?: Buffer) => string {
   if (encoding === 'utf-32le' || encoding === 'utf-32be') return (piece) => (piece ? decodeUtf32(piece, encoding) : '');
   const decoder = new TextDecoder(encoding, { ignoreBOM: true });

@@ -9,17 +9,14 @@ const PASSED_KINDS = new Set(['inline', 'anchor', 'ruby-text']);
 const PASSED_OUTPUTS = new Set(['', 'div', 'p', 'address']);
 const FOUND_BEHIND_DROPPED = new Set<ElementKind>(['block', 'heading', 'item', 'table-part', 'dropped', 'media']);
 
-/**
- * Closes open elements that cannot contain an element of this kind, as browsers do at its start tag. Returns false for
- * a part of a table, such as <td>, that is not within a <table>.
- */
+/** Closes elements that cannot contain this kind, as browsers do. False for parts of a table outside of a table. */
 export function makeRoomFor(draft: MarkupDraft, kind: ElementKind, output: string): boolean {
   if (kind === 'table-part' || kind === 'column') return makeRoomInTable(draft, output);
   // An open <p> is closed first, because a removed element in the <p> would hide an open <li> from `closeNearest`.
-  if (kind === 'block' || kind === 'heading' || kind === 'item' || kind === 'rule') closeParagraph(draft);
+  if (kind === 'block' || kind === 'heading' || kind === 'item' || kind === 'rule') closeInScope(draft, 'p');
   if (kind === 'item') closeNearest(draft, (candidate) => isSameItem(candidate, output));
   if (kind === 'heading' || kind === 'ruby-text') closeNearest(draft, (candidate) => candidate.kind === kind);
-  if (kind === 'anchor') closeAnchorInScope(draft);
+  if (kind === 'anchor' && draft.anchor !== undefined) closeInScope(draft, 'a');
   return true;
 }
 
@@ -46,7 +43,6 @@ export function closeTo(draft: MarkupDraft, index: number): void {
   while (draft.stack.length > index) closeTop(draft);
 }
 
-/** Closes only the element at `index`; elements that were open inside the element are opened again behind it. */
 function closeAndResume(draft: MarkupDraft, index: number): void {
   const interrupted: OpenElement[] = [];
   while (draft.stack.length > index + 1) {
@@ -59,7 +55,6 @@ function closeAndResume(draft: MarkupDraft, index: number): void {
   for (const resumed of interrupted.reverse()) open(draft, Object.assign(resumed, { isResumed: true }));
 }
 
-/** Whether an element that another element's end has closed may be opened again; dropped elements may not. */
 function canResume({ isDropped, isResumed, startTag, output }: OpenElement): boolean {
   return !isDropped && !isResumed && (startTag !== '' || output === '');
 }
@@ -81,21 +76,9 @@ function stopsEndTag({ output }: OpenElement, name: string, kind: ElementKind): 
   return END_TAG_BOUNDARIES.has(output) || (kind === 'item' && LISTS.has(output));
 }
 
-/** The index of the innermost open HTML element named `output`, or -1 if a boundary such as <table> is nearer. */
-function findInScope(draft: MarkupDraft, output: string, boundaries: ReadonlySet<string>): number {
-  const index = draft.stack.findLastIndex((one) => one.output === output || boundaries.has(one.output));
-  return draft.stack[index]?.output === output ? index : -1;
-}
-
-function closeParagraph(draft: MarkupDraft): void {
-  const index = findInScope(draft, 'p', SCOPE_BOUNDARIES);
-  if (index !== -1) closeAndResume(draft, index);
-}
-
-function closeAnchorInScope(draft: MarkupDraft): void {
-  if (draft.anchor === undefined) return;
-  const index = findInScope(draft, 'a', SCOPE_BOUNDARIES);
-  if (index !== -1) closeAndResume(draft, index);
+function closeInScope(draft: MarkupDraft, output: string): void {
+  const index = draft.stack.findLastIndex((one) => one.output === output || SCOPE_BOUNDARIES.has(one.output));
+  if (draft.stack[index]?.output === output) closeAndResume(draft, index);
 }
 
 /** A new `li` ends an open `li`; `dt` and `dd` end each other. */

@@ -79,7 +79,6 @@ function decode(text: string, inAttribute: boolean): string {
   });
 }
 
-/** Decodes the longest character reference at the start of `name` that needs no semicolon, such as `amp`. */
 function decodeLegacy(name: string, written: string, inAttribute: boolean, next: string): string {
   for (let length = Math.min(name.length, LONGEST_LEGACY_NAME); length > 1; length -= 1) {
     const value = LEGACY.has(name.slice(0, length)) ? NAMED.get(name.slice(0, length)) : undefined;

@@ -1,7 +1,6 @@
 import { createFormula, MATH_TOKENS, type Formula, type FormulaDraft } from './formula.ts';
 import { VOID_ELEMENTS, type Attributes, type TokenReader } from './html-tokenizer.ts';
 
-/** Receives the tokens outside of svg and math, and a formula in place of each math element. */
 type HtmlReader = Omit<TokenReader, 'inForeignContent'> & { formula: (formula: Formula) => void };
 
 type Namespace = 'svg' | 'math' | 'html';
@@ -79,7 +78,6 @@ export function withoutForeignContent(reader: HtmlReader): TokenReader & { end: 
     reader.formula(read);
   }
 
-  /** Closes elements up to the innermost integration point or HTML element, or all elements. */
   function leaveForeign(): void {
     const index = stack.findLastIndex(({ namespace, isPoint }) => isPoint || namespace === 'html');
     if (index === -1) leave();
@@ -115,7 +113,6 @@ function isPoint(name: string, namespace: Namespace, attributes: Attributes): bo
   return MATH_TOKENS.has(name) || (name === 'annotation-xml' && HTML_ENCODING.test(attributes.get('encoding') ?? ''));
 }
 
-/** Whether the innermost open element of svg or math is a MathML element for text, such as `mi`. */
 function isInToken(stack: OpenElement[]): boolean {
   const inner = stack.findLast(({ namespace }) => namespace !== 'html');
   return inner?.namespace === 'math' && MATH_TOKENS.has(inner.name);

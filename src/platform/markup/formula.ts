@@ -13,7 +13,6 @@ export type Formula = {
   alternative: string;
 };
 
-/** A formula that is being read, element by element; a spoilt formula is incomplete, so its markup is not used. */
 export type FormulaDraft = ReturnType<typeof createFormula>;
 
 /** An open MathML element. `children`: how many kept children it has. `isSilent`: left out with its content. */
@@ -28,7 +27,6 @@ const MATH_ELEMENTS = new Map([...MATH_TOKENS, ...[
   'mmultiscripts mprescripts mtable mtr mtd',
 ].flatMap((line) => line.split(' '))].map((name) => [name, name])).set('none', 'mrow');
 
-/** Other notations of a formula, which `semantics` contains behind its first child. */
 const ANNOTATIONS = new Set(['annotation', 'annotation-xml']);
 
 const FLAG = /^(?:true|false)$/;
@@ -100,7 +98,6 @@ export function createFormula(attributes: Attributes) {
   return { open, close, text, spoil: () => void (isSound = false), end };
 }
 
-/** Whether an element's content is no part of the formula's words: other notations, and HTML that is not shown. */
 function isLeftOut(name: string, isMath: boolean, attributes: Attributes): boolean {
   if (isMath) return ANNOTATIONS.has(name);
   const kind = ELEMENT_RULES.get(name)?.kind;

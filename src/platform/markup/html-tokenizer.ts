@@ -126,7 +126,6 @@ function after(html: string, character: string, start: number): number {
   return found === -1 ? html.length : found + 1;
 }
 
-/** The tag whose name begins at `start`; undefined if the input ends inside the tag. */
 function readTag(html: string, start: number): Tag | undefined {
   const name = lowerCase(matchAt(TAG_NAME, html, start)[0]);
   const attributes = new Map<string, string>();
@@ -143,7 +142,6 @@ function readTag(html: string, start: number): Tag | undefined {
   }
 }
 
-/** The index of the `>` that ends a tag, found without reading the attributes. Skips quoted values. */
 function endOfAttributes(html: string, start: number): number {
   let isValue = false;
   for (let at = start; at < html.length; at += 1) {
@@ -155,7 +153,6 @@ function endOfAttributes(html: string, start: number): number {
   return html.length;
 }
 
-/** Matches a sticky regular expression, which fits at any place of a text. */
 function matchAt(expression: RegExp, html: string, at: number): RegExpExecArray {
   expression.lastIndex = at;
   return expression.exec(html) as RegExpExecArray;
@@ -167,7 +164,6 @@ function addAttribute(attributes: Map<string, string>, rawName: string, rawValue
   attributes.set(name, rawValue.length > MAX_DECODED ? rawValue : decodeAttributeEntities(rawValue));
 }
 
-/** The index of the next token after this start tag: after the content, for an element of raw text. */
 function endOfRawText(html: string, tag: Tag, reader: TokenReader): number {
   const isScript = tag.name === 'script';
   const end = RAW_TEXT_ENDS.get(tag.name);

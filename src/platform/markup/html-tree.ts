@@ -21,7 +21,6 @@ export type HtmlTree = {
   ends: number[];
   /** The safe markup of each formula, by the index of its node. */
   formulas: Map<number, string>;
-  /** The text of the page's first `title` element. */
   title: string;
   /** The contents of scripts of the type application/ld+json. */
   linkedData: string[];
@@ -76,11 +75,6 @@ function createBuilder() {
     openCounts.set(name, (openCounts.get(name) ?? 0) + 1);
   }
 
-  function nameAt(depth: number): string {
-    return names[open[depth] ?? 0] ?? '';
-  }
-
-  /** Ends every open element from the innermost to the element at `depth`. */
   function closeTo(depth: number): void {
     while (open.length > depth) {
       const node = open.pop() ?? 0;
@@ -90,10 +84,9 @@ function createBuilder() {
     }
   }
 
-  /** The depth of the innermost open element named in `wanted`; -1 if an element in `bounds` is nearer. */
   function findOpen(wanted: ReadonlySet<string>, bounds: ReadonlySet<string>): number {
     for (let depth = open.length - 1; depth > 0; depth -= 1) {
-      const name = nameAt(depth);
+      const name = names[open[depth] ?? 0] ?? '';
       if (wanted.has(name)) return depth;
       if (bounds.has(name)) return -1;
     }
@@ -123,7 +116,6 @@ function createBuilder() {
     else tooDeep += 1;
   }
 
-  /** Gives the page the direction and language of `html` or `body`. */
   function describePage(attributes: Attributes): void {
     for (const name of ['dir', 'lang']) {
       const value = attributes.get(name);
@@ -146,7 +138,6 @@ function createBuilder() {
     return false;
   }
 
-  /** Closes a formatting element; blocks that have begun within the element are opened again behind the element. */
   function closeAndResume(depth: number): void {
     const blocks = open.slice(depth + 1).filter((node) => BLOCK_ELEMENTS.has(names[node] ?? ''));
     closeTo(depth);

@@ -39,9 +39,7 @@ export function isPauseDue(pace: Pace, characters: number): boolean {
   return true;
 }
 
-/**
- * Reads markup in steps, one per event-loop round, without fair queuing, because several requests wait for the result.
- */
+/** Reads markup in one step per event-loop round, without fair queuing: several requests wait for the result. */
 export async function inSteps<Result>(reading: Reading<Result>): Promise<Result> {
   const [read, end] = [charged(reading.read), charged(reading.end)];
   let isLong = false;

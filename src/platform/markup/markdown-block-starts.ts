@@ -10,8 +10,7 @@ import {
 /** What begins in a line: a block that may hold blocks, a block that takes the rest of the line, or a whole block. */
 export type BlockStart = 'container' | 'text' | 'complete' | undefined;
 
-/** Columns of spaces that make a line code. */
-export const CODE_INDENT = 4;
+export const CODE_INDENT = 4; // columns
 
 const HEADING = /(#{1,6})(?:[ \t]|$)/y;
 const FENCE = /(`{3,})([^`]*)$|(~{3,})(.*)$/y;
@@ -84,7 +83,6 @@ function startHtml(reader: BlockReader): BlockStart {
   return 'text';
 }
 
-/** Makes a heading of the paragraph above an underline of `=` or `-`. */
 function underlineHeading(reader: BlockReader): BlockStart {
   const paragraph = container(reader);
   const [underline] = matchHere(UNDERLINE, reader.cursor) ?? [];
@@ -123,7 +121,6 @@ function mayBegin(reader: BlockReader, written: string, number: string | undefin
   return hasText && (number === undefined || Number(number) === 1);
 }
 
-/** Skips a list marker and the spaces that belong to it; returns their columns. */
 function skipMarker(cursor: LineCursor, length: number): number {
   skipText(cursor, length);
   const spaces = indentAt(cursor);

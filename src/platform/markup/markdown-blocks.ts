@@ -34,7 +34,10 @@ function readLine(reader: BlockReader, line: string): void {
   reader.cursor = startLine(line);
   reader.matched = 1;
   for (let next = reader.open[1]; next !== undefined; next = reader.open[reader.matched]) {
-    if (isClosingFence(next, reader.cursor)) return endFencedCode(reader, next);
+    if (isClosingFence(next, reader.cursor)) {
+      next.lastLine = reader.lineNumber;
+      return closeInnermost(reader);
+    }
     if (!goesOn(next, reader)) break;
     if (next.kind === 'quote') next.lastLine = reader.lineNumber;
     reader.matched += 1;
@@ -46,7 +49,6 @@ function readLine(reader: BlockReader, line: string): void {
   else addLine(reader);
 }
 
-/** Whether an open block goes on in the current line; skips the block's marks or indentation. */
 function goesOn(block: MarkdownBlock, reader: BlockReader): boolean {
   const { cursor } = reader;
   switch (block.kind) {
@@ -78,18 +80,11 @@ function isClosingFence(block: MarkdownBlock, cursor: LineCursor): boolean {
   return run.startsWith(block.fence.sign) && run.length >= block.fence.length;
 }
 
-function endFencedCode(reader: BlockReader, code: MarkdownBlock): void {
-  code.lastLine = reader.lineNumber;
-  closeInnermost(reader);
-}
-
-/** Ends the innermost block if it is a heading or a rule, which never has a second line. */
 function closeComplete(reader: BlockReader): void {
   const { kind } = innermost(reader);
   if (kind === 'heading' || kind === 'rule') closeInnermost(reader);
 }
 
-/** Adds the rest of the line to the block that it belongs to, or begins a paragraph. */
 function addLine(reader: BlockReader): void {
   const { cursor, lineNumber } = reader;
   const isLazy = reader.matched < reader.open.length && innermost(reader).kind === 'paragraph' && !isBlankLine(cursor);

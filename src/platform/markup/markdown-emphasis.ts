@@ -11,7 +11,6 @@ export type Delimiter = {
   kind: number;
   canOpen: boolean;
   canClose: boolean;
-  /** Greater for each delimiter that stands further right in the text. */
   position: number;
   previous: Delimiter | undefined;
   next: Delimiter | undefined;

@@ -5,7 +5,6 @@ const OPENING_TAG =
   /<[a-z][a-z0-9-]*(?:[ \t\n]+[a-z_:][\w.:-]*(?:[ \t\n]*=[ \t\n]*(?:[^\0- "'=<>`]+|'[^']*'|"[^"]*"))?)*[ \t\n]*\/?>/iy;
 const CLOSING_TAG = /<\/[a-z][a-z0-9-]*[ \t\n]*>/iy;
 
-/** How comments, processing instructions, declarations and CDATA sections in raw HTML begin and end. */
 const SECTIONS: { start: RegExp; end: string }[] = [
   { start: /<!--/y, end: '-->' },
   { start: /<\?/y, end: '?>' },

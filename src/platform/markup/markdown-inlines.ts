@@ -10,7 +10,6 @@ import type { LinkReferences, LinkTarget } from './markdown-links.ts';
 /** A document's link references, and how many characters of addresses and titles its reference links may still take. */
 export type InlineContext = Pace & { references: LinkReferences; budget: number };
 
-/** A `[` or `![` that may begin a link or an image. */
 type Bracket = {
   isImage: boolean;
   piece: InlinePiece;
@@ -22,7 +21,6 @@ type Bracket = {
   hasBracket: boolean;
 };
 
-/** The text of a paragraph, heading or table cell, and the pieces of HTML made of the text so far. */
 type Inlines = DelimiterStack & {
   text: string;
   at: number;
@@ -88,7 +86,6 @@ export function* renderInlines(text: string, context: InlineContext): Generator<
   return html;
 }
 
-/** Reads up to the next special character. */
 function readText(inlines: Inlines): void {
   const { text, at } = inlines;
   SPECIAL.lastIndex = at;
@@ -116,7 +113,6 @@ function readAsText(inlines: Inlines, length: number): InlinePiece {
   return addText(inlines, inlines.text.slice(inlines.at - length, inlines.at));
 }
 
-/** Reads a line ending. */
 function addBreak(inlines: Inlines, isHard: boolean): void {
   inlines.at += 1;
   inlines.pieces.push({ before: isHard ? '<br />' : '', text: '\n', after: '' });
@@ -150,7 +146,6 @@ function readDelimiter(inlines: Inlines): void {
   addDelimiter(inlines, piece, characterBefore(text, start), characterAt(text, endOfRun(text, end, '~')));
 }
 
-/** The character before `at`, which may be a surrogate pair; a line ending at the beginning of the text. */
 function characterBefore(text: string, at: number): string {
   return [...text.slice(Math.max(0, at - 2), at)].at(-1) ?? '\n';
 }
@@ -177,7 +172,6 @@ function readBackticks(inlines: Inlines): void {
   inlines.at = end + length;
 }
 
-/** The index of the next run of exactly `length` backticks, or -1. */
 function findBackticks(inlines: Inlines, from: number, length: number): number {
   inlines.backticks ??= new Map([...inlines.text.matchAll(/`+/g)].map(({ 0: run, index }) => [run.length, index]));
   if ((inlines.backticks.get(length) ?? -1) < from) return -1;
@@ -188,7 +182,6 @@ function findBackticks(inlines: Inlines, from: number, length: number): number {
   }
 }
 
-/** Reads an autolink, raw HTML, or `<` as text. */
 function readAngle(inlines: Inlines): void {
   const { text, at } = inlines;
   const mail = matchAt(MAIL_LINK, text, at)?.[1];
@@ -215,7 +208,6 @@ function openBracket(inlines: Inlines, sign: string): void {
   inlines.brackets.push({ isImage, piece, pieces: length, end: at, delimiter: top, hasBracket: false });
 }
 
-/** Reads a `]`, and makes a link or an image if the `]` ends the text of a link or an image. */
 function closeBracket(inlines: Inlines): void {
   const bracket = inlines.brackets.pop();
   const mayEnd = bracket !== undefined && (bracket.isImage || inlines.brackets.length >= inlines.linked);
@@ -232,7 +224,6 @@ function closeBracket(inlines: Inlines): void {
   addMarkup(inlines, '</a>');
 }
 
-/** Makes an image of a `![` and the pieces of text after it, which become the image's alternative text. */
 function makeImage(inlines: Inlines, { piece, pieces }: Bracket, target: LinkTarget): void {
   let text = ''; // grows by `+=`, with which V8 copies no characters
   for (const inner of inlines.pieces.splice(pieces)) text += inner.text;
@@ -245,7 +236,6 @@ function titleAttribute({ title }: LinkTarget): string {
   return title === '' ? '' : ` title="${escapeMarkdownText(title)}"`;
 }
 
-/** The target of the link or image whose `]` is at the current place, and the end of the link. */
 function readLinkTarget(inlines: Inlines, bracket: Bracket): LinkTarget & { end: number } | undefined {
   const { text, at } = inlines;
   const inline = readTarget(text, at + 1);

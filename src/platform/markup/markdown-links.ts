@@ -106,7 +106,6 @@ function endOfBareDestination(text: string, at: number): number | undefined {
   }
 }
 
-/** Reads a link's title, such as `"An owl"`, after the spaces at `at`; undefined without a title. */
 function readTitle(text: string, at: number): Part | undefined {
   const start = skipSpace(text, at);
   const quote = text.charAt(start);
@@ -126,12 +125,10 @@ function findUnescaped(text: string, from: number, pattern: RegExp): number {
   return text.length;
 }
 
-/** The index after spaces, tabs and at most one line ending. */
 function skipSpace(text: string, at: number): number {
   return at + (matchAt(SPACE, text, at)?.[0].length ?? 0);
 }
 
-/** The index after the line's end; undefined if more than spaces and tabs stands before the line's end. */
 function endOfLine(text: string, at: number): number | undefined {
   const end = matchAt(LINE_END, text, at);
   return end === null ? undefined : at + end[0].length;

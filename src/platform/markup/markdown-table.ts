@@ -35,7 +35,6 @@ export function addTableRow({ cursor, lineNumber }: BlockReader, table: BlockOf<
   table.lastLine = lineNumber;
 }
 
-/** The alignments of the columns; undefined if the line is no delimiter row. */
 function readAlignments(line: string): string[] | undefined {
   if (/[^ \t:|-]/.test(line)) return undefined;
   const cells = cellsOf(line);

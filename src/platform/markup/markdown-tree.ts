@@ -21,7 +21,6 @@ export type MarkdownBlock = BlockContent & {
 
 export type BlockOf<Kind extends MarkdownBlock['kind']> = MarkdownBlock & { kind: Kind };
 
-/** A document that is being read line by line. */
 export type BlockReader = {
   references: LinkReferences;
   lineNumber: number;

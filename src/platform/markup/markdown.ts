@@ -15,7 +15,6 @@ const MIN_REFERENCE_BUDGET = 100_000;
 /** Rendering a block or a cell of a table counts as much work as reading this number of characters. */
 const BLOCK_COST = 10;
 
-/** The most empty cells that complete short rows of tables in a document. */
 const MAX_ADDED_CELLS = 10_000;
 
 /**
@@ -120,7 +119,6 @@ function codeOf({ fence, text, firstLine, lastLine }: BlockOf<'code'>): string {
   return `<pre><code${attribute}>${lines.map((line) => `${escapeMarkdownText(line)}\n`).join('')}</code></pre>`;
 }
 
-/** Writes a block's HTML on lines of its own. */
 function writeLine(draft: Draft, html: string): void {
   startLine(draft);
   write(draft, html);

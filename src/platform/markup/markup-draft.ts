@@ -12,24 +12,18 @@ export type FileLink = {
   url: URL; label: string; isImage: boolean; size?: string | undefined; title?: string | undefined;
 };
 
-/** An element that has begun and not ended. */
 export type OpenElement = {
-  /** The element's name in the input: the end tag has to repeat this name. */
   name: string;
   /** The element's name in the output, which decides nesting; empty if only the element's content is written. */
   output: string;
   kind: string;
-  /** The start tag in the output; empty if neither start tag nor end tag is written. */
   startTag: string;
-  /** Whether the element's content is left out. */
   isDropped: boolean;
   /** Whether the element was closed by another element's end and opened again, which may happen only once. */
   isResumed: boolean;
   /** The text for an anchor without text; empty if the anchor should vanish. */
   fallbackText: string;
-  /** Images inside an anchor; the links to these images are written after the anchor. */
   files: FileLink[];
-  /** The image candidates from a picture's source elements. */
   candidates: ImageCandidate[];
   /** The file of a <video> or <audio> element: in place of the element, the sanitised post links to the file. */
   source: FileLink | undefined;
@@ -48,7 +42,6 @@ export type MarkupDraft = {
   formulaAt: number;
   isFull: boolean;
   stack: OpenElement[];
-  /** The index of the outermost dropped element, or -1. */
   droppedFrom: number;
   anchor: OpenElement | undefined;
 };
@@ -121,7 +114,6 @@ function closeAnchor(draft: MarkupDraft, anchor: OpenElement, isToBeResumed: boo
   for (const file of anchor.files.splice(0)) writeFile(draft, file);
 }
 
-/** Ends an anchor without text with the label of its first image, or else with its fallback text, if any. */
 function writeFallbackText(draft: MarkupDraft, anchor: OpenElement): boolean {
   const [image] = anchor.files;
   const text = escapeHtml(anchor.fallbackText && (image?.label || anchor.fallbackText));

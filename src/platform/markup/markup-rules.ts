@@ -36,15 +36,12 @@ export const ELEMENT_RULES = new Map<string, ElementRule>([
     [name, { output: name, kind: 'inline', needsAttributes: true }]),
 ]);
 
-/**
- * Boundary elements of start tags (HTML Standard, 13.2.4.2, and all dropped elements): a start tag inside a boundary
- * element closes no element outside.
- */
+/** A start tag inside a boundary element closes no element outside (HTML Standard, 13.2.4.2). */
 export const SCOPE_BOUNDARIES = new Set([
   'table td th caption template select object applet button canvas datalist dialog audio video',
 ].flatMap((line) => line.split(' ')));
 
-/** Boundary elements of end tags: an ordinary end tag inside a boundary element closes no element outside. */
+/** An ordinary end tag inside a boundary element closes no element outside. */
 export const END_TAG_BOUNDARIES = new Set(['table', 'td', 'th', 'caption', 'object', 'applet', 'template']);
 
 /** For each part of an HTML table, its possible parents, nearest first, and the parent to add if all are missing. */
@@ -77,8 +74,7 @@ type AttributeRule = (value: string, baseUrl: string) => string | undefined;
 /** Prefix of the ids in a post, so that no id in a post equals an id of the page. */
 export const ID_PREFIX = 'in-post-';
 
-/** Maximum characters of a `title` attribute. */
-export const MAX_TITLE_LENGTH = 1_000;
+export const MAX_TITLE_LENGTH = 1_000; // characters
 const MAX_SPAN = 100;
 
 const address: AttributeRule = (value, baseUrl) => safeLink(value, baseUrl);

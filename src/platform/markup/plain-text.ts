@@ -1,15 +1,8 @@
 import { withoutForeignContent } from './foreign-content.ts';
 import { tokenizingHtml } from './html-tokenizer.ts';
+import { BLOCK_ELEMENTS } from './implied-ends.ts';
 import { atOnce, type Reading } from './in-steps.ts';
 import { withoutControls } from './tidy-text.ts';
-
-// Elements that begin and end a line, `br` and `hr` among them.
-const LINE_ELEMENTS = new Set([
-  'address article aside blockquote br caption center dd details dialog dir div dl dt fieldset figcaption',
-  'figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li listing main menu nav ol p pre search',
-  'section summary table tbody tfoot thead tr ul',
-].flatMap((line) => line.split(' ')));
-const CELLS = new Set(['td', 'th']);
 
 const INVISIBLE_ELEMENTS = new Set(
   ['template', 'select', 'object', 'applet', 'canvas', 'audio', 'video', 'datalist'],
@@ -43,17 +36,13 @@ export function readingText(html: string): Reading<string> {
   });
   const end = (): string => {
     reader.end();
-    return collapse(withoutControls(pieces.join('')));
+    const text = withoutControls(pieces.join(''));
+    return text.replace(/\s{2,}|[^\S ]/g, (space) => (space.includes('\n') ? '\n' : ' ')).trim();
   };
   return { read: tokenizingHtml(html.toWellFormed(), reader), end };
 }
 
-/** The separator where an element begins or ends: a line break, a space, or nothing. */
 function separatorOf(name: string): string {
-  if (LINE_ELEMENTS.has(name)) return '\n';
-  return CELLS.has(name) ? ' ' : '';
-}
-
-function collapse(text: string): string {
-  return text.replace(/\s{2,}|[^\S ]/g, (space) => (space.includes('\n') ? '\n' : ' ')).trim();
+  if (name === 'td' || name === 'th') return ' ';
+  return BLOCK_ELEMENTS.has(name) || name === 'br' ? '\n' : '';
 }

@@ -186,7 +186,9 @@ export function showImages(sanitized: string, imageOf: (url: string) => ShownIma
     const stated = width === undefined ? null : { width: Number(width), height: Number(height) };
     const isOnPage = image.size !== undefined;
     const size = isOnPage ? shownSize(image.size ?? null, stated) : null;
-    const about = (title ? ` title="${title}"` : '') + boxOf(size);
+    // An image of unknown size takes its space when the image loads.
+    const box = size === null ? '' : ` width="${size.width}" height="${size.height}"`;
+    const about = (title ? ` title="${title}"` : '') + box;
     const look = size !== null && size.height <= LINE_HEIGHT ? ' class="small"' : '';
     const shown = `<img src="${escapeHtml(image.address)}" alt="${label}"${about} loading="lazy"${look}>`;
     // Touch screens have no tooltips, so the style sheet shows the picture's title there as a text below the picture.
@@ -200,9 +202,4 @@ type Size = { width: number; height: number };
 function shownSize(real: Size | null, stated: Size | null): Size | null {
   if (real === null || stated === null || real.width <= stated.width) return real ?? stated;
   return { width: stated.width, height: Math.max(1, Math.round(real.height * stated.width / real.width)) };
-}
-
-/** Attributes that reserve space for an image of a known size; other images take their space when they load. */
-function boxOf(size: Size | null): string {
-  return size === null ? '' : ` width="${size.width}" height="${size.height}"`;
 }

@@ -89,7 +89,6 @@ function readText(draft: MarkupDraft, text: string): void {
   writeVisible(draft, escapeHtml(visible));
 }
 
-/** Writes a formula; a formula with unknown or too deep markup becomes text. */
 function addFormula(draft: MarkupDraft, { markup, depth, alternative }: Formula): void {
   if (isSilent(draft)) return;
   if (markup === undefined || draft.stack.length + depth > MAX_DEPTH) return readText(draft, alternative);
@@ -145,7 +144,6 @@ function startAnchor(draft: MarkupDraft, { name, attributes }: StartTag): void {
   open(draft, anchor);
 }
 
-/** The text for a link: the host of a web address, the mail address, or the telephone number. */
 function linkTarget(href: string): string {
   return /^https?:\/\/([^/]*)/.exec(href)?.[1] ?? /^\w+:([^?]*)/.exec(href)?.[1] ?? '';
 }
@@ -201,7 +199,6 @@ function addSource(draft: MarkupDraft, { attributes }: StartTag): void {
   else offerSource(draft, parent, attributes);
 }
 
-/** Gives a <video> or <audio> without `src` the `src` of an element within, such as <source>. */
 function offerSource(draft: MarkupDraft, parent: OpenElement | undefined, attributes: Attributes): void {
   if (parent?.kind !== 'media' || parent.source !== undefined || draft.stack.length - 1 !== draft.droppedFrom) return;
   parent.source = remoteFile(draft, attributes.get('src'), attributes);

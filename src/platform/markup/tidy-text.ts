@@ -15,9 +15,6 @@ export function excerpt(text: string, maxLength: number): string {
   return `${start.replace(/[\s,;:–—-]{0,20}$/, '')}…`;
 }
 
-/**
- * The end of the last word before `limit`; the end of the last character if a word fills the second half of the text.
- */
 function wordEnd(text: string, limit: number): number {
   for (let index = limit - 1; index >= limit / 2; index -= 1) {
     if (/\s/.test(text.charAt(index))) return index;

@@ -9,12 +9,9 @@ export class XmlLimitError extends Error {
 /** Receives the parts of a document as index ranges. A tag callback that returns false ends the scan. */
 type XmlHandler = {
   startTag(tag: XmlStartTag): boolean;
-  /** `at` is the index of the end tag's `<`, `end` the index after its `>`. */
   endTag(name: string, at: number, end: number): boolean;
   text(start: number, end: number): void;
-  /** The range of a CDATA section's content between `<![CDATA[` and `]]>`. */
   cdata(start: number, end: number): void;
-  /** Called when the tokenizer has skipped a comment, a processing instruction or a document type. */
   skipped(): void;
 };
 
@@ -24,7 +21,6 @@ export type XmlStartTag = {
   start: number;
   attributesStart: number;
   attributesEnd: number;
-  /** The index after the tag's `>`. */
   end: number;
   selfClosing: boolean;
 };
@@ -52,9 +48,9 @@ const ATTRIBUTE =
 const SUBSET = /"[^"]*"?|'[^']*'?|<!--[^]*?(?:-->|$)|<\?[^]*?(?:\?>|$)|[[\]>]/g;
 
 /**
- * Scans XML as found in the wild and accepts malformed XML: broken markup is text, tags need not match, and documents
- * may be cut off. Document types are skipped, so no entity is ever declared or fetched. Scanning takes time
- * proportional to the document's length. Throws XmlLimitError. Returns the index of the next `<`.
+ * Scans XML as found in the wild, in linear time: broken markup is text, tags need not match, and documents may be cut
+ * off. Document types are skipped, so no entity is ever declared or fetched. Throws XmlLimitError. Returns the index of
+ * the next `<`.
  */
 export function scanXml(source: string, handler: XmlHandler, from = 0, to = source.length): number {
   refuseInTransaction('reading XML');
@@ -93,7 +89,6 @@ function addAttribute(attributes: Map<string, string>, name: string, value: stri
   attributes.set(name, decodeXmlText(value));
 }
 
-/** Reads the markup at `open`, and returns the index after the markup, or STOP. */
 function readMarkup(source: string, open: number, tag: XmlStartTag, handler: XmlHandler): number {
   switch (source[open + 1]) {
     case '/': return readEndTag(source, open, handler);
@@ -148,7 +143,6 @@ function readEndTag(source: string, open: number, handler: XmlHandler): number {
   return handler.endTag(source.slice(open + 2, nameEnd), open, end) ? end : STOP;
 }
 
-/** Reads CDATA, a comment, a document type, or other markup that begins with `<!`. */
 function readDeclaration(source: string, open: number, handler: XmlHandler): number {
   if (source.startsWith('[CDATA[', open + 2)) {
     const close = indexOrEnd(source, ']]>', open + 9);
@@ -172,7 +166,6 @@ function endOfDocumentType(source: string, from: number): number {
   return source.length;
 }
 
-/** The end of a processing instruction at `?>`, or at `>` if no `?>` comes before the next tag. */
 function endOfInstruction(source: string, open: number): number {
   const nextTag = indexOrEnd(source, '<', open + 1);
   const instruction = source.slice(open, nextTag);

@@ -93,14 +93,13 @@ export function readXmlTree(source: string, options: XmlTreeOptions): Reading<Xm
   function endTag(written: string, at: number, end: number): boolean {
     const lower = written.toLowerCase();
     const index = open.findLastIndex((candidate) => candidate.written === lower);
-    if (index === -1) passOver();
-    else closeDownTo(index, at, end);
+    if (index !== -1) {
+      closeDownTo(index, at, end);
+    } else {
+      countUp();
+      markSection();
+    }
     return open.length > 0;
-  }
-
-  function passOver(): void {
-    countUp();
-    markSection();
   }
 
   function countUp(): void {
@@ -140,7 +139,6 @@ export function attributeOf(element: XmlElement, name: string): string | undefin
   return attributesOf(element).get(name)?.trim();
 }
 
-/** All attributes of an element, names in lower case, values decoded. */
 function attributesOf(element: XmlElement): ReadonlyMap<string, string> {
   element.attributes ??= readAttributes(element.source, element.attributesStart, element.attributesEnd);
   return element.attributes;
@@ -172,7 +170,6 @@ export function isBlank(element: XmlElement): boolean {
   return text.trim() === '';
 }
 
-/** The content of the CDATA section that fills a range except for white space; otherwise null. */
 function onlySection(source: string, start: number, end: number): string | null {
   const open = source.indexOf('<', start);
   if (!source.startsWith('<![CDATA[', open)) return null;

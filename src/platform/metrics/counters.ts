@@ -23,20 +23,15 @@ export function createCounters(db: Db) {
   const readAll = db.prepare<[], CountRow>('read all counters', 'SELECT metric, label, value FROM counts');
 
   return {
-    /** Adds to a counter, in the transaction of the counted change. */
     add: (metric: string, label: string, by: number): void => void addOne.run(metric, label, by),
-    /** Adds a duration to a histogram with the bounds DURATION_BOUNDS. */
-    observe: (metric: string, seconds: number): void =>
-      void addTwo.run(`${metric}_bucket`, boundOf(seconds), `${metric}_sum`, seconds),
-    /** Reads one counter; 0 if missing. */
+    observe(metric: string, seconds: number): void {
+      const bound = DURATION_BOUNDS.find((most) => seconds <= most) ?? Infinity;
+      addTwo.run(`${metric}_bucket`, String(bound), `${metric}_sum`, seconds);
+    },
     value: (metric: string, label = ''): number => readOne.get(metric, label)?.value ?? 0,
     /** Reads all counters in one query. The table `counts` stays small: one row per series. */
     read: () => toReading(readAll.all()),
   };
-}
-
-function boundOf(seconds: number): string {
-  return String(DURATION_BOUNDS.find((bound) => seconds <= bound) ?? Infinity);
 }
 
 function toReading(rows: readonly CountRow[]) {
@@ -49,7 +44,6 @@ function toReading(rows: readonly CountRow[]) {
       counts: [...DURATION_BOUNDS, Infinity].map((bound) => value(`${metric}_bucket`, String(bound))),
       sum: value(`${metric}_sum`),
     }),
-    /** The labels of a metric, in order. */
     labels: (metric: string): string[] => (metrics.get(metric) ?? []).map(({ label }) => label).sort(),
   };
 }

@@ -45,8 +45,7 @@ export function renderOpenMetrics(families: readonly Family[]): string {
   let text = '';
   for (const family of families) {
     const name = openMetricsName(family);
-    const help = escapeHelp(family.help).replaceAll('"', '\\"');
-    text += `# TYPE ${name} ${family.type}\n# HELP ${name} ${help}\n${renderSamples(family)}`;
+    text += `# TYPE ${name} ${family.type}\n# HELP ${name} ${escapeQuoted(family.help)}\n${renderSamples(family)}`;
   }
   return `${text}# EOF\n`;
 }
@@ -80,15 +79,15 @@ function inBraces(labels: string): string {
 }
 
 function renderLabels(labels: Labels): string {
-  return Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(value)}"`).join(',');
-}
-
-function escapeLabel(value: string): string {
-  return /["\\\n]/.test(value) ? escapeHelp(value).replaceAll('"', '\\"') : value;
+  return Object.entries(labels).map(([name, value]) => `${name}="${escapeQuoted(value)}"`).join(',');
 }
 
 function escapeHelp(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
+}
+
+function escapeQuoted(text: string): string {
+  return escapeHelp(text).replaceAll('"', '\\"');
 }
 
 function formatValue(value: number): string {
@@ -122,7 +121,6 @@ export function negotiateFormat(accept = '*/*'): Format {
 
 /** A metric with one series for each combination of label values, all known in advance. */
 type Known<Reading> = Named & {
-  /** All values of each label of the metric. */
   labels?: Readonly<Record<string, readonly string[]>>;
   /** Returns undefined if the value is unknown: the series is then left out instead of showing a wrong value. */
   value(reading: Reading, ...labelValues: string[]): number | undefined;
@@ -138,13 +136,9 @@ type Open<Reading> = (Histogram<Reading> | Named & { samples(reading: Reading): 
   labels?: Readonly<Record<string, string>>;
 };
 
-/** One metric: name, type, help, labels, and the function that reads its value. */
 export type Metric<Reading> = { help: string } & (Known<Reading> | Open<Reading>);
 
-/**
- * Turns a list of metrics into the metric families of a scrape. Every known label value has a series from the start, 0
- * if nothing was counted, so that alerts can rely on the series.
- */
+/** Every known label value has a series from the start, 0 if nothing was counted, on which alerts can rely. */
 export function familiesFrom<Reading>(metrics: readonly Metric<Reading>[]): (reading: Reading) => Family[] {
   return (reading) => metrics.flatMap((metric) => familyOf(metric, reading));
 }
@@ -159,7 +153,6 @@ function familyOf<Reading>(metric: Metric<Reading>, reading: Reading): Family[] 
   return samples.length > 0 ? [{ ...named, samples } as Family] : [];
 }
 
-/** Combines label values: {a: [1, 2], b: [3]} becomes {a: 1, b: 3} and {a: 2, b: 3}. */
 function combinations(labels: Readonly<Record<string, readonly string[]>>): Labels[] {
   return Object.entries(labels).reduce<Labels[]>((all, [name, values]) =>
     all.flatMap((known) => values.map((value) => ({ ...known, [name]: value }))), [{}]);

@@ -50,10 +50,7 @@ function readProc(path: string): string {
   }
 }
 
-/**
- * Counts open file descriptors with one fstat per entry of the descriptor table (FDSize); undefined if FDSize is
- * unreadable. Listing /proc/self/fd would need a permission for the whole disk.
- */
+/** Makes an fstat per entry of the descriptor table: listing /proc/self/fd would need rights to the whole disk. */
 function countDescriptors(): number | undefined {
   const places = /^FDSize:\s+(\d+)$/m.exec(readProc('/proc/self/status'))?.[1];
   if (places === undefined) return undefined;

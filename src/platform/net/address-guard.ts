@@ -18,10 +18,7 @@ export function parseIpAddress(text: string): IpAddress | undefined {
   return six >> 32n === MAPPED_PREFIX ? embeddedIpv4(six) : { bits: 128, value: six };
 }
 
-/**
- * Parses comma-separated CIDRs; a bare address is a block of one address. Empty text gives an empty list.
- * Throws an Error that names the first malformed CIDR and its fault.
- */
+/** Parses comma-separated CIDRs; a bare address is a block of one address. Throws an Error with the first fault. */
 export function parseCidrs(text: string): Cidr[] {
   if (text.trim() === '') return [];
   return text.split(',').map((entry) => parseCidr(entry.trim()));
@@ -89,7 +86,6 @@ function prefixLength(entry: string, text: string | undefined, widest: number): 
   return length;
 }
 
-/** The IPv4 address in the last 32 bits of an IPv6 address. */
 function embeddedIpv4(value: bigint): IpAddress {
   return { bits: 32, value: value & LOW_32_BITS };
 }
@@ -105,7 +101,6 @@ function parseIpv6(text: string): bigint | undefined {
   return [...left, ...zeros, ...right ?? []].reduce((value, group) => (value << 16n) | BigInt(`0x${group}`), 0n);
 }
 
-/** Replaces a dotted IPv4 ending by two hexadecimal groups. */
 function withHexTail(text: string): string {
   const start = text.lastIndexOf(':') + 1;
   const dotted = parseIpv4(text.slice(start));

@@ -20,17 +20,11 @@ const END_OF_STREAM = Buffer.alloc(4);
 // With AlertExceedsMax, clamd reports an incomplete scan as if it had found malware.
 const INCOMPLETE_SCAN = /^Heuristics\.Limits\.Exceeded/;
 
-/**
- * A client for clamd(8), which uses INSTREAM over TCP or a Unix socket. `scan` and `ping` reject with ClamdError if
- * clamd gives no clear answer, or with the signal's AbortError.
- */
+/** A client for clamd(8). Functions reject with ClamdError without a clear answer, or with the signal's AbortError. */
 export function createClamdClient(options: ClamdOptions) {
   const { address, maxBytes, idleMs = 10 * SECOND, answerMs = 120 * SECOND } = options;
 
-  /**
-   * Streams the bytes to clamd with back-pressure. Rejects a file of more than `maxBytes`, because clamd calls a file
-   * above its MaxFileSize clean without scanning it. Also rejects if reading the file's `bytes` fails.
-   */
+  /** Rejects a file of more than `maxBytes`, because clamd calls a file above its MaxFileSize clean without a scan. */
   async function scan(bytes: AsyncIterable<Buffer>, signal: AbortSignal): Promise<ClamdVerdict> {
     const clamd = await converse(address, idleMs, signal);
     try {
@@ -48,7 +42,6 @@ export function createClamdClient(options: ClamdOptions) {
     }
   }
 
-  /** Resolves if clamd answers. */
   async function ping(signal: AbortSignal): Promise<void> {
     const clamd = await converse(address, idleMs, signal);
     try {
@@ -63,7 +56,6 @@ export function createClamdClient(options: ClamdOptions) {
   return { scan, ping };
 }
 
-/** Formats a command so that clamd ends its answer with NUL instead of a line end. */
 function command(name: string): Buffer {
   return Buffer.from(`z${name}\0`);
 }
@@ -109,12 +101,10 @@ async function converse(address: ClamdAddress, idleMs: number, signal: AbortSign
     }
   }
 
-  /** Waits for the answer of clamd, and returns the answer without its final NUL. */
   const answer = (limitMs: number): Promise<string> => within(limitMs, 'gave no verdict', answered);
   return { send, answer, close: () => void socket.destroy() };
 }
 
-/** Reads clamd's answer up to its final NUL. Rejects if the connection fails or closes before clamd's final NUL. */
 function readAnswer(socket: Socket): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let received = '';
@@ -147,7 +137,6 @@ function unexpected(answer: string, when = ''): ClamdError {
   return new ClamdError(`clamd answered ${JSON.stringify(answer.slice(0, MAX_QUOTED))}${when}`);
 }
 
-/** Whether this client or the caller's signal raised the error. */
 function isOurs(error: Error): boolean {
   return error instanceof ClamdError || error.name === 'AbortError';
 }

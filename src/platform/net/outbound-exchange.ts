@@ -26,10 +26,7 @@ export type OutboundRequest = {
 /** After `bytes` unpacked bytes, reading of the response body pauses until `turn` resolves. */
 export type LargeBody = { bytes: number; turn(): Promise<void> };
 
-/**
- * Receives the unpacked response body piece by piece, so that `Answer.body` stays empty. Returns false to end the
- * download early.
- */
+/** Receives the unpacked body, so that `Answer.body` stays empty. Returns false to end the download early. */
 export type TakeBody = (piece: Buffer) => boolean;
 
 export type Answer = { status: number; headers: IncomingHttpHeaders; body: Buffer };
@@ -44,7 +41,6 @@ const TLS_PROBLEMS: Record<string, string> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate chain is incomplete or from an unknown authority',
 };
 
-/** The content codings that the hub can decode, as an Accept-Encoding value. */
 export const ACCEPT_ENCODING = 'gzip, br, zstd, deflate';
 
 // HTTP limits the zstd window to 8 MiB (RFC 9659), because a server may ask for a window larger than the response.
@@ -65,10 +61,7 @@ const UNPACKERS = new Map<string, (first: Buffer) => Transform | null>([
 /** Values that servers send as the Content-Encoding of a body that is not packed. */
 const NO_CODINGS = new Set(['', 'identity', 'none', 'binary', '8bit', 'utf-8', 'utf8', 'iso-8859-1']);
 
-/**
- * Sends one GET request and reads the response. The body is empty unless the status is 2xx or 300. Closes the
- * connection after the response or an error. Throws OutboundError, or the signal's reason after an abort.
- */
+/** Sends a GET request. Without status 2xx or 300 the body is empty. Throws OutboundError or the signal's reason. */
 export async function exchange(hop: OutboundRequest): Promise<Answer> {
   const { url, addresses, headers, signal } = hop;
   const request = openRequest(url, { headers, lookup: pinnedLookup(addresses), signal });
@@ -94,7 +87,9 @@ async function waitForHeaders(
   });
   const response = responseTo(request, (cause) => (cause ? describe(who, cause) : answerError(who)));
   const { promise: tooSlow, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(slowError(who, headerMs)), headerMs);
+  const slow = (): void =>
+    reject(new OutboundError('timeout', `${who} did not begin to answer within ${headerMs / 1000} s`));
+  const timer = setTimeout(slow, headerMs);
   request.end();
   try {
     return await Promise.race([response, tooSlow]);
@@ -175,10 +170,6 @@ function answerError(who: string, cause?: NodeJS.ErrnoException): OutboundError 
   return new OutboundError('bad-response', problem, { cause });
 }
 
-function slowError(who: string, limit: number): OutboundError {
-  return new OutboundError('timeout', `${who} did not begin to answer within ${limit / 1000} s`);
-}
-
 function idleError({ who, idleMs }: OutboundRequest): OutboundError {
   return new OutboundError('idle', `${who} stopped sending for ${idleMs / 1000} s in the middle of its answer`);
 }
@@ -217,8 +208,8 @@ type RequestOptions = {
 const MAX_HEADER_BYTES = 32 * 1024;
 
 /**
- * Creates a request to an http or https URL and does not send it yet. This function creates every outgoing request of
- * the hub. A user name and password in the URL are sent (RFC 7617). The caller decides which IP addresses are allowed.
+ * Creates every outgoing request of the hub, not yet sent. A user name and password in the URL are sent (RFC 7617). The
+ * caller decides which IP addresses are allowed.
  */
 export function openRequest(url: URL, { method = 'GET', headers, lookup, signal }: RequestOptions): ClientRequest {
   const open = url.protocol === 'https:' ? https.request : http.request;
@@ -234,10 +225,7 @@ export function openRequest(url: URL, { method = 'GET', headers, lookup, signal 
   });
 }
 
-/**
- * Resolves when the response's headers have arrived. `failure` returns the error to reject with; `cause` is undefined
- * if the connection closed without an error.
- */
+/** Resolves to the response's headers. `failure` makes the error; its `cause` is undefined for a closed connection. */
 export function responseTo(
   request: ClientRequest, failure: (cause?: NodeJS.ErrnoException) => Error,
 ): Promise<IncomingMessage> {

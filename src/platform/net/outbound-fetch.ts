@@ -31,10 +31,7 @@ type OutboundRequest = {
   approve?: (url: URL) => Promise<void>;
 };
 
-/**
- * The final response after all redirects; `url` is its address. The response body is decompressed, and empty unless
- * the status is 2xx or 300. `movedPermanentlyTo` is set if every redirect was a 301 or 308.
- */
+/** `url`: the address after all redirects. `movedPermanentlyTo` is set if every redirect was a 301 or 308. */
 export type OutboundResponse = {
   status: number;
   url: string;
@@ -64,9 +61,8 @@ const HEADERS_SENT_ON = new Set(['accept', 'accept-language', 'if-none-match', '
 
 /**
  * Fetches URLs that users and feeds name, with GET. The fetch connects only to public addresses (checked after every
- * redirect and pinned for the connection) or to addresses in `allow`. The time limits hold whatever the remote server
- * does. Each host (with port) gets one request at a time, redirects included; waiting for the turn counts as fetch
- * time. The web and the worker process count their requests apart, so both may ask one host at the same time.
+ * redirect and pinned for the connection) or to addresses in `allow`. Each host with port gets one request at a time
+ * from each process, redirects included; waiting for the turn counts as fetch time.
  */
 export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
   const { userAgent, allow, lookup = dns.lookup, totalMs = 30 * SECOND } = options;
@@ -121,7 +117,6 @@ function assertWanted(url: URL, addresses: readonly string[], { refuse }: Outbou
   if (reason !== null) throw new OutboundError('blocked', reason);
 }
 
-/** A signal that aborts after the time limit or with the caller's signal; `stop` removes the timer and listener. */
 function startDeadline(url: URL, totalMs: number, outer: AbortSignal | undefined) {
   const controller = new AbortController();
   const onAbort = () => controller.abort(new OutboundError('aborted', `fetching from ${url.host} was cancelled`));

@@ -56,10 +56,7 @@ export function portOf(url: URL): number {
   return url.protocol === 'https:' ? 443 : 80;
 }
 
-/**
- * Resolves the host once and checks every address; an address literal is not looked up. Throws `dns`, `blocked` (one
- * refused address is enough), or the signal's reason.
- */
+/** Resolves the host once. Throws `dns`, `blocked` (one refused address is enough), or the signal's reason. */
 export async function resolveTarget(
   url: URL, who: string, guard: Guard, signal: AbortSignal,
 ): Promise<LookupAddress[]> {

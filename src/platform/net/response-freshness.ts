@@ -42,7 +42,6 @@ function lifetimeMs(maxAge: string | undefined, headers: IncomingHttpHeaders, no
   return expires === null ? 0 : expires - sent;
 }
 
-/** The directives of a Cache-Control header by lower-case name; the first of repeated directives counts. */
 function cacheDirectives(text: string): Map<string, string> {
   const directives = new Map<string, string>();
   for (const [, name = '', quoted, token] of text.matchAll(/([^\s=,"]+)(?:\s*=\s*(?:"([^"]*)"|([^\s,"]*)))?/g)) {
@@ -63,7 +62,6 @@ export function parseHttpDate(text: string, now: number): number | null {
   return date.getUTCDate() === Number(day) ? date.getTime() : null;
 }
 
-/** Whole seconds, capped at 2^31; null when the text is not a plain non-negative number. */
 function parseDeltaSeconds(text: string): number | null {
   return /^\d+$/.test(text) ? Math.min(Number(text), MAX_DELTA_SECONDS) : null;
 }

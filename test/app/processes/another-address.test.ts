@@ -32,7 +32,6 @@ test('with another BASE_URL feeds keep the ids of all that is in them, and link 
 
 type Said = { status: number | undefined; headers: IncomingHttpHeaders };
 
-/** Signs Ada in as a browser does that has the hub under that host, perhaps through a proxy. */
 function signIn(hub: Hub, host: string, headers: Record<string, string> = {}): Promise<Said> {
   const body = JSON.stringify({ username: 'ada', password: hub.password });
   const { promise, resolve, reject } = Promise.withResolvers<Said>();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { confinedCommand, nodeFacts, permissionFlags } from '../../../src/app/processes/confined-command.ts';
-import { chooseNames } from '../../../src/app/processes/grant-names.ts';
+import { chooseNames } from '../../../src/app/processes/confined-command.ts';
 import { ConfigError, loadConfig } from '../../../src/features/hub/read-config.ts';
 import { grantedName, writtenPath } from '../../../src/platform/files/granted-name.ts';
 import { PROJECT_ROOT, runProgram } from '../../support/run-program.ts';

@@ -43,7 +43,6 @@ async function onTrial(t: TestContext, followed: Followed, phase = 'upgrade') {
   return { ...followed, notes, post, trial, isOver: () => isOver };
 }
 
-/** What each table holds, as a hash, but for heartbeats. */
 function stored({ hub }: Pick<Followed, 'hub'>): Record<string, string> {
   const tables = namesOf(hub, 'table').filter((name) => name !== 'heartbeats');
   return Object.fromEntries(tables.map((name) => [name, sha256(JSON.stringify(rowsOf(hub, name)))]));

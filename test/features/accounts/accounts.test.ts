@@ -12,16 +12,12 @@ import { pointersOf } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
 import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 import { storedActs } from '../../support/stored-accounts.ts';
-import { countRows, failWrites } from '../../support/stored-rows.ts';
+import { countRows } from '../../support/stored-rows.ts';
 
 type Made = { id: number; url: string; role: string; expiresAt: string };
 
 function invite(hub: Hub, role: 'admin' | 'member' = 'member', lifetime = HOUR): string {
   return makeInvitation(hub.handle, role, lifetime, COMMAND_LINE).token;
-}
-
-function setUpLink(hub: Hub): string | null {
-  return makeSetUpLink(hub.handle);
 }
 
 function joinAs(hub: Hub, invitation: string, username: string, client: Client = createClient(hub.address)) {
@@ -38,7 +34,7 @@ function databaseBytes(hub: Hub): Buffer {
 test('the first account is the administrator\'s, whatever the invitation said', async (t) => {
   const hub = await startHub(t);
 
-  const first = await joinAs(hub, invite(hub, 'member'), 'ada');
+  const first = await joinAs(hub, `${hub.address}/join/${invite(hub, 'member')}`, 'ada'); // the whole link fits too
   assert.equal(first.status, 201);
   assert.deepEqual(
     first.json(), { id: 1, username: 'ada', displayName: 'ada', role: 'admin', createdAt: '2030-01-15T12:00:00.000Z' },
@@ -49,7 +45,7 @@ test('the first account is the administrator\'s, whatever the invitation said', 
 
 test('set-up links work only while nobody has joined; a second start of the hub leaves the first one’s link good', async (t) => {
   const hub = await startHub(t);
-  const [old, link] = [setUpLink(hub), setUpLink(hub)];
+  const [old, link] = [makeSetUpLink(hub.handle), makeSetUpLink(hub.handle)];
 
   assert.equal((await hub.anybody.page(`/join/${old}`)).status, 200);
   const page = await hub.anybody.page(`/join/${link}`);
@@ -59,12 +55,12 @@ test('set-up links work only while nobody has joined; a second start of the hub 
   assert.equal((await hub.anybody.page(`/join/${link}`)).status, 410);
   assert.equal((await hub.anybody.page(`/join/${old}`)).status, 410);
   assert.equal((await joinAs(hub, link ?? '', 'eve')).status, 410);
-  assert.equal(setUpLink(hub), null, 'there is none to be had any more');
+  assert.equal(makeSetUpLink(hub.handle), null, 'there is none to be had any more');
 });
 
 test('of two who use one set-up link at once, one becomes administrator and the other nobody', async (t) => {
   const hub = await startHub(t);
-  const link = setUpLink(hub) ?? '';
+  const link = makeSetUpLink(hub.handle) ?? '';
 
   const answers = await Promise.all([joinAs(hub, link, 'ada'), joinAs(hub, link, 'eve')]);
   assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 410]);
@@ -118,12 +114,6 @@ test('an unknown invitation is 410, for the API and as a page', async (t) => {
   assert.equal(page.status, 410);
   assert.match(page.text, /no longer valid/);
   assert.equal((await hub.anybody.form('/join/made-up', { username: 'eve', password: hub.password })).status, 410);
-});
-
-test('an invitation may be given as its whole link', async (t) => {
-  const hub = await startHub(t);
-
-  assert.equal((await joinAs(hub, `${hub.address}/join/${invite(hub)}`, 'ada')).status, 201);
 });
 
 test('administrators make, list and withdraw invitations; the link is in the first answer only', async (t) => {
@@ -187,13 +177,8 @@ test('what is wrong with a new account is said by pointer, and nothing of it is 
     [{ displayName: 'a\u0000b' }, ['/displayName']],
     [{ displayName: { a: 1 } }, ['/displayName']],
   ];
-  for (const [change, wrong] of cases.slice(0, 8)) {
-    const answer = await hub.anybody.post('/api/accounts', { ...good, ...change });
-    assert.equal(answer.status, 422, JSON.stringify(change));
-    assert.deepEqual(pointersOf(answer), wrong, JSON.stringify(change));
-  }
-  hub.passTime(HOUR / 2);
-  for (const [change, wrong] of cases.slice(8)) {
+  for (const [index, [change, wrong]] of cases.entries()) {
+    if (index === 8) hub.passTime(HOUR / 2);
     const answer = await hub.anybody.post('/api/accounts', { ...good, ...change });
     assert.equal(answer.status, 422, JSON.stringify(change));
     assert.deepEqual(pointersOf(answer), wrong, JSON.stringify(change));
@@ -271,15 +256,9 @@ test('the session cookie is closed to scripts, and on https bound to its host', 
   assert.match(cookies[1] ?? '', /^__Host-hub_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; .*Secure$/);
   const out = await (await plain.person('bob')).delete('/api/session');
   assert.match(out.headers.get('set-cookie') ?? '', /^hub_session=; .*Max-Age=0/);
-});
-
-test('on https a cookie without the prefix of https is nobody\'s', async (t) => {
-  const hub = await startHub(t, { BASE_URL: 'https://hub.example' });
-  const ada = await hub.newcomer('ada');
-  const value = ada.cookies.get('__Host-hub_session');
-
-  assert.equal((await hub.anybody.get('/api/account', { cookie: `__Host-hub_session=${value}` })).status, 200);
-  assert.equal((await hub.anybody.get('/api/account', { cookie: `hub_session=${value}` })).status, 401);
+  const [, value] = /session=([\w-]+)/.exec(cookies[1] ?? '') ?? [];
+  assert.equal((await secure.anybody.get('/api/account', { cookie: `__Host-hub_session=${value}` })).status, 200);
+  assert.equal((await secure.anybody.get('/api/account', { cookie: `hub_session=${value}` })).status, 401);
 });
 
 test('a session ends after thirty days and is then removed', async (t) => {
@@ -310,15 +289,6 @@ test('a new password needs the current one, ends all other sessions and is the o
   assert.equal((await there.get('/api/account')).status, 401);
   assert.equal((await there.post('/api/session', { username: 'ada', password: hub.password })).status, 401);
   assert.equal((await there.post('/api/session', { username: 'ada', password: 'another password' })).status, 200);
-});
-
-test('guessing the current password is limited like signing in', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.newcomer('ada');
-  const guess = () => ada.patch('/api/account', { newPassword: 'another password', currentPassword: 'wrong password' });
-
-  for (let n = 0; n < 10; n++) assert.equal((await guess()).status, 403);
-  assert.equal((await guess()).status, 429);
 });
 
 test('people change the name that others see', async (t) => {
@@ -377,31 +347,17 @@ test('tokens and sessions are their owner\'s alone', async (t) => {
   const [ada, bob] = [await hub.newcomer('ada'), await hub.person('bob')];
   const { id } = (await ada.post('/api/tokens', { name: 'script', currentPassword: hub.password })).json<{ id: number }>();
 
+  assert.ok((await hub.anybody.get('/api/tokens')).headers.get('www-authenticate'));
   assert.deepEqual((await bob.get('/api/tokens')).json()['items'], []);
   assert.equal((await bob.delete(`/api/tokens/${id}`)).status, 404);
   assert.equal((await ada.get('/api/tokens')).json<{ items: unknown[] }>().items.length, 1);
   assert.deepEqual(pointersOf(await bob.post('/api/tokens', { name: '', currentPassword: hub.password })), ['/name']);
 });
 
-test('what is for administrators is refused to members with 403 and to everybody else with 401', async (t) => {
-  const hub = await startHub(t);
-  await hub.newcomer('ada');
-  const bob = await hub.newcomer('bob');
-
-  for (const [method, path] of [['GET', '/api/invitations'], ['POST', '/api/invitations'], [
-    'DELETE', '/api/invitations/1',
-  ]] as const) {
-    assert.equal((await bob.send(method, path)).status, 403, `${method} ${path}`);
-    const anonymous = await hub.anybody.send(method, path);
-    assert.equal(anonymous.status, 401, `${method} ${path}`);
-    assert.ok(anonymous.headers.get('www-authenticate'));
-  }
-});
-
 test('no secret stands in the database, in its files or in the log', async (t) => {
   const hub = await startHub(t);
   const invitation = invite(hub);
-  const link = setUpLink(hub) ?? '';
+  const link = makeSetUpLink(hub.handle) ?? '';
   const ada = createClient(hub.address);
   await joinAs(hub, invitation, 'ada', ada);
   const { token } = (await ada.post('/api/tokens', { name: 'findme-name', currentPassword: hub.password })).json<{ token: string }>();
@@ -452,17 +408,6 @@ test('what people do to accounts is recorded: act, who, from where, and never a 
     assert.deepEqual([record.actorId, record.actorName, record.address], [1, 'ada', '203.0.113.7'], record.act);
     assert.doesNotMatch(JSON.stringify(record), /password"|hub_|join\//, record.act);
   }
-});
-
-test('a join that cannot be recorded did not happen', async (t) => {
-  const hub = await startHub(t);
-  const invitation = invite(hub);
-  const mend = failWrites(hub, 'INSERT', 'audit_records');
-
-  assert.equal((await joinAs(hub, invitation, 'ada')).status, 500);
-  assert.equal(accounts(hub.handle).exists(), false);
-  mend();
-  assert.equal((await joinAs(hub, invitation, 'ada')).status, 201);
 });
 
 test('after signing in people are led on to where they were going, and never off the hub', async (t) => {

@@ -8,7 +8,7 @@ import { passwords } from '../../../src/features/accounts/passwords.ts';
 import { COMMAND_LINE } from '../../../src/features/audit/audit.ts';
 import { HOUR } from '../../../src/platform/clock.ts';
 import { hubctl } from '../../support/hubctl.ts';
-import { addNotes, addPost, itemsAt, leave } from '../../support/accounts.ts';
+import { addNotes, addPost, browserOf, itemsAt, leave, tokenOf } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
 import { hubWith, type Hub } from '../../support/hub.ts';
 import { storedActs } from '../../support/stored-accounts.ts';
@@ -21,8 +21,8 @@ async function hubOfTwo(t: TestContext) {
   const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const change = (id: number, values: object, by: Client = ada) =>
     by.patch(`/api/admin/accounts/${id}`, { currentPassword: hub.password, ...values });
-  const link = async (id: number): Promise<string> => {
-    const made = await ada.post(`/api/admin/accounts/${id}/reset-password`, { currentPassword: hub.password });
+  const link = async (id: number, by: Client = ada): Promise<string> => {
+    const made = await by.post(`/api/admin/accounts/${id}/reset-password`, { currentPassword: hub.password });
     assert.equal(made.status, 201, made.text);
     return made.json<{ url: string }>().url.replace(hub.config.baseUrl, '');
   };
@@ -66,21 +66,16 @@ test('who is no administrator any more leaves no invitations behind', async (t) 
 
 test('no link for a password outlives its maker’s role, or a new password', async (t) => {
   const { hub, ada, bob, change, link } = await hubOfTwo(t);
-  const makeLink = async (by: Client, id: number): Promise<string> =>
-    (await by.post(`/api/admin/accounts/${id}/reset-password`, { currentPassword: hub.password }))
-      .json<{ url: string }>().url.replace(hub.config.baseUrl, '');
   for (const lost of [{ role: 'member' }, { disabled: true }]) {
     await change(2, { role: 'admin', disabled: false });
-    const browser = createClient(hub.address);
-    await browser.post('/api/session', { username: 'bob', password: hub.password });
-    const path = await makeLink(browser, 1);
+    const path = await link(1, await browserOf(hub, 'bob'));
     assert.equal((await hub.anybody.page(path)).status, 200);
     assert.equal((await change(2, lost)).status, 200);
     assert.equal((await hub.anybody.form(path, { password: NEW })).status, 410, 'not even for another administrator');
   }
   await change(2, { disabled: false, role: 'admin' });
   await bob.post('/api/session', { username: 'bob', password: hub.password });
-  const left = await makeLink(bob, 1);
+  const left = await link(1, bob);
   assert.equal((await leave(hub, bob)).status, 204);
   assert.equal((await hub.anybody.form(left, { password: NEW })).status, 410);
 
@@ -117,7 +112,7 @@ test('the last administrator who can sign in is neither disabled nor made a memb
 
 test('a disabled account can do nothing at once and cannot sign in; its sources go on', async (t) => {
   const { hub, ada, bob, change, link, acts } = await hubOfTwo(t);
-  const { token } = (await bob.post('/api/tokens', { name: 'p', currentPassword: hub.password })).json<{ token: string }>();
+  const { token } = await tokenOf(hub, bob);
   const sourceId = await addNotes(bob);
   const postId = await addPost(bob, sourceId);
   const path = await link(2);
@@ -144,7 +139,7 @@ test('a disabled account can do nothing at once and cannot sign in; its sources 
 
 test('a link for a new password works once, for an hour, ends sessions and tokens, and its owner is told', async (t) => {
   const { hub, bob, link, acts } = await hubOfTwo(t);
-  const { token } = (await bob.post('/api/tokens', { name: 'p', currentPassword: hub.password })).json<{ token: string }>();
+  const { token } = await tokenOf(hub, bob);
   const [first, path] = [await link(2), await link(2)];
   assert.equal((await hub.anybody.page(first)).status, 410, 'the newer one stands in its place');
   const page = await hub.anybody.page(path);

@@ -1,6 +1,5 @@
 // Protects sign-ins and password changes that meet each other: an old password never comes back.
 import assert from 'node:assert/strict';
-import { argon2Sync } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
 import { accounts as accountsOf } from '../../../src/features/accounts/account-store.ts';
 import { changeAccount } from '../../../src/features/accounts/change-account.ts';
@@ -9,20 +8,13 @@ import { signIn as signInTo } from '../../../src/features/accounts/authenticate.
 import { DEFAULT_PREFERENCES } from '../../../src/features/hub/preferences.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
 import { hubWith, type Hub } from '../../support/hub.ts';
+import { storedHash } from '../../support/stored-accounts.ts';
 import { countRows } from '../../support/stored-rows.ts';
 
 const NEW_PASSWORD = 'another password';
 const ADA: Viewer = { id: 1, username: 'ada', displayName: 'ada', role: 'admin', via: 'session', credentialId: 1,
   preferences: DEFAULT_PREFERENCES };
 const BY_ADA = { viewer: ADA, address: '192.0.2.1', recheck() {} };
-
-/** A hash of the hub's password that signing in is to renew. */
-function outdatedHash(password: string): string {
-  const nonce = Buffer.alloc(16, 7);
-  const tag = argon2Sync('argon2id', { message: password, nonce, tagLength: 32, memory: 8, passes: 1, parallelism: 1 });
-  const unpadded = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');
-  return `$argon2id$v=19$m=8,t=1,p=1$${unpadded(nonce)}$${unpadded(tag)}`;
-}
 
 /** The same hub, in which `meanwhile` happens once, between checking a password and using the result. */
 function interrupted(hub: Hub, meanwhile: () => Promise<unknown>) {
@@ -65,7 +57,7 @@ test('a password that is changed while it is checked opens no session', async (t
 
 test('renewing an outdated hash never brings an old password back', async (t) => {
   const { hub, accounts, changePassword, signsIn } = await hubOfAda(t);
-  accounts.setPasswordHash(1, outdatedHash(hub.password));
+  accounts.setPasswordHash(1, storedHash(hub.password));
   const { signIn } = interrupted(hub, changePassword);
 
   await assert.rejects(signIn({ username: 'ada', password: hub.password }, '192.0.2.1'), { status: 401 });
@@ -75,7 +67,7 @@ test('renewing an outdated hash never brings an old password back', async (t) =>
 
 test('two who sign in at once with an outdated hash both come in', async (t) => {
   const { hub, accounts, signsIn, sessions } = await hubOfAda(t);
-  accounts.setPasswordHash(1, outdatedHash(hub.password));
+  accounts.setPasswordHash(1, storedHash(hub.password));
   const { signIn } = interrupted(hub, async () => assert.equal(await signsIn(hub.password), 200));
 
   await signIn({ username: 'ada', password: hub.password }, '192.0.2.1');

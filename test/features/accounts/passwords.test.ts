@@ -9,16 +9,9 @@ import type { StoreHub } from '../../../src/features/hub/hub.ts';
 import { HttpError } from '../../../src/platform/http/reply.ts';
 import { hubWith } from '../../support/hub.ts';
 import { migratedDatabase } from '../../support/migrated-database.ts';
+import { storedHash } from '../../support/stored-accounts.ts';
 
 const PASSWORD = 'correct horse';
-
-/** A stored hash with other parameters than the hub's; quick to check when they are small. */
-function storedHash(password: string, { memory = 8, passes = 1, parallelism = 1 } = {}): string {
-  const nonce = Buffer.alloc(16, 7);
-  const tag = argon2Sync('argon2id', { message: password, nonce, tagLength: 32, memory, passes, parallelism });
-  const unpadded = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');
-  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${unpadded(nonce)}$${unpadded(tag)}`;
-}
 
 /** Counts the derivations that begin from now on, in the whole process. */
 function countDerivations(t: TestContext): () => number {

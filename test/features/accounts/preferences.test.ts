@@ -1,13 +1,11 @@
 // Protects how a person wants pages to be: kept for every device, in their time zone, refused where it makes no sense.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { dayName, showTime, type Times } from '../../../src/platform/http/times.ts';
 import { addNotes, addPost, itemsAt } from '../../support/accounts.ts';
 import { hubWith } from '../../support/hub.ts';
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 const NOW = Date.UTC(2026, 10, 21, 22, 2);
 const FORM = {
   density: 'compact', textSize: 'larger', theme: 'dark', typeface: 'sans', measure: 'wide', sourcesBy: 'unread',

@@ -1,9 +1,9 @@
 // Protects sessions and API tokens: how long they last, what each may do, and who ends them.
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { browserOf, itemsAt, sendJson, tokenOf } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, type Hub } from '../../support/hub.ts';
 import { rowsOf } from '../../support/stored-rows.ts';
 import { sessions } from '../../../src/features/accounts/credential-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
@@ -21,13 +21,8 @@ async function programOf(hub: Hub, client: Client, values: object = {}) {
   return { id, ask };
 }
 
-async function hubOfTwo(t: TestContext) {
-  const hub = await startHub(t);
-  return { hub, ada: await hub.person('ada'), bob: await hub.person('bob') };
-}
-
 test('a session goes on while it is used, thirty days at a time and for half a year at most', async (t) => {
-  const { hub, bob } = await hubOfTwo(t);
+  const { hub, bob } = await hubWith(t, ['ada', 'bob']);
   for (let day = 0; day < 174; day += 29) {
     hub.passTime(29 * DAY);
     assert.equal((await bob.get('/api/account')).status, 200, `day ${day + 29}`);
@@ -39,7 +34,7 @@ test('a session goes on while it is used, thirty days at a time and for half a y
 });
 
 test('a use is noted once in ten minutes, and a disk that cannot be written keeps nobody out', async (t) => {
-  const { hub, bob } = await hubOfTwo(t);
+  const { hub, bob } = await hubWith(t, ['ada', 'bob']);
   const seen = () => sessions(hub.handle).listOf(2)[0]?.seenAt ?? NaN;
   const before = seen();
   hub.passTime(10 * MINUTE - 1);
@@ -56,7 +51,7 @@ test('a use is noted once in ten minutes, and a disk that cannot be written keep
 });
 
 test('sessions are listed, and ended one by one with the password', async (t) => {
-  const { hub, ada, bob } = await hubOfTwo(t);
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   hub.passTime(HOUR);
   const other = await browserOf(hub, 'bob');
   const listed = await itemsAt<ListedSession>(bob, '/api/sessions');
@@ -83,7 +78,7 @@ test('sessions are listed, and ended one by one with the password', async (t) =>
 });
 
 test('the settings page shows sessions and ends one, or all others', async (t) => {
-  const { hub, bob } = await hubOfTwo(t);
+  const { hub, bob } = await hubWith(t, ['ada', 'bob']);
   const [second, third] = [await browserOf(hub, 'bob'), await browserOf(hub, 'bob')];
   const page = await bob.page('/settings');
   assert.equal(page.text.match(/Another browser or app/g)?.length, 2);
@@ -102,7 +97,7 @@ test('the settings page shows sessions and ends one, or all others', async (t) =
 });
 
 test('whose session has ended is told so, and led back to where they were', async (t) => {
-  const { hub, bob } = await hubOfTwo(t);
+  const { hub, bob } = await hubWith(t, ['ada', 'bob']);
   hub.passTime(31 * DAY);
 
   const page = await bob.page('/write');
@@ -120,7 +115,7 @@ test('whose session has ended is told so, and led back to where they were', asyn
 });
 
 test('a token for reading asks and changes nothing; one for writing acts as a member, whoever its owner is', async (t) => {
-  const { hub, ada } = await hubOfTwo(t);
+  const { hub, ada } = await hubWith(t, ['ada', 'bob']);
   const tokens = {
     read: await programOf(hub, ada, { scope: 'read' }),
     write: await programOf(hub, ada),
@@ -139,7 +134,7 @@ test('a token for reading asks and changes nothing; one for writing acts as a me
 });
 
 test('a token of a member administers nothing, and of bob’s source ada’s may change what her scope allows', async (t) => {
-  const { hub, ada, bob } = await hubOfTwo(t);
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   assert.equal(await (await programOf(hub, bob, { scope: 'admin' })).ask('GET', '/api/admin/audit'), 403);
   const { id } = (await bob.post('/api/sources', { kind: 'native', title: 'Bob’s' })).json<{ id: number }>();
   const rename = async (scope: string) =>
@@ -149,7 +144,7 @@ test('a token of a member administers nothing, and of bob’s source ada’s may
 });
 
 test('no token makes tokens, invitations or password links, changes roles, ends sessions or removes the account', async (t) => {
-  const { hub, ada } = await hubOfTwo(t);
+  const { hub, ada } = await hubWith(t, ['ada', 'bob']);
   const { ask } = await programOf(hub, ada, { scope: 'admin' });
   const [confirmed, session] = [{ currentPassword: hub.password }, (await itemsAt<{ id: number }>(ada, '/api/sessions'))[0]];
   const refused: [string, string, object][] = [
@@ -173,7 +168,7 @@ test('no token makes tokens, invitations or password links, changes roles, ends 
 });
 
 test('a token ends at its time, and shows when it was used last', async (t) => {
-  const { hub, ada } = await hubOfTwo(t);
+  const { hub, ada } = await hubWith(t, ['ada', 'bob']);
   const { ask } = await programOf(hub, ada, { expiresAt: '2030-01-16T12:00:00Z' });
   const wrong = { name: 'late', expiresAt: '2030-01-15T12:00:00Z', currentPassword: hub.password };
   assert.equal((await ada.post('/api/tokens', wrong)).status, 422);

@@ -1,16 +1,13 @@
 // Protects the list of what to do first: it knows what is done, whom it concerns, and that it was put away.
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { makeSetUpLink } from '../../../src/features/accounts/join-hub.ts';
 import { alertDeliveries } from '../../../src/features/alerts/alert-store.ts';
 import { DELIVERED_KEPT, removeOldDeliveries } from '../../../src/features/alerts/send-alert.ts';
-import { backupName } from '../../../src/features/backups/backup-name.ts';
-import { noteRun } from '../../../src/features/backups/note-run.ts';
 import { addNotes, addPost, browserOf } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
-import { hubWith, type Hub } from '../../support/hub.ts';
+import { hubWith } from '../../support/hub.ts';
+import { noteBackup } from '../../support/noted-backups.ts';
 import { answering, hubWithReceiver } from '../../support/receiver.ts';
 
 /** The steps that a page shows: what each is called, and whether it is done. Undefined where it shows none. */
@@ -27,14 +24,6 @@ const NOTHING_DONE = {
   'Invite somebody': false, 'Look at the public page': false,
 };
 
-async function backUp(hub: Hub): Promise<void> {
-  const name = backupName(hub.now());
-  mkdirSync(join(hub.dataDir, 'backups', name), { recursive: true });
-  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
-  const run = { name, at: hub.now(), ok: true, verdict: 'verified', bytes: 5, seconds: 1, problem: null } as const;
-  await noteRun(hub.dataDir, 'backup', run);
-}
-
 test('whoever sets the hub up lands on a list whose steps are ticked as they are done, also by others, and which goes with the last', async (t) => {
   const { hub, tell } = await hubWithReceiver(t);
   const ada = createClient(hub.address);
@@ -45,7 +34,7 @@ test('whoever sets the hub up lands on a list whose steps are ticked as they are
 
   const acts: [step: string, act: () => Promise<unknown>][] = [
     ['Add sources', () => addNotes(ada)],
-    ['Make the first backup', () => backUp(hub)],
+    ['Make the first backup', () => noteBackup(hub)],
     ['Invite somebody', () => ada.post('/api/invitations', { currentPassword: hub.password })],
     ['Look at the public page', () => ada.patch('/api/admin/hub', { text: 'Boats' })],
   ];

@@ -16,34 +16,6 @@ function firstDelivery(hub: Hub): AlertDelivery {
   return alertDeliveries(hub.handle).list({ limit: 10 }).at(-1) ?? assert.fail('there is a delivery');
 }
 
-test('a receiver that fails is tried five times, further and further apart, and then no more', async (t) => {
-  const { hub, receiver, tell, tellFor } = await hubWithReceiver(t);
-  receiver.answerWith(answering(500));
-  raise(hub, 'sync-failed', 'Owls');
-  await tell();
-  const pauses: number[] = [];
-  while (firstDelivery(hub).state === 'pending') {
-    const { nextAt } = firstDelivery(hub);
-    assert.ok(nextAt !== null);
-    assert.equal(await metric(hub, SERIES('pending')), 1);
-    pauses.push(nextAt - hub.now());
-    hub.passTime(nextAt - hub.now() - 1);
-    assert.equal(await tell(), 0, 'not before its time');
-    hub.passTime(1);
-    await tell();
-  }
-
-  assert.equal(receiver.alerts().length, 5);
-  assert.deepEqual(pauses.map((pause) => Math.round(pause / SECOND)), [30, 120, 480, 1920]);
-  const { state, attempts, lastError } = firstDelivery(hub);
-  assert.deepEqual({ state, attempts }, { state: 'failed', attempts: 5 });
-  assert.match(lastError ?? '', /answered 500/);
-  assert.equal(await metric(hub, SERIES('failed')), 1);
-  await tellFor(DAY, HOUR);
-  assert.equal(receiver.alerts().length, 5);
-  assert.deepEqual(jobs(hub.handle).list({ state: 'failed' }), [], 'the delivery is what is kept for a person');
-});
-
 test('Retry-After is honoured, up to an hour', async (t) => {
   const { hub, receiver, tell } = await hubWithReceiver(t);
   receiver.answerWith(answering(429, { 'retry-after': '600' }));
@@ -63,17 +35,6 @@ test('Retry-After is honoured, up to an hour', async (t) => {
   const { state, attempts } = firstDelivery(hub);
   assert.deepEqual({ state, attempts }, { state: 'delivered', attempts: 3 });
   assert.equal(await metric(hub, SERIES('delivered')), 1);
-});
-
-test('a final answer such as 410 ends a delivery at once', async (t) => {
-  const { hub, receiver, tell } = await hubWithReceiver(t);
-  receiver.answerWith(answering(410, {}, 'channel_is_archived'));
-  raise(hub, 'sync-failed', 'Owls');
-  await tell();
-
-  const { state, attempts, lastError } = firstDelivery(hub);
-  assert.deepEqual({ state, attempts }, { state: 'failed', attempts: 1 });
-  assert.match(lastError ?? '', /410: channel_is_archived/);
 });
 
 test('a receiver that is not there, hangs up or answers nothing is tried again and gets the alert at last', async (t) => {

@@ -77,6 +77,7 @@ for (const { what, answer, pauses, reason } of RECEIVERS) {
 
     hub.passTime(DAY);
     assert.equal(await tell(), 0, 'it is not tried again');
+    assert.deepEqual(jobs(hub.handle).list({ state: 'failed' }), [], 'the delivery is what is kept for a person');
     receiver.take();
     patience = LONG;
     raise(hub, 'backup-failed', 'the next message');

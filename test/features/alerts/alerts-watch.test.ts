@@ -1,15 +1,13 @@
 // Protects the operator's notice of a worker that is gone, bad backups, a full disk and many errors.
 import assert from 'node:assert/strict';
-import { mkdirSync, rmSync, statfsSync } from 'node:fs';
+import { rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { noteError } from '../../../src/features/errors/error-store.ts';
 import { loadConfig } from '../../../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../../../src/app/processes/open-hub.ts';
 import { stopDeliveringAlerts, watchWorker } from '../../../src/features/health/watch-conditions.ts';
-import { backupName } from '../../../src/features/backups/backup-name.ts';
-import { type RunResult } from '../../../src/features/backups/backup-status.ts';
-import { noteRun, noteVerdict } from '../../../src/features/backups/note-run.ts';
+import { noteVerdict } from '../../../src/features/backups/note-run.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { createHeartbeats } from '../../../src/platform/jobs/scheduler.ts';
 import { alertDeliveries } from '../../../src/features/alerts/alert-store.ts';
@@ -18,6 +16,7 @@ import type { Hub } from '../../support/hub.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir } from '../../support/hub-process.ts';
 import { hubctl } from '../../support/hubctl.ts';
 import { putDatabase } from '../../support/migrated-database.ts';
+import { noteBackup, runOf } from '../../support/noted-backups.ts';
 import { hubWithReceiver, passTime, raise, startReceiver } from '../../support/receiver.ts';
 import { addAccount } from '../../support/stored-accounts.ts';
 import { setCount } from '../../support/stored-rows.ts';
@@ -86,34 +85,25 @@ test('a clock that jumps by hours or days, forward or back, does not make a livi
   await waitUntil('the dead worker is told of', () => receiver.alerts().length === 1);
 });
 
-function backupRun(at: number, changes: Partial<RunResult> = {}): RunResult {
-  return { name: backupName(at), at, ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null, ...changes };
-}
-
 test('a backup that fails, one that fails its verification and none for 26 hours are told, and when they are over', async (t) => {
   const { hub, receiver } = await hubWithReceiver(t);
   const events = (): string[] => receiver.alerts()
     .filter(({ event }) => event.startsWith('backup')).map(({ event, severity }) => `${event} ${severity}`);
-  const note = async (kind: 'backup' | 'verification', changes: Partial<RunResult> = {}): Promise<void> => {
-    const run = backupRun(hub.now(), changes);
-    if (run.name) mkdirSync(join(hub.dataDir, 'backups', run.name), { recursive: true });
-    await noteRun(hub.dataDir, kind, run);
-  };
   await passTime(hub, 2 * DAY, 4 * HOUR);
   assert.deepEqual(events(), [], 'a hub without backups is left in peace');
 
-  await note('backup');
+  await noteBackup(hub);
   await passTime(hub, 26 * HOUR, HOUR);
   assert.deepEqual(events(), []);
   await passTime(hub, HOUR, 10 * MINUTE);
   assert.deepEqual(events(), ['backup-stale error']);
-  await note('backup');
+  await noteBackup(hub);
   await passTime(hub, 20 * MINUTE, 10 * MINUTE);
   assert.deepEqual(events(), ['backup-stale error', 'backup-stale resolved']);
 
   hub.passTime(MINUTE);
-  await note('backup', { ok: false, name: null, problem: 'there is too little space' });
-  await note('verification', { ok: false, verdict: 'failed', problem: 'uploads.tar.gz is damaged' });
+  await noteBackup(hub, { ok: false, name: null, problem: 'there is too little space' });
+  await noteBackup(hub, { verdict: 'failed', problem: 'uploads.tar.gz is damaged' }, 'verification');
   await passTime(hub, 20 * MINUTE, 10 * MINUTE);
   assert.deepEqual(events().slice(2).sort(), ['backup-failed error', 'backup-verify-failed error']);
   assert.match(receiver.alerts().map(({ text }) => text).join(), /too little space[^]*uploads\.tar\.gz is damaged/);
@@ -124,24 +114,19 @@ test('a backup that lacks what the hub has lost is told as such, and a damaged o
   const told = (): string[] => receiver.alerts().filter(({ event }) => event.startsWith('backup'))
     .map(({ event, severity }) => `${event} ${severity}`);
   const lost = 'missing or damaged uploads: 1 (uploads/ab/abcd)';
-  mkdirSync(join(hub.dataDir, 'backups', backupName(hub.now())), { recursive: true });
-  await noteRun(hub.dataDir, 'backup', backupRun(hub.now(), { ok: false, verdict: 'degraded', problem: lost }));
-  await noteRun(hub.dataDir, 'verification', backupRun(hub.now(), { ok: false, verdict: 'degraded', problem: lost }));
+  for (const kind of ['backup', 'verification'] as const) await noteBackup(hub, { verdict: 'degraded', problem: lost }, kind);
   await passTime(hub, 20 * MINUTE, 10 * MINUTE);
   assert.deepEqual(told().sort(), ['backup-degraded error', 'backup-stale error']);
   assert.match(receiver.alerts().map(({ text }) => text).join(), /uploads\/ab\/abcd/);
 
-  const whole = backupRun(hub.now());
-  mkdirSync(join(hub.dataDir, 'backups', whole.name ?? ''));
-  await noteRun(hub.dataDir, 'backup', whole);
+  const whole = runOf(hub);
+  await noteBackup(hub);
   await passTime(hub, HOUR, 10 * MINUTE);
   assert.deepEqual(told().slice(2).sort(), ['backup-degraded resolved', 'backup-stale resolved']);
 
   const config = { dataDir: hub.dataDir, backupDir: join(hub.dataDir, 'backups') };
   await noteVerdict(config, { ...whole, ok: false, verdict: 'failed', problem: 'hub.db is damaged' });
-  const next = backupRun(hub.now());
-  mkdirSync(join(hub.dataDir, 'backups', next.name ?? ''));
-  await noteRun(hub.dataDir, 'backup', next);
+  await noteBackup(hub);
   await passTime(hub, 2 * HOUR, 10 * MINUTE);
   assert.deepEqual(told().slice(4), ['backup-verify-failed error'], 'another good backup makes none of this one');
   rmSync(join(hub.dataDir, 'backups', whole.name ?? ''), { recursive: true });

@@ -46,10 +46,11 @@ test('the first reader of a publisher\'s file has it fetched, the next ones get 
   await assertInStep(hub);
 });
 
-test('fifty readers who ask at once have it fetched once', async (t) => {
+test('fifty readers who ask at once have a file fetched once, also a file that cannot be had', async (t) => {
   const gate = Promise.withResolvers<void>();
   const { hub, publisher, at } = await hubWithFiles(t, {
     '/i.png': (_request, response) => void gate.promise.then(() => response.end(PNG)),
+    '/none.png': (_request, response) => void setTimeout(() => response.writeHead(500).end(), 100),
   });
 
   const asked = Array.from({ length: 50 }, () => getFile(hub, at('/i.png')));
@@ -60,16 +61,9 @@ test('fifty readers who ask at once have it fetched once', async (t) => {
   assert.equal(publisher.requests.length, 1);
   assert.deepEqual(cachedSizes(hub), [PNG.length]);
   await assertInStep(hub);
-});
-
-test('fifty readers who ask at once for what cannot be had make one request too', async (t) => {
-  const { hub, publisher, at } = await hubWithFiles(t, {
-    '/i.png': (_request, response) => void setTimeout(() => response.writeHead(500).end(), 100),
-  });
-
-  const answers = await Promise.all(Array.from({ length: 50 }, () => getFile(hub, at('/i.png'))));
+  const answers = await Promise.all(Array.from({ length: 50 }, () => getFile(hub, at('/none.png'))));
   assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([404]));
-  assert.equal(publisher.requests.length, 1);
+  assert.equal(publisher.requests.length, 2);
 });
 
 /** Where the hub has the images of these posts. */

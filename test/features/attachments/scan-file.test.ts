@@ -1,7 +1,7 @@
 // Protects the exchange with a virus scanner: only a clear answer about the whole file is a verdict.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { readdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
@@ -13,6 +13,7 @@ import { rawReply, reply, startOrigin, startRawOrigin } from '../../support/orig
 import { PROJECT_ROOT, runProgram } from '../../support/run-program.ts';
 import { makeSelfSigned } from '../../support/self-signed.ts';
 import { temporaryFolder } from '../../support/temporary-project.ts';
+import { openPaths } from '../../support/uploads.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const TIMEOUT = 20_000;
@@ -270,7 +271,7 @@ test('no socket, file or timer outlives a scan, however it ended', async (t) => 
   ]);
 
   assert.deepEqual(results.map(({ verdict }) => verdict), ['clean', ...Array(5).fill('unavailable')]);
-  assert.equal(filesOpen(file.path), 0);
+  assert.equal(openPaths().includes(file.path), false);
   for (const socket of paused) socket.resume(); // so that it sees its end
   await waitUntil('sockets and timers are gone', () => openHandles() === 0, 3_000);
 });
@@ -290,16 +291,3 @@ test('a proxy named in the environment does not see the files', async (t) => {
   assert.equal(stdout, 'infected\n', stderr);
   assert.equal(proxy.requests.length, 0);
 });
-
-/** How many descriptors of this process lead to the file. */
-function filesOpen(path: string): number {
-  return readdirSync('/proc/self/fd').filter((fd) => linkOf(`/proc/self/fd/${fd}`) === path).length;
-}
-
-function linkOf(path: string): string | undefined {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return undefined; // the descriptor that listed the folder is closed again
-  }
-}

@@ -108,20 +108,3 @@ test('with its post, its source or by itself a file is gone at once, and its spa
   await hub.work();
   assert.equal(uploads(hub.handle).usageOf(1), 0);
 });
-
-test('who may not change a post may not remove its files, which stay', async (t) => {
-  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
-  const bob = await hub.person('bob');
-  const open = await attachOne(hub, ada, sourceId, 'a.txt', 'open');
-  const hidden = await attachOne(hub, ada, await addNotes(ada, 'Notes', 'private'), 'b.txt', 'hidden');
-
-  assert.equal((await bob.delete(`/api/attachments/${open.attachment.id}`)).status, 403);
-  assert.equal((await bob.form(`/attachments/${open.attachment.id}/delete`)).status, 403);
-  assert.equal((await bob.delete(`/api/attachments/${hidden.attachment.id}`)).status, 404);
-  assert.equal((await hub.anybody.delete(`/api/attachments/${open.attachment.id}`)).status, 401);
-  const fromElsewhere = await ada.send('POST', `/attachments/${open.attachment.id}/delete`, {
-    headers: { 'sec-fetch-site': 'cross-site', 'content-type': 'application/x-www-form-urlencoded' },
-  });
-  assert.equal(fromElsewhere.status, 403);
-  assert.deepEqual(await statuses(hub, open.path, [undefined]), [200]);
-});

@@ -1,9 +1,9 @@
 // Protects parts of files: exact bytes for every range, and no file left open.
 import assert from 'node:assert/strict';
-import { readdirSync, readlinkSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { attachOne, getFile, hubWithOwnPosts } from '../../support/own-posts.ts';
 import { rawConnection } from '../../support/raw-exchange.ts';
+import { openFilesIn } from '../../support/uploads.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const TEXT = '0123456789abcdefghij';
@@ -85,18 +85,6 @@ test('the parts of a large file, put together, are the file', async (t) => {
   assert.equal(Buffer.concat(pieces).toString(), content);
 });
 
-/** Open descriptors of this process for files below the folder. */
-function openFiles(folder: string): string[] {
-  return readdirSync('/proc/self/fd').flatMap((fd) => {
-    try {
-      const path = readlinkSync(`/proc/self/fd/${fd}`);
-      return path.startsWith(`${folder}/uploads/`) ? [path] : [];
-    } catch {
-      return []; // closed meanwhile, the one that reads the folder for instance
-    }
-  });
-}
-
 test('clients that stop reading half-way or never begin leave no file open, nor do refused and empty answers', async (t) => {
   const { hub, path, attachment } = await hubWithText(t, 'x'.repeat(20_000_000));
   const warnings: string[] = [];
@@ -110,9 +98,9 @@ test('clients that stop reading half-way or never begin leave no file open, nor 
     socket.pause();
     write(get());
   }
-  await waitUntil('all are being served', () => openFiles(hub.dataDir).length === readers.length);
+  await waitUntil('all are being served', () => openFilesIn(hub.dataDir).length === readers.length);
   for (const { socket } of readers) socket.destroy();
-  await waitUntil('all files are closed again', () => openFiles(hub.dataDir).length === 0);
+  await waitUntil('all files are closed again', () => openFilesIn(hub.dataDir).length === 0);
 
   for (const request of [
     get('', 'HEAD'), get('Range: bytes=99999999999-\r\n'), get('Range: bytes=0-0\r\n', 'HEAD'),
@@ -130,7 +118,7 @@ test('clients that stop reading half-way or never begin leave no file open, nor 
     socket.resetAndDestroy();
   }
   await getFile(hub, path, { headers: { range: 'bytes=0-0' } });
-  await waitUntil('no file is open', () => openFiles(hub.dataDir).length === 0);
+  await waitUntil('no file is open', () => openFilesIn(hub.dataDir).length === 0);
   assert.deepEqual(warnings, []);
   assert.equal(hub.logged().some(({ level }) => level === 'error'), false);
 });

@@ -59,10 +59,6 @@ test('names in any writing reach the client whole, and nothing in a name becomes
     ['🦉.txt', `attachment; filename="_.txt"; filename*=UTF-8''%F0%9F%A6%89.txt`],
     [`it's (1)*.txt`, `attachment; filename="it's (1)*.txt"`],
     ['50%41.txt', `attachment; filename="50_41.txt"; filename*=UTF-8''50%2541.txt`],
-    ['../../etc/passwd.txt', 'attachment; filename="passwd.txt"'],
-    ['C:\\temp\\note.txt', 'attachment; filename="note.txt"'],
-    ['evil\u202etxt.html.txt', 'attachment; filename="eviltxt.html.txt"'],
-    ['.hidden.txt', 'attachment; filename="hidden.txt"'],
     ['a?b#c&d=e.txt', 'attachment; filename="a?b#c&d=e.txt"'],
     ['semi;colon, comma.txt', 'attachment; filename="semi;colon, comma.txt"'],
     [
@@ -78,11 +74,6 @@ test('names in any writing reach the client whole, and nothing in a name becomes
     assert.equal(served.headers.get('content-disposition'), disposition);
     assert.equal(served.body.toString(), 'text');
   }
-});
-
-test('a quote or a line end in a name, as browsers send them, stay in the name', async (t) => {
-  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
-
   const { path } = await attachOne(hub, ada, sourceId, 'say "hi"\r\nX-Evil: 1.txt', 'text');
   const served = await getFile(hub, path);
   assert.equal(served.headers.get('x-evil'), null);

@@ -1,13 +1,10 @@
 // Protects the disk from refused uploads: each says why and leaves nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { crc32 } from 'node:zlib';
 import { cookieOf } from '../../support/client.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { fieldHeaders, fileHeaders, writeForm } from '../../support/multipart.ts';
-import {
-  animatedWebp, avif, box, gif, jpeg, longBox, pdf, png, pngChunk, pngHeader, webp, zip,
-} from '../../support/sample-files.ts';
+import { gif, pdf, png, pngHeader } from '../../support/sample-files.ts';
 import {
   addFiles, assertNothingKept, FORM_TYPE, formWith, hubWithWriter, sendForm, writePost, writer, type SentFile,
 } from '../../support/uploads.ts';
@@ -21,12 +18,6 @@ type Problem = { detail: string; errors?: { pointer: string; detail: string }[] 
 function boastfulPng(): Buffer {
   const small = png({ width: 1, height: 1 });
   return Buffer.concat([small.subarray(0, 8), pngHeader({ width: 60_000, height: 60_000 }), small.subarray(33)]);
-}
-
-function wrongChecksum(): Buffer {
-  const bytes = png(SIZE);
-  bytes.writeUInt32BE(crc32('x'), 29);
-  return bytes;
 }
 
 /** Both forms must be refused with that status, alone and behind a good file, and nothing may stay. */
@@ -50,18 +41,11 @@ async function assertRefused(
 }
 
 for (const [what, filename, data] of [
-  ['a name without an extension', 'owl', 'text'],
   ['a program', 'owl.exe', 'MZ'],
   ['SVG', 'owl.svg', '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'],
-  ['HTML', 'owl.html', '<!doctype html><script>alert(1)</script>'],
   ['HTML that calls itself a PNG', 'owl.png', '<!doctype html><script>alert(1)</script>'],
-  ['a PDF that calls itself a JPEG', 'owl.jpg', pdf()],
-  ['a PNG that calls itself text', 'owl.txt', png(SIZE)],
-  ['a ZIP archive that calls itself a PDF', 'owl.pdf', zip()],
-  ['two extensions, the last not admitted', 'owl.png.php', png(SIZE)],
   ['an extension hidden by a mark', 'owl.svg\u202e.', '<svg/>'],
   ['text with a zero byte', 'owl.txt', 'a\0b'],
-  ['text that is not UTF-8', 'owl.md', Buffer.from([0x61, 0xff, 0x62])],
   ['a PDF after a kilobyte of HTML', 'owl.pdf', Buffer.concat([Buffer.from(`<html>${' '.repeat(1000)}`), pdf()])],
 ] as const) {
   test(`415, and nothing stays: ${what}`, async (t) => {
@@ -70,29 +54,12 @@ for (const [what, filename, data] of [
   });
 }
 
-const endless = longBox('free', Buffer.alloc(0), 0);
-const animated = animatedWebp({ width: 4, height: 4 });
-
 for (const [what, filename, data] of [
   ['an empty file', 'owl.txt', ''],
   ['a PNG cut short', 'owl.png', png(SIZE).subarray(0, -5)],
-  ['a PNG that ends within its signature', 'owl.png', png(SIZE).subarray(0, 12)],
-  ['a PNG whose header has a wrong checksum', 'owl.png', wrongChecksum()],
   ['a PNG of one pixel that claims 60000 × 60000', 'owl.png', boastfulPng()],
-  ['a PNG with a ZIP archive behind it', 'owl.png', Buffer.concat([png(SIZE), zip()])],
-  ['a PNG with an unknown critical chunk', 'owl.png', png(SIZE, pngChunk('XXXX', Buffer.from('<?php')))],
-  ['a JPEG cut short', 'owl.jpg', jpeg({ width: 8, height: 8 }).subarray(0, 40)],
-  ['a JPEG with a segment of no length', 'owl.jpg', Buffer.from('ffd8ffe00000ffd9', 'hex')],
-  ['a GIF cut short', 'owl.gif', gif(SIZE).subarray(0, -3)],
   ['a GIF with a script behind it', 'owl.gif', Buffer.concat([gif(SIZE), Buffer.from('=1;alert(1)')])],
-  ['a WebP cut short', 'owl.webp', webp(SIZE).subarray(0, -2)],
-  ['a WebP that is longer than it says', 'owl.webp', Buffer.concat([animated, zip()])],
-  ['an AVIF cut short', 'owl.avif', avif().subarray(0, -9)],
-  ['an AVIF with a box of size zero in the middle', 'owl.avif', avif({ properties: [Buffer.alloc(8)] })],
-  ['an AVIF with a long box of size zero', 'owl.avif', avif({ after: [endless, box('free')] })],
-  ['an AVIF that claims 60000 × 60000', 'owl.avif', avif({ size: { width: 60_000, height: 60_000 } })],
   ['a PDF cut short', 'owl.pdf', pdf().subarray(0, -30)],
-  ['a PDF with a ZIP archive behind it', 'owl.pdf', Buffer.concat([pdf(), zip()])],
 ] as const) {
   test(`422, and nothing stays: ${what}`, async (t) => {
     const hub = await startHub(t);

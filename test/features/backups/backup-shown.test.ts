@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { alertEvents } from '../../../src/features/alerts/alert-store.ts';
 import { backupName } from '../../../src/features/backups/backup-name.ts';
 import { begunPath, type Kind, readBackupStatus, type RunResult } from '../../../src/features/backups/backup-status.ts';
-import { noteRun, noteVerdict } from '../../../src/features/backups/note-run.ts';
+import { noteVerdict } from '../../../src/features/backups/note-run.ts';
 import { findings } from '../../../src/features/health/findings.ts';
 import { watchConditions } from '../../../src/features/health/watch-conditions.ts';
 import { backupLock, takeFileLock } from '../../../src/features/hub/data-locks.ts';
@@ -14,6 +14,7 @@ import { workerQueue } from '../../../src/features/hub/worker-jobs.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import type { Client } from '../../support/client.ts';
 import { hubWith, startHub, type Hub } from '../../support/hub.ts';
+import { noteBackup } from '../../support/noted-backups.ts';
 import { overviewOf, type Tile } from '../../support/overview.ts';
 import { parseSeries } from '../../support/service-series.ts';
 import { temporaryFolder } from '../../support/temporary-project.ts';
@@ -34,20 +35,17 @@ async function told(hub: Hub, ada: Client) {
 /** A backup of now, with its folder, that took a minute; or a run that made none. */
 async function run(hub: Hub, verdict: RunResult['verdict'], problem: string | null): Promise<{ name: string; endedAt: number }> {
   const name = backupName(hub.now());
-  if (verdict !== 'failed') mkdirSync(join(hub.dataDir, 'backups', name), { recursive: true });
   hub.passTime(MINUTE);
   await note(hub, 'backup', verdict === 'failed' ? null : name, verdict, problem);
   return { name, endedAt: hub.now() };
 }
 
-function note(hub: Hub, kind: Kind, name: string | null, verdict: RunResult['verdict'], problem: string | null): Promise<void> {
-  const ok = verdict === 'verified';
-  return noteRun(hub.dataDir, kind, { name, at: hub.now(), ok, verdict, bytes: 5, seconds: 60, problem });
+function note(hub: Hub, kind: Kind, name: string | null, verdict: RunResult['verdict'], problem: string | null): Promise<string> {
+  return noteBackup(hub, { name, verdict, problem }, kind);
 }
 
 test('health, metrics and the administrators\' page tell the age and the result of backups, whatever came of the last one', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada']);
-  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
   assert.deepEqual(await told(hub, ada), {
     health: { lastBackup: null, lastVerifiedBackup: null },
     metrics: [0, 0, 0, 0],
@@ -108,7 +106,6 @@ test('health, metrics and the administrators\' page tell the age and the result 
 
 test('a failed verification alone shows on the page, and in the metrics', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada']);
-  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
   const { name } = await run(hub, 'verified', null);
   hub.passTime(MINUTE);
 
@@ -122,7 +119,6 @@ test('a failed verification alone shows on the page, and in the metrics', async 
 
 test('a name in the future is not the newest backup, for health, metrics, the page and alerts', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada'], { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/' });
-  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
   const stray = backupName(hub.now() + 400 * DAY);
   mkdirSync(join(hub.dataDir, 'backups', stray), { recursive: true });
   await note(hub, 'verification', stray, 'verified', null);
@@ -146,7 +142,6 @@ test('a scrape tells when that backup was last verified for which it is the long
   const hub = await startHub(t);
   const oldest = async (): Promise<number | undefined> => parseSeries((await hub.anybody.get('/api/metrics')).text)
     .get('service_backup_oldest_verification_timestamp_seconds');
-  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
   assert.equal(await oldest(), 0);
   const [first, second] = [await run(hub, 'verified', null), await run(hub, 'verified', null)];
   const config = { dataDir: hub.dataDir, backupDir: join(hub.dataDir, 'backups') };
@@ -168,7 +163,6 @@ test('a BACKUP_DIR that is away is told as that, in health too, and no record of
   const backupDir = join(temporaryFolder(t), 'disk');
   const hub = await startHub(t, { BACKUP_DIR: backupDir });
   const ada = await hub.person('ada');
-  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
   const name = backupName(hub.now());
   mkdirSync(join(backupDir, name), { recursive: true });
   await note(hub, 'backup', name, 'verified', null);

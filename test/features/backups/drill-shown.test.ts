@@ -1,15 +1,15 @@
 // Protects the truth about drills: when one is due, what is called proven, and what is told where none can run by itself.
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { backupName } from '../../../src/features/backups/backup-name.ts';
 import { type DrillRun, type DrillStatus, readDrills } from '../../../src/features/backups/drill-status.ts';
-import { noteDrill, noteOffsite, noteRun } from '../../../src/features/backups/note-run.ts';
+import { noteDrill, noteOffsite } from '../../../src/features/backups/note-run.ts';
 import type { Destination } from '../../../src/features/backups/offsite-status.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import type { Hub } from '../../support/hub.ts';
 import { hubctl } from '../../support/hubctl.ts';
+import { noteBackup, runOf } from '../../support/noted-backups.ts';
 import { overviewOf } from '../../support/overview.ts';
 import { hubWithReceiver, passTime } from '../../support/receiver.ts';
 import { parseSeries } from '../../support/service-series.ts';
@@ -27,12 +27,8 @@ async function hubWithCopy(t: TestContext, settings: Record<string, string>, byt
 }
 
 async function night(hub: Hub, bytes = 5_000): Promise<void> {
-  const name = backupName(hub.now());
-  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
-  mkdirSync(join(hub.dataDir, 'backups', name), { recursive: true });
-  const run = { name, at: hub.now(), ok: true, bytes, seconds: 60, problem: null };
-  await noteRun(hub.dataDir, 'backup', { ...run, verdict: 'verified' });
-  await noteOffsite(hub.handle.config, 'dir', { ...run, unsent: null });
+  await noteBackup(hub, { bytes });
+  await noteOffsite(hub.handle.config, 'dir', { ...runOf(hub, { bytes }), unsent: null });
 }
 
 function drilled(hub: Hub, outcome: DrillRun['outcome'], problem: string | null = null, name: Destination = 'dir'): Promise<void> {

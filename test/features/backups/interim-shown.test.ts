@@ -4,12 +4,13 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { alertEvents } from '../../../src/features/alerts/alert-store.ts';
-import { backupName, interimName } from '../../../src/features/backups/backup-name.ts';
+import { interimName } from '../../../src/features/backups/backup-name.ts';
 import { begunPath, readBackupStatus } from '../../../src/features/backups/backup-status.ts';
 import { noteRun, noteVerdict } from '../../../src/features/backups/note-run.ts';
 import { watchConditions } from '../../../src/features/health/watch-conditions.ts';
 import { HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { startHub, hubWith, type Hub } from '../../support/hub.ts';
+import { noteBackup, runOf } from '../../support/noted-backups.ts';
 import { overviewOf } from '../../support/overview.ts';
 import { parseSeries } from '../../support/service-series.ts';
 
@@ -24,11 +25,8 @@ async function run(hub: Hub, verdict: 'verified' | 'degraded' | 'failed', proble
 }
 
 async function night(hub: Hub): Promise<void> {
-  const name = backupName(hub.now());
-  mkdirSync(join(hub.dataDir, 'backups', name));
-  const run = { name, at: hub.now(), ok: true, verdict: 'verified' as const, bytes: 5, seconds: 1, problem: null };
-  await noteRun(hub.dataDir, 'backup', run);
-  await noteVerdict(hub.handle.config, run);
+  await noteBackup(hub);
+  await noteVerdict(hub.handle.config, runOf(hub));
 }
 
 /** What the alert says, or nothing. */

@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { backupName } from '../../../src/features/backups/backup-name.ts';
 import { type OffsiteRun } from '../../../src/features/backups/backup-status.ts';
-import { noteOffsite, noteReading, noteRun } from '../../../src/features/backups/note-run.ts';
+import { noteOffsite, noteReading } from '../../../src/features/backups/note-run.ts';
 import { destinationKey, readOffsite, type Destination } from '../../../src/features/backups/offsite-status.ts';
 import { emptyReading, noteDamage, notePartRead, takeIn, WHOLE } from '../../../src/features/backups/restic-reading.ts';
 import type { Config } from '../../../src/features/hub/read-config.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 import { hubctl } from '../../support/hubctl.ts';
+import { noteBackup } from '../../support/noted-backups.ts';
 import { overviewOf } from '../../support/overview.ts';
 import { hubWithReceiver, passTime } from '../../support/receiver.ts';
 import { parseSeries } from '../../support/service-series.ts';
@@ -19,16 +20,6 @@ import { sha256 } from '../../support/sha256.ts';
 
 const UNPLUGGED = 'BACKUP_OFFSITE_DIR /mnt/unplugged does not exist: is the disk mounted?';
 const BOTH = { BACKUP_OFFSITE_DIR: '/mnt/unplugged', BACKUP_RCLONE_REMOTE: 'box:hub' };
-
-/** A night's backup, made and verified; what came of its copies is up to the test. */
-async function night(hub: Hub): Promise<string> {
-  const name = backupName(hub.now());
-  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
-  mkdirSync(join(hub.dataDir, 'backups', name), { recursive: true });
-  await noteRun(hub.dataDir, 'backup',
-    { name, at: hub.now(), ok: true, verdict: 'verified', bytes: 5, seconds: 60, problem: null });
-  return name;
-}
 
 function sent(hub: Hub, destination: Destination, name: string, changes: Partial<OffsiteRun> = {}): Promise<void> {
   const run = { name, at: hub.now(), ok: true, bytes: 7_000, seconds: 12, problem: null, unsent: null, ...changes };
@@ -52,7 +43,7 @@ async function seriesOf(hub: Hub): Promise<Record<string, number>> {
 
 test('a hub without destinations has none in health and on the page, and 0 in metrics', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada']);
-  await night(hub);
+  await noteBackup(hub);
 
   assert.deepEqual(await offsiteOf(hub), []);
   assert.ok(Object.values(await seriesOf(hub)).every((value) => value === 0));
@@ -63,7 +54,7 @@ test('a hub without destinations has none in health and on the page, and 0 in me
 
 test('a copy disk that was never attached shows in health, in metrics and on the overview, beside a verified backup and a good remote', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada'], BOTH);
-  const name = await night(hub);
+  const name = await noteBackup(hub);
   await unsent(hub, 'dir', name, UNPLUGGED);
   await sent(hub, 'rclone', name);
   const at = hub.now() / 1_000;
@@ -102,13 +93,13 @@ test('a copy disk that was never attached shows in health, in metrics and on the
 
 test('copies that have failed for days are as old as the last good one, whatever came in between', async (t) => {
   const hub = await startHub(t, BOTH);
-  const first = await night(hub);
+  const first = await noteBackup(hub);
   await sent(hub, 'dir', first);
   hub.passTime(DAY);
-  const missed = await night(hub);
+  const missed = await noteBackup(hub);
   await unsent(hub, 'dir', missed, UNPLUGGED);
   hub.passTime(DAY);
-  await night(hub);
+  await noteBackup(hub);
   await unsent(hub, 'dir', missed, UNPLUGGED);
 
   assert.deepEqual(await offsiteOf(hub), [
@@ -120,7 +111,7 @@ test('copies that have failed for days are as old as the last good one, whatever
 
 test('copies that nobody has made for 26 hours are not well, though none has failed', async (t) => {
   const hub = await startHub(t, { BACKUP_OFFSITE_DIR: '/mnt/unplugged' });
-  await sent(hub, 'dir', await night(hub));
+  await sent(hub, 'dir', await noteBackup(hub));
   hub.passTime(26 * HOUR);
   assert.deepEqual(await offsiteOf(hub), [{ name: 'dir', ok: true, ageSeconds: 93_600 }]);
   hub.passTime(MINUTE);
@@ -129,7 +120,7 @@ test('copies that nobody has made for 26 hours are not well, though none has fai
 
 test('a destination that is set to another place has got nothing yet, and one that is no longer set is gone', async (t) => {
   const hub = await startHub(t, BOTH);
-  const name = await night(hub);
+  const name = await noteBackup(hub);
   await sent(hub, 'dir', name);
   await sent(hub, 'rclone', name);
   const knownWith = (backupOffsiteDir: string | null, backupRcloneRemote: string | null): unknown => {
@@ -145,7 +136,7 @@ test('a destination that is set to another place has got nothing yet, and one th
 test('if a destination for off-site copies was set after the hub’s start, the hub shows the result that the last copy to the destination recorded', async (t) => {
   const { hub, receiver } = await hubWithReceiver(t, { BACKUP_RCLONE_REMOTE: 'box:hub' });
   const ada = await hub.person('ada');
-  const name = await night(hub);
+  const name = await noteBackup(hub);
   await sent(hub, 'dir', name); // of no destination that this hub knows: nothing is noted
   await sent(hub, 'rclone', name);
   assert.deepEqual(await offsiteOf(hub), [{ name: 'rclone', ok: true, ageSeconds: 0 }]);
@@ -180,7 +171,7 @@ test('if a destination for off-site copies was set after the hub’s start, the 
 
 test('what is no record of a run counts as none', async (t) => {
   const hub = await startHub(t, { BACKUP_OFFSITE_DIR: '/mnt/unplugged' });
-  await sent(hub, 'dir', await night(hub));
+  await sent(hub, 'dir', await noteBackup(hub));
   for (const text of ['', '[]', 'null', '{"last":{"ok":true}}', '{"lastGood":7}']) {
     writeFileSync(join(hub.dataDir, 'run/last-offsite-dir.json'), text);
     assert.deepEqual(await offsiteOf(hub), [{ name: 'dir', ok: false, ageSeconds: null }], text);
@@ -194,18 +185,18 @@ test('a disk that is unplugged for days is told at once and every day, and so is
   const events = (): string[] => receiver.alerts()
     .filter(({ event }) => event.startsWith('backup')).map(({ event, severity }) => `${event} ${severity}`);
   const sleepThrough = (ms: number): Promise<void> => passTime(hub, ms, 20 * MINUTE);
-  await sent(hub, 'dir', await night(hub));
+  await sent(hub, 'dir', await noteBackup(hub));
   await sleepThrough(HOUR);
   assert.deepEqual(events(), []);
 
-  const missed = await night(hub);
+  const missed = await noteBackup(hub);
   await unsent(hub, 'dir', missed, UNPLUGGED);
   await sleepThrough(HOUR);
   assert.deepEqual(events(), ['backup-offsite-failed error']);
   assert.match(receiver.alerts().at(-1)?.text ?? '', /^Copies on another disk are failing: BACKUP_OFFSITE_DIR \/mnt\/unplugged does not exist/);
   for (let nights = 0; nights < 2; nights++) {
     await sleepThrough(23 * HOUR);
-    await night(hub);
+    await noteBackup(hub);
     await unsent(hub, 'dir', missed, UNPLUGGED);
     await sleepThrough(HOUR);
   }
@@ -213,14 +204,14 @@ test('a disk that is unplugged for days is told at once and every day, and so is
     ...Array<string>(3).fill('backup-offsite-failed error'), ...Array<string>(1).fill('backup-offsite-stale error'),
   ]);
 
-  await sent(hub, 'dir', await night(hub));
+  await sent(hub, 'dir', await noteBackup(hub));
   await sleepThrough(2 * HOUR);
   assert.deepEqual(events().slice(-2).sort(), ['backup-offsite-failed resolved', 'backup-offsite-stale resolved']);
 });
 
 test('a destination that begins to fail while another one does is told of as well', async (t) => {
   const { hub, receiver } = await hubWithReceiver(t, BOTH);
-  const name = await night(hub);
+  const name = await noteBackup(hub);
   await unsent(hub, 'dir', name, UNPLUGGED);
   await sent(hub, 'rclone', name);
   await passTime(hub, 2 * HOUR, 10 * MINUTE);
@@ -238,7 +229,7 @@ test('a destination that never got anything is told once there are backups, and 
   const { hub, receiver } = await hubWithReceiver(t, { BACKUP_OFFSITE_DIR: '/mnt/unplugged' });
   await passTime(hub, DAY, HOUR);
   assert.deepEqual(receiver.alerts(), []);
-  await night(hub);
+  await noteBackup(hub);
   await passTime(hub, HOUR, 10 * MINUTE);
   assert.deepEqual(receiver.alerts().map(({ event }) => event), ['backup-offsite-stale']);
   assert.match(receiver.alerts()[0]?.text ?? '', /Copies on another disk: none in the last 26 hours/);
@@ -261,7 +252,7 @@ test('hubctl records what off-site.sh says, and refuses what is no destination o
 test('when the restic repository was last read is shown, and by hubctl recorded, whatever became of the copy', async (t) => {
   const restic = { BACKUP_RESTIC_REPOSITORY: '/mnt/unplugged', BACKUP_RESTIC_PASSWORD_FILE: '/etc/password' };
   const hub = await startHub(t, restic);
-  const name = await night(hub);
+  const name = await noteBackup(hub);
   const check = async (): Promise<unknown> =>
     parseSeries((await hub.anybody.get('/api/metrics')).text).get('service_backup_restic_last_check_timestamp_seconds');
   assert.deepEqual(await offsiteOf(hub), [{ name: 'restic', ok: false, ageSeconds: null, checkAgeSeconds: null }]);

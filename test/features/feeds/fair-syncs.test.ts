@@ -5,7 +5,7 @@ import { planDueSyncs } from '../../../src/features/feeds/sync-source.ts';
 import { jobs } from '../../../src/features/hub/hub.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
-import { addFeed, notificationTitles } from '../../support/accounts.ts';
+import { addFeed } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import { hubWith, startHub, type Hub } from '../../support/hub.ts';
@@ -101,7 +101,7 @@ test('a host that ran out of time gets less the next time, but all of it at the 
   assert.deepEqual(given, [undefined, 5_000, undefined]);
 });
 
-test('“Next” is when the next try really is', async (t) => {
+test('429 with Retry-After is obeyed, and “Next” is when the next try really is', async (t) => {
   const { hub, feed, ada, id } = await followedFeed(t, []);
   feed.handler = reply(429, { 'retry-after': '7200' });
   await hub.work(DAY);
@@ -120,39 +120,6 @@ test('the overview says that a source fails at its first failure', async (t) => 
   feed.handler = reply(500, {});
   await hub.work(DAY);
   assert.deepEqual(await tileOf(ada, 'Sources'), { level: 'good', state: '0 of 1 well', more: '1 failing' });
-});
-
-test('an owner hears that a source fails, once, and that it works again, if told before', async (t) => {
-  const { hub, feed, ada } = await followedFeed(t, [], { SYNC_MAX_ATTEMPTS: '2' });
-  const fails = reply(500, {});
-  const works = feed.handler;
-  for (const handler of [fails, works]) {
-    feed.handler = handler;
-    await hub.work(DAY);
-  }
-  assert.deepEqual(await notificationTitles(ada), [], 'a retry that helped is nothing to tell');
-
-  for (const handler of [fails, fails, fails, fails, works, works]) {
-    feed.handler = handler;
-    await hub.work(DAY);
-  }
-  assert.deepEqual(await notificationTitles(ada), [
-    '“Owls” can be synchronised again', '“Owls” cannot be synchronised; the hub keeps trying',
-  ]);
-});
-
-test('an owner hears that a source was paused because it moved to where another one is', async (t) => {
-  const { hub, feed, origin, ada, id } = await followedFeed(t, []);
-  await addFeed(ada, `${origin.url}/new`);
-  const works = feed.handler;
-  feed.handler = (request, response) =>
-    request.path === '/new' ? works(request, response) : reply(301, { location: '/new' })(request, response);
-  await hub.work(DAY);
-
-  assert.equal(shown(hub, id)?.state, 'paused');
-  assert.match(shown(hub, id)?.stateReason ?? '', /where you already follow it/);
-  const [notice = ''] = await notificationTitles(ada);
-  assert.match(notice, /^“Owls” has been paused: it moved to 127\.0\.0\.1:\d+, where you already follow it$/);
 });
 
 test('a worker that lost a large feed stores no more of it, and the next one goes on', async (t) => {

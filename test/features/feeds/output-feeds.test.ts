@@ -10,7 +10,7 @@ import { rss, serving, type Item } from '../../support/feeds.ts';
 import { hubWith, startHub } from '../../support/hub.ts';
 import { migrateAnew } from '../../support/migrated-database.ts';
 import { startOrigin } from '../../support/origin.ts';
-import { addFeed, addPost } from '../../support/accounts.ts';
+import { addFeed, addPost, itemsAt } from '../../support/accounts.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 import { requireTool } from '../../support/tools.ts';
 import { parseStrictXml, type XmlNode } from '../../support/strict-xml.ts';
@@ -193,9 +193,8 @@ test('one hub can follow another', async (t) => {
   const bob = await other.person('bob');
 
   assert.equal((await bob.post('/api/sources', { kind: 'feed', url: `${hub.address}/posts.atom` })).status, 201);
-  const titles = async (client: Client) => (await client.get('/api/posts')).json<{
-    items: { title: string }[],
-  }>().items.map(({ title }) => title);
+  const titles = async (client: Client) =>
+    (await itemsAt<{ title: string }>(client, '/api/posts')).map(({ title }) => title);
   assert.deepEqual((await titles(bob)).slice(1), (await titles(hub.anybody)).slice(1));
 });
 

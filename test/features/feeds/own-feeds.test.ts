@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
-import { leadsHere } from '../../../src/features/hub/own-address.ts';
+import { refusingOwn } from '../../../src/features/hub/own-address.ts';
 import { readConfig } from '../../../src/features/hub/read-config.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
@@ -12,7 +12,7 @@ const FEED = serving(() => rss('Owls', [{ guid: 'a', title: 'Barn owls' }]));
 
 function isOwn(env: Record<string, string>, url: string, ...addresses: string[]): boolean {
   const config = readConfig(env, { projectRoot: '/srv/hub', readFile: () => '{"version":"1"}' });
-  return leadsHere(config, new URL(url), addresses);
+  return refusingOwn(config)(new URL(url), addresses) !== null;
 }
 
 test('the hub knows itself by its public host and port, and by the addresses and the port that it listens on', () => {

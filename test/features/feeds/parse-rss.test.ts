@@ -41,15 +41,14 @@ test('every version of RSS is read', () => {
   }
 });
 
-test('content:encoded is the content and the description the summary', () => {
-  const full = '<content:encoded><![CDATA[<p>Long &amp; full</p>]]></content:encoded>';
-  const item = rssItem(`<description>Short</description>${full}`);
-  assert.deepEqual([item.contentHtml, item.summary], ['<p>Long &amp; full</p>', 'Short']);
-});
-
-test('fullitem is content, as content:encoded is', () => {
-  const item = rssItem('<description>Short</description><fullitem>&lt;p&gt;Long&lt;/p&gt;</fullitem>');
-  assert.deepEqual([item.contentHtml, item.summary], ['<p>Long</p>', 'Short']);
+test('content:encoded or fullitem is the content and the description the summary', () => {
+  for (const full of [
+    '<content:encoded><![CDATA[<p>Long &amp; full</p>]]></content:encoded>',
+    '<fullitem>&lt;p&gt;Long &amp;amp; full&lt;/p&gt;</fullitem>',
+  ]) {
+    const item = rssItem(`<description>Short</description>${full}`);
+    assert.deepEqual([item.contentHtml, item.summary], ['<p>Long &amp; full</p>', 'Short']);
+  }
 });
 
 test('content is found under any prefix bound to its namespace, and split CDATA is joined', () => {

@@ -5,8 +5,8 @@ import { workerQueue } from '../../../src/features/hub/worker-jobs.ts';
 import { planDueSyncs } from '../../../src/features/feeds/sync-source.ts';
 import { counts } from '../../../src/features/hub/hub.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
-import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
-import { addFeed, publicTitles } from '../../support/accounts.ts';
+import { DAY, HOUR } from '../../../src/platform/clock.ts';
+import { addFeed, notificationTitles, publicTitles } from '../../support/accounts.ts';
 import { rss, serving, type Item } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
@@ -115,18 +115,6 @@ test('a worker that dies with a sync in hand does not make the source be forgott
   assert.equal(await hub.countJobs('sync-source'), 1);
 });
 
-test('429 with Retry-After is obeyed', async (t) => {
-  const { hub, feed, origin } = await followedFeed(t);
-  feed.handler = reply(429, { 'retry-after': '7200' });
-  await hub.work(DAY);
-  const asked = origin.requests.length;
-
-  await hub.work(119 * MINUTE);
-  assert.equal(origin.requests.length, asked);
-  await hub.work(2 * MINUTE);
-  assert.equal(origin.requests.length, asked + 1);
-});
-
 test('410 pauses the source, tells its owner why, and leaves its posts', async (t) => {
   const { hub, feed, ada, id } = await followedFeed(t);
   feed.handler = reply(410, {});
@@ -134,20 +122,24 @@ test('410 pauses the source, tells its owner why, and leaves its posts', async (
 
   assert.equal(source(hub, id).state, 'paused');
   assert.match((await ada.page(`/sources/${id}`)).text, /permanently gone/);
+  assert.deepEqual(await notificationTitles(ada),
+    ['“Owls” has been paused: its publisher says that the feed is permanently gone']);
   assert.equal((await publicTitles(hub)).length, 1);
   hub.passTime(30 * DAY);
   assert.equal(await hub.countJobs('sync-source'), 0);
 });
 
-test('what the publisher asks for by Cache-Control or ttl is the shortest interval', async (t) => {
+test('the ttl of a feed is the shortest interval, also after an answer without a body', async (t) => {
   const items = [1, 2, 3].map((hour) => ({ guid: String(hour), date: `Tue, 15 Jan 2030 0${hour}:00:00 GMT` }));
   const { hub, feed, id } = await followedFeed(t, items);
   const plain = (source(hub, id).nextSyncAt ?? 0) - hub.now();
   assert.ok(plain <= 3 * HOUR, `an hourly feed was planned in ${plain / HOUR} h`);
-  feed.handler = serving(() => rss('Owls', items, '<ttl>600</ttl>'));
-  await hub.work(DAY);
-
-  assert.ok((source(hub, id).nextSyncAt ?? 0) - hub.now() >= 9 * HOUR);
+  const full = serving(() => rss('Owls', items, '<ttl>720</ttl>'), { etag: '"v1"' });
+  for (const handler of [full, reply(304, {})]) {
+    feed.handler = handler;
+    await hub.work(DAY);
+    assert.ok((source(hub, id).nextSyncAt ?? 0) - hub.now() >= 11 * HOUR);
+  }
 });
 
 test('a web page is answered by the feed that it advertises; one without a feed is refused and nothing is kept', async (t) => {
@@ -272,17 +264,6 @@ test('Retry-After is obeyed after the last try too', async (t) => {
   await hub.work(DAY);
 
   assert.ok((source(hub, id).nextSyncAt ?? 0) - hub.now() >= 20 * HOUR);
-});
-
-test('the ttl of a feed counts also after an answer without a body', async (t) => {
-  const { hub, feed, id } = await followedFeed(t);
-  feed.handler = serving(() => rss('Owls', [{ guid: 'a' }], '<ttl>720</ttl>'), { etag: '"v1"' });
-  await hub.work(DAY);
-  feed.handler = reply(304, {});
-  hub.passTime(DAY);
-
-  await hub.work();
-  assert.ok((source(hub, id).nextSyncAt ?? 0) - hub.now() >= 11 * HOUR);
 });
 
 test('failedJobs falls when the failing source is deleted, paused or gone', async (t) => {
@@ -414,21 +395,17 @@ test('a feed that asks to wait for centuries, or sends validators of kilobytes, 
   assert.equal(source(hub, id).state, 'active');
 });
 
-test('a feed that moves to an address its owner follows already is paused, and its posts do not stand there twice', async (t) => {
-  const hub = await startHub(t);
-  let old: OriginHandler = serving(() => rss('Old', [{ guid: 'a', title: 'Before' }]));
-  const origin = await startOrigin(t, {
-    '/old': (request, response) => old(request, response),
-    '/new': serving(() => rss('New', [{ guid: 'b', title: 'After' }])),
-  });
-  const ada = await hub.person('ada');
-  const id = await addFeed(ada, `${origin.url}/old`);
+test('a feed that moves to an address its owner follows already is paused, its owner is told, and no post stands there twice', async (t) => {
+  const { hub, feed, origin, ada, id } = await followedFeed(t, [{ guid: 'a', title: 'Before' }]);
+  const moved = serving(() => rss('New', [{ guid: 'b', title: 'After' }]));
+  feed.handler = (request, response) =>
+    (request.path === '/new' ? moved : reply(301, { location: '/new' }))(request, response);
   await addFeed(ada, `${origin.url}/new`);
-  old = reply(301, { location: '/new' });
-  hub.passTime(DAY);
+  await hub.work(DAY);
 
-  await hub.work();
   assert.equal(source(hub, id).state, 'paused');
-  assert.match(source(hub, id).stateReason ?? '', /already follow it/);
+  assert.match(source(hub, id).stateReason ?? '', /where you already follow it/);
   assert.deepEqual((await publicTitles(hub)).sort(), ['After', 'Before']);
+  const [notice = ''] = await notificationTitles(ada);
+  assert.match(notice, /^“Owls” has been paused: it moved to 127\.0\.0\.1:\d+, where you already follow it$/);
 });

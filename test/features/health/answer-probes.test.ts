@@ -14,6 +14,9 @@ import { startHub } from '../../support/hub.ts';
 import { rawConnection, type RawConnection } from '../../support/raw-exchange.ts';
 import { COMPILED, PROJECT_ROOT, runProgram } from '../../support/run-program.ts';
 
+const request = (remoteAddress: string, headers: IncomingHttpHeaders = {}): IncomingMessage =>
+  ({ socket: { remoteAddress }, headers }) as IncomingMessage;
+
 test('a network may ask a hundred times a second, a /48 twice as often', () => {
   let now = 0;
   const { admit } = createProbes(() => now);
@@ -36,7 +39,6 @@ test('of all networks together four hundred requests a second wait for nobody, a
   assert.equal(ahead(), 400);
 
   const { handle, dataDir } = await startHub(t);
-  const request = (remoteAddress: string, headers = {}): IncomingMessage => ({ socket: { remoteAddress }, headers }) as IncomingMessage;
   for (let n = 0; admitProbe(handle, request(`203.0.113.${n % 250}`)); n++) assert.ok(n < 20_000);
   assert.equal(admitProbe(handle, request('203.0.113.251', { [OWN_CHECK_HEADER]: readOwnCheckSecret(dataDir) })), true);
 });
@@ -57,16 +59,15 @@ test('the first forty answers of a second are made anew, more are the last one, 
 
 test('who asks too often is refused and counted; the hub’s own check never is', async (t) => {
   const { handle, dataDir, db } = await startHub(t);
-  const request = (headers: IncomingHttpHeaders): IncomingMessage =>
-    ({ socket: { remoteAddress: '203.0.113.1' }, headers }) as IncomingMessage;
+  const ask = (headers: IncomingHttpHeaders): boolean => admitProbe(handle, request('203.0.113.1', headers));
   const secret = readOwnCheckSecret(dataDir);
 
   assert.equal(statSync(join(dataDir, 'run/health-check-secret')).mode & 0o777, 0o600);
   assert.throws(() => {
-    for (let n = 0; n < 1_000; n++) admitProbe(handle, request({}));
+    for (let n = 0; n < 1_000; n++) ask({});
   }, { status: 429 });
-  assert.throws(() => admitProbe(handle, request({ [OWN_CHECK_HEADER]: 'guessed' })), { status: 429 });
-  for (let n = 0; n < 200; n++) admitProbe(handle, request({ [OWN_CHECK_HEADER]: secret }));
+  assert.throws(() => ask({ [OWN_CHECK_HEADER]: 'guessed' }), { status: 429 });
+  for (let n = 0; n < 200; n++) ask({ [OWN_CHECK_HEADER]: secret });
   bufferedCounts(handle).flush();
   assert.equal(counts({ db, clock: handle.clock }).value('limits_refused_total', 'probes'), 2);
 });

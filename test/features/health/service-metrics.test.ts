@@ -100,20 +100,6 @@ test('no statement of a scrape or a health check goes through posts, jobs or sou
   }
 });
 
-test('reading a hub with 50,000 due jobs, sources and posts takes no longer than reading an empty one', (t) => {
-  const large = measuredHub(t);
-  const empty = measuredHub(t);
-  addMany(large.db, 50_000);
-
-  const [ofLarge, ofEmpty] = [large, empty].map(({ db, path }) => {
-    const hub = handleOf(db, path, () => NOW);
-    return medianTime(101, () => void [serviceFamilies(hub), readHealth(hub)]);
-  });
-
-  // Going through one of the tables takes some hundred times as long as the whole reading of an empty hub.
-  assert.ok((ofLarge ?? NaN) < (ofEmpty ?? NaN) * 8, `${ofLarge} ms instead of ${ofEmpty} ms`);
-});
-
 test('a scrape reads as few rows of the kept counts with many posts as with none', (t) => {
   const { db } = measuredHub(t);
   const source = addSource(db);
@@ -174,15 +160,6 @@ test('the write-ahead log counts as 0 bytes when there is none', (t) => {
   assert.deepEqual([databaseBytes, walBytes], [8192, 0]);
   assert.ok(freeBytes > 0);
 });
-
-function medianTime(rounds: number, work: () => void): number {
-  const times = Array.from({ length: rounds }, () => {
-    const start = performance.now();
-    work();
-    return performance.now() - start;
-  });
-  return times.sort((a, b) => a - b)[Math.floor(rounds / 2)] ?? NaN;
-}
 
 /** The statements that a scrape and a health check run. */
 function statementsOfHealth({ db, path }: MigratedDatabase): string[] {

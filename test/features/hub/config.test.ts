@@ -140,72 +140,41 @@ test('the hub answers to the host of BASE_URL, or without it to any name where o
   for (const HOST of ['0.0.0.0', '192.168.1.5', 'hub.lan']) assert.equal(read({ HOST }).hostNames, null, HOST);
 });
 
-test('every variable reaches its field', () => {
-  const config = read({
-    HOST: '::1',
-    PORT: '0',
-    BASE_URL: 'https://hub.example.org/',
-    TRUSTED_PROXIES: '10.0.0.0/8, ::1',
-    DATA_DIR: '/var/lib/hub, too',
-    LOG_LEVEL: 'debug',
-    SYNC_CONCURRENCY: '2',
-    SYNC_MAX_ATTEMPTS: '3',
-    SOURCES_MAX: '20',
-    OUTBOUND_ALLOW: '192.168.0.0/16',
-    NOTIFICATION_RETENTION_DAYS: '0',
-    READING_HISTORY_RETENTION_DAYS: '7',
-    POST_RETENTION_DAYS: '30',
-    AUDIT_RETENTION_DAYS: '9999',
-    METRICS_TOKEN: 'abc',
-    ALERT_WEBHOOK_URL: 'https://u:p@chat.example.org/hooks/abc?x=1',
-    ALERT_WEBHOOK_FORMAT: 'mattermost',
-    HEARTBEAT_URL: 'http://192.168.1.7:3001/api/push/abc?status=up',
-    RESTORE_HEALTH_SECONDS: '1',
-    RESTORE_STOP_SECONDS: '0',
-    UPGRADE_VERIFY: 'signed',
-    UPGRADE_SIGNERS: ` ${KEY.toLowerCase()}  ${KEY} `,
-    BACKUP_TIMEOUT_SECONDS: '604800',
-    BACKUP_RETENTION_DAYS: '30',
-    BACKUP_DIR: '/mnt/near disk/',
-    BACKUP_OFFSITE_DIR: '/mnt/../mnt/far disk/',
-    BACKUP_AGE_RECIPIENT: ` ${RECIPIENT}  ${RECIPIENT} `,
-    BACKUP_RCLONE_REMOTE: 'my box:a path/of mine',
-  });
+const GIVEN: [name: string, text: string, key: keyof Config, value: unknown][] = [
+  ['HOST', '::1', 'host', '::1'],
+  ['PORT', '0', 'port', 0],
+  ['BASE_URL', 'https://hub.example.org/', 'baseUrl', 'https://hub.example.org'],
+  ['TRUSTED_PROXIES', '10.0.0.0/8, ::1', 'trustedProxies', parseCidrs('10.0.0.0/8, ::1')],
+  ['DATA_DIR', '/var/lib/hub, too', 'dataDir', '/var/lib/hub, too'],
+  ['LOG_LEVEL', 'debug', 'logLevel', 'debug'],
+  ['SYNC_CONCURRENCY', '2', 'syncConcurrency', 2],
+  ['SYNC_MAX_ATTEMPTS', '3', 'syncMaxAttempts', 3],
+  ['SOURCES_MAX', '20', 'sourcesMax', 20],
+  ['OUTBOUND_ALLOW', '192.168.0.0/16', 'outboundAllow', parseCidrs('192.168.0.0/16')],
+  ['NOTIFICATION_RETENTION_DAYS', '0', 'notificationRetentionDays', 0],
+  ['READING_HISTORY_RETENTION_DAYS', '7', 'readingHistoryRetentionDays', 7],
+  ['POST_RETENTION_DAYS', '30', 'postRetentionDays', 30],
+  ['AUDIT_RETENTION_DAYS', '9999', 'auditRetentionDays', 9999],
+  ['METRICS_TOKEN', 'abc', 'metricsToken', 'abc'],
+  ['ALERT_WEBHOOK_URL', 'https://u:p@chat.example.org/hooks/abc?x=1', 'alertWebhookUrl', 'https://u:p@chat.example.org/hooks/abc?x=1'],
+  ['ALERT_WEBHOOK_FORMAT', 'mattermost', 'alertWebhookFormat', 'mattermost'],
+  ['HEARTBEAT_URL', 'http://192.168.1.7:3001/api/push/abc?status=up', 'heartbeatUrl', 'http://192.168.1.7:3001/api/push/abc?status=up'],
+  ['RESTORE_HEALTH_SECONDS', '1', 'restoreHealthSeconds', 1],
+  ['RESTORE_STOP_SECONDS', '0', 'restoreStopSeconds', 0],
+  ['UPGRADE_VERIFY', 'signed', 'upgradeVerify', 'signed'],
+  ['UPGRADE_SIGNERS', ` ${KEY.toLowerCase()}  ${KEY} `, 'upgradeSigners', `${KEY} ${KEY}`],
+  ['BACKUP_TIMEOUT_SECONDS', '604800', 'backupTimeoutSeconds', 604_800],
+  ['BACKUP_RETENTION_DAYS', '30', 'backupRetentionDays', 30],
+  ['BACKUP_DIR', '/mnt/near/../near disk/', 'backupDir', '/mnt/near disk'],
+  ['BACKUP_OFFSITE_DIR', '/mnt/../mnt/far disk/', 'backupOffsiteDir', '/mnt/far disk'],
+  ['BACKUP_AGE_RECIPIENT', ` ${RECIPIENT}  ${RECIPIENT} `, 'backupAgeRecipient', `${RECIPIENT} ${RECIPIENT}`],
+  ['BACKUP_RCLONE_REMOTE', 'my box:a path/of mine', 'backupRcloneRemote', 'my box:a path/of mine'],
+];
 
-  assert.deepEqual(config, {
-    ...read({}),
-    host: '::1',
-    port: 0,
-    baseUrl: 'https://hub.example.org',
-    secure: true,
-    hostNames: ['hub.example.org'],
-    trustedProxies: parseCidrs('10.0.0.0/8, ::1'),
-    dataDir: '/var/lib/hub, too',
-    databasePath: '/var/lib/hub, too/hub.db',
-    logLevel: 'debug',
-    syncConcurrency: 2,
-    syncMaxAttempts: 3,
-    sourcesMax: 20,
-    outboundAllow: parseCidrs('192.168.0.0/16'),
-    notificationRetentionDays: 0,
-    readingHistoryRetentionDays: 7,
-    postRetentionDays: 30,
-    auditRetentionDays: 9999,
-    metricsToken: 'abc',
-    alertWebhookUrl: 'https://u:p@chat.example.org/hooks/abc?x=1',
-    alertWebhookFormat: 'mattermost',
-    heartbeatUrl: 'http://192.168.1.7:3001/api/push/abc?status=up',
-    restoreHealthSeconds: 1,
-    restoreStopSeconds: 0,
-    upgradeVerify: 'signed',
-    upgradeSigners: `${KEY} ${KEY}`,
-    backupTimeoutSeconds: 604_800,
-    backupRetentionDays: 30,
-    backupDir: '/mnt/near disk',
-    backupOffsiteDir: '/mnt/far disk',
-    backupAgeRecipient: `${RECIPIENT} ${RECIPIENT}`,
-    backupRcloneRemote: 'my box:a path/of mine',
-  });
+test('every variable reaches its field', () => {
+  const derived = { secure: true, hostNames: ['hub.example.org'], databasePath: '/var/lib/hub, too/hub.db' };
+  const fields = Object.fromEntries(GIVEN.map(([, , key, value]) => [key, value]));
+  assert.deepEqual(read(Object.fromEntries(GIVEN)), { ...read({}), ...fields, ...derived });
 });
 
 test('a restic repository may be a folder or behind a backend, and says how many of its snapshots are kept', () => {
@@ -227,7 +196,6 @@ test('a restic repository may be a folder or behind a backend, and says how many
 test('backups lie in DATA_DIR/backups, or in a folder of their own', () => {
   assert.equal(read({ DATA_DIR: '/srv/data' }).backupDir, '/srv/data/backups');
   assert.equal(read({ DATA_DIR: '/srv/data', BACKUP_DIR: '/srv/data/backups' }).backupDir, '/srv/data/backups');
-  assert.equal(read({ DATA_DIR: '/srv/data', BACKUP_DIR: '/mnt/disk/../disk/backups/' }).backupDir, '/mnt/disk/backups');
   assert.match(problems({ BACKUP_DIR: '/mnt/disk', BACKUP_OFFSITE_DIR: '/mnt/disk/far' }).join(), /outside BACKUP_DIR/);
 });
 
@@ -251,11 +219,8 @@ test('UPGRADE_VERIFY needs the keys to verify with, and keys alone verify nothin
   }
 });
 
-test('the default address puts an IPv6 host in brackets', () => {
+test('BASE_URL is kept as an origin; its default puts an IPv6 host in brackets', () => {
   assert.equal(read({ HOST: '::1', PORT: '81' }).baseUrl, 'http://[::1]:81');
-});
-
-test('BASE_URL is kept as an origin', () => {
   assert.equal(read({ BASE_URL: 'HTTPS://Hub.Example.ORG:443' }).baseUrl, 'https://hub.example.org');
   assert.equal(read({ BASE_URL: 'http://[::1]:8080/' }).baseUrl, 'http://[::1]:8080');
 });
@@ -316,7 +281,6 @@ for (const [name, values] of Object.entries(INVALID)) {
 
 test('all mistakes are reported at once', () => {
   const found = problems({ HOST: ' ', PORT: 'x', LOG_LEVEL: 'loud', METRICS_TOKEN: 'a b', DATA_DIR: '/' });
-
   const names = found.map((problem) => problem.split(' ')[0]);
   assert.deepEqual(names, ['HOST', 'PORT', 'LOG_LEVEL', 'METRICS_TOKEN', 'DATA_DIR']);
 });
@@ -354,14 +318,12 @@ test('a secret file that is missing, empty or holds more than a token is refused
 test('a secret that is set both ways is a mistake, and no secret is repeated in a message', () => {
   const found = [
     ...problems({ METRICS_TOKEN: 'hunter2', METRICS_TOKEN_FILE: '/token' }, { '/token': 'hunter2' }),
-    ...problems({ METRICS_TOKEN: 'hunter2 hunter2' }),
-    ...problems({ METRICS_TOKEN_FILE: '/token' }, { '/token': 'hunter2 hunter2' }),
     ...problems({ BASE_URL: 'https://admin:hunter2@hub.example.org' }),
     ...problems({ BACKUP_AGE_RECIPIENT: 'AGE-SECRET-KEY-hunter2' }),
   ];
 
   assert.equal(found[0], 'METRICS_TOKEN and METRICS_TOKEN_FILE are both set; set only one of them');
-  assert.equal(found.length, 5);
+  assert.equal(found.length, 3);
   assert.ok(!found.join().includes('hunter2'));
 });
 
@@ -375,11 +337,8 @@ test('nothing in the configuration can be changed afterwards', () => {
 });
 
 test('the .env of the project is read, and a mistake in it names the line', (t) => {
-  const folder = temporaryFolder(t);
-  writeFiles(folder, { 'package.json': '{"version":"0.0.1"}', '.env': 'PORT=81\nHOST="::1"\n' });
-
+  const folder = withEnvFile(t, 'PORT=81\nHOST="::1"\n');
   assert.equal(loadConfig({}, folder).port, 81);
-  assert.equal(loadConfig({ PORT: '82' }, folder).port, 82);
   assert.equal(loadConfig({}, folder).host, '::1');
   assert.equal(loadConfig({}, folder).dataDir, join(folder, 'data'));
 

@@ -1,7 +1,7 @@
 // Protects the reading of .env: the same rules as documented, mistakes named by line, and no value repeated.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EnvFileError, parseEnvFile } from '../../../src/features/hub/env-file.ts';
+import { parseEnvFile } from '../../../src/features/hub/env-file.ts';
 import { settingsSource } from '../../../src/features/hub/read-config.ts';
 import { temporaryFolder, writeFiles } from '../../support/temporary-project.ts';
 
@@ -25,26 +25,21 @@ const CASES: [title: string, text: string, expected: Record<string, string>][] =
 
 for (const [title, text, expected] of CASES) {
   test(`an env file holds ${title}`, () => {
-    assert.deepEqual(parseEnvFile(text), expected);
+    assert.deepEqual(parseEnvFile(text), { entries: expected, problems: [] });
   });
 }
 
 test('every malformed line of an env file is named by number and kind, and no value is repeated', () => {
   const text = 'A=1\nhunter2\n2B=hunter2\nC="hunter2\nD=\'hunter2\nE="x" hunter2\n-F=hunter2\n';
 
-  assert.throws(() => parseEnvFile(text), (error) => {
-    assert.ok(error instanceof EnvFileError);
-    assert.deepEqual(error.problems, [
-      'line 2 is not of the form KEY=value',
-      'line 3 is not of the form KEY=value',
-      'line 4 has an unclosed quotation mark',
-      'line 5 has an unclosed quotation mark',
-      'line 6 has text after the closing quotation mark',
-      'line 7 is not of the form KEY=value',
-    ]);
-    assert.ok(!error.message.includes('hunter2'));
-    return true;
-  });
+  assert.deepEqual(parseEnvFile(text).problems, [
+    'line 2 is not of the form KEY=value',
+    'line 3 is not of the form KEY=value',
+    'line 4 has an unclosed quotation mark',
+    'line 5 has an unclosed quotation mark',
+    'line 6 has text after the closing quotation mark',
+    'line 7 is not of the form KEY=value',
+  ]);
 });
 
 test('a variable of the environment wins over the file, even when it is empty', (t) => {

@@ -77,9 +77,8 @@ test('leaving needs the password and the word DELETE, each told apart', async (t
 
 test('what was asked for before leaving, and comes to be done after it, is not done', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada']);
-  const { url } = (await ada.post('/api/invitations', { role: 'admin', currentPassword: hub.password })).json<{ url: string }>();
-  const zeb = createClient(hub.address);
-  await zeb.post('/api/accounts', { invitation: url, username: NAME, password: hub.password });
+  const zeb = await hub.person(NAME);
+  accounts(hub.handle).setState(2, 'admin', null);
   const { token } = (await zeb.post('/api/tokens', { name: 'phone', scope: 'admin', currentPassword: hub.password })).json<{ token: string }>();
   const later: [ClientRequest, object][] = [
     [await begin(hub, 'POST', '/api/invitations', token), { role: 'admin' }],
@@ -114,10 +113,8 @@ test('nothing is recorded under the name of somebody who has left, nor once the 
 });
 
 test('an administrator may leave while there is another', async (t) => {
-  const { hub, ada } = await hubWith(t, ['ada']);
-  const { url } = (await ada.post('/api/invitations', { role: 'admin', currentPassword: hub.password })).json<{ url: string }>();
-  const eve = createClient(hub.address);
-  await eve.post('/api/accounts', { invitation: url, username: 'eve', password: hub.password });
+  const { hub, ada, eve } = await hubWith(t, ['ada', 'eve']);
+  accounts(hub.handle).setState(2, 'admin', null);
 
   assert.equal((await leave(hub, ada)).status, 204);
   assert.equal((await leave(hub, eve)).status, 409);
@@ -254,17 +251,6 @@ test('a title goes with the one who left, and those that others gave to theirs s
   assert.deepEqual(names, [null, null, null, 'Owls', 'Owls'], 'of what bob did the titles stay');
 });
 
-test('without a VACUUM, too, what leaving removes is overwritten', async (t) => {
-  const { hub } = await hubWith(t, ['ada']);
-  const bob = await hub.person(NAME);
-  assert.equal(isInFiles(hub, NAME), true);
-
-  await leave(hub, bob);
-  await hub.work();
-
-  assert.equal(isInFiles(hub, NAME), false);
-});
-
 /** How often the name stands in each of the database's files as they lie on the disk, with nothing done to them first. */
 function occurrences(hub: Hub, name: string): number[] {
   return ['', '-wal'].map((suffix) =>
@@ -317,13 +303,14 @@ test('what alerts said of a source goes with it; of others in the same message i
   assert.deepEqual(alertEvents(hub.handle).find('webhook-silent')?.subjects, ['A source that has been deleted had this problem.']);
 });
 
-test('what was deleted in order to leave is overwritten, too', async (t) => {
+test('without a VACUUM, too, what leaving removes and what was deleted in order to leave is overwritten', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada']);
   const bob = await hub.person(NAME);
   const sourceId = await addNotes(bob, `Letters to ${NAME}`);
   await sendJson(ada, 'PUT', `/api/sources/${sourceId}/follow`, {});
   await bob.delete(`/api/posts/${await addPost(bob, sourceId, `To ${NAME}`)}`);
   await addPost(bob, sourceId, `To ${NAME} again`, `Dear ${NAME}`);
+  assert.equal(isInFiles(hub, NAME), true);
   assert.equal((await bob.delete(`/api/sources/${sourceId}`)).status, 204);
 
   await leave(hub, bob);

@@ -1,12 +1,10 @@
 // Protects how sources are added: what is found is shown first, who may read it is asked, nothing private is revealed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addFeed, itemsAt } from '../../support/accounts.ts';
+import { addFeed, foldersOf, itemsAt } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith } from '../../support/hub.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
-
-type Reading = { folders: { name: string | null; sources: { title: string }[] }[] };
 
 const OWLS = rss('Owls', [
   { guid: 'old', title: 'An old post', date: 'Mon, 01 Jan 2029 12:00:00 GMT' },
@@ -36,8 +34,7 @@ test('what is at an address is shown before anything is saved: title, newest pos
   const saved = await ada.form('/sources', { url: `${origin.url}/feed`, visibility: 'private', folder: 'Birds' });
   assert.deepEqual([saved.status, saved.headers.get('location')], [303, '/sources/1?said=source-added']);
   assert.match((await ada.page('/sources/1?said=source-added')).text, /role="status"[^>]*><span>The source was added to your list/);
-  const { folders } = (await ada.get('/api/reading')).json<Reading>();
-  assert.deepEqual(folders.map(({ name, sources }) => [name, sources.map(({ title }) => title)]), [['Birds', ['Owls']]]);
+  assert.deepEqual(await foldersOf(ada), [['Birds', ['Owls']]]);
   assert.equal((await hub.anybody.get('/api/sources')).json<{ items: unknown[] }>().items.length, 0);
 });
 

@@ -7,30 +7,18 @@ import { type ImportOutcome, imports } from '../../../src/features/manage-source
 import { sources } from '../../../src/features/sources/source-store.ts';
 import type { Job } from '../../../src/platform/jobs/claim-jobs.ts';
 import { importFeeds } from '../../../src/features/manage-sources/import-opml.ts';
-import { addFeed, itemsAt, leave } from '../../support/accounts.ts';
+import { addFeed, foldersOf, itemsAt, leave } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
-import { rss, serving } from '../../support/feeds.ts';
+import { opml, rss, serving } from '../../support/feeds.ts';
 import { hubWith } from '../../support/hub.ts';
 import { failJobs, storedJobs } from '../../support/stored-jobs.ts';
 import { countRows } from '../../support/stored-rows.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 
-type Reading = { folders: { name: string | null; sources: { title: string }[] }[] };
-
-function opml(outlines: string): string {
-  return `<?xml version="1.0"?><opml version="2.0"><head/><body>${outlines}</body></opml>`;
-}
-
-/** The page of an import that was begun. */
 async function begin(client: Client, document: string, visibility = 'public'): Promise<string> {
   const begun = await client.form('/sources/import', { opml: document, visibility });
   assert.equal(begun.status, 303, begun.text);
   return begun.headers.get('location') ?? '';
-}
-
-async function foldersOf(client: Client): Promise<unknown> {
-  const { folders } = (await client.get('/api/reading')).json<Reading>();
-  return folders.map(({ name, sources }) => [name, sources.map(({ title }) => title)]);
 }
 
 test('an import shows how far it is, and then what became of each line', async (t) => {

@@ -3,31 +3,22 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sessions } from '../../../src/features/accounts/credential-store.ts';
 import { follows } from '../../../src/features/follows/follow-store.ts';
-import { addFeed, addNotes, addPost, itemsAt, notificationTitles } from '../../support/accounts.ts';
+import { addFeed, addNotes, addPost, foldersOf, itemsAt, notificationTitles } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
-import { rss, serving } from '../../support/feeds.ts';
+import { opml, rss, serving } from '../../support/feeds.ts';
 import { hubWith, startHub } from '../../support/hub.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 
-type Reading = { folders: { name: string | null; sources: { title: string }[] }[] };
-
-/** Titles of the sources on a page, in its order. */
 async function titlesOn(client: Client, path: string): Promise<string[]> {
   const page = await client.page(path);
   assert.equal(page.status, 200, page.text);
   return [...page.text.matchAll(/class="title"[^>]*><span\s+dir="auto">([^<]*)</g)].map(([, title = '']) => title);
 }
 
-/** Sends the form for several sources; where it leads to. */
 async function several(client: Client, act: string, sources: number[], more: Record<string, string> = {}) {
   const body = new URLSearchParams({ act, back: '/sources?sort=name', ...more });
   for (const id of sources) body.append('source', String(id));
   return client.send('POST', '/sources/several', { body, headers: { accept: 'text/html' } });
-}
-
-async function foldersOf(client: Client): Promise<unknown> {
-  const { folders } = (await client.get('/api/reading')).json<Reading>();
-  return folders.map(({ name, sources }) => [name, sources.map(({ title }) => title)]);
 }
 
 test('the page finds, orders and counts one’s own and followed sources, and says in words how each goes', async (t) => {
@@ -201,7 +192,7 @@ test('a page of a thousand sources costs a bounded time, and leads on to the nex
   const { ada } = await hubWith(t, ['ada'], { SOURCES_MAX: '2000' });
   const outlines = Array.from({ length: 1_000 }, (_, n) => `<outline text="F ${n}" xmlUrl="https://f${n}.test/"/>`);
   await ada.send('POST', '/api/sources/import', {
-    body: `<opml version="2.0"><body>${outlines.join('')}</body></opml>`, headers: { 'content-type': 'text/x-opml' },
+    body: opml(outlines.join('')), headers: { 'content-type': 'text/x-opml' },
   });
 
   const seen = new Set<string>();

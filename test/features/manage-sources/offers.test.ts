@@ -5,7 +5,7 @@ import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { addNotes, addPost, itemsAt, leave, notificationTitles, offerTo } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
-import { hubWith, startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, type Hub } from '../../support/hub.ts';
 import { setAccount } from '../../support/stored-accounts.ts';
 import { countRows } from '../../support/stored-rows.ts';
 
@@ -31,10 +31,7 @@ const idsOf = async (client: Client) => (await offersOf(client)).map(({ id }) =>
 const answer = async (client: Client, id: number, how: string) => (await client.post(`/api/offers/${id}/${how}`)).status;
 const ownerOf = (hub: Hub, id: number) => sources(hub.handle).find(id)?.ownerId;
 
-async function hubWithThree(t: TestContext, env: Record<string, string> = {}) {
-  const hub = await startHub(t, env);
-  return { hub, ada: await hub.person('ada'), bob: await hub.person('bob'), carol: await hub.person('carol') };
-}
+const hubWithThree = (t: TestContext, env: Record<string, string> = {}) => hubWith(t, ['ada', 'bob', 'carol'], env);
 
 test('before accepting, a member sees the title of a private source and who offers it, and nothing else of it', async (t) => {
   const { hub, ada, bob, carol } = await hubWithThree(t);

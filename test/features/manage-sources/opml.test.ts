@@ -7,7 +7,7 @@ import { STEP } from '../../../src/platform/markup/in-steps.ts';
 import { readXmlTree } from '../../../src/platform/markup/xml-tree.ts';
 import { addFeed, addNotes, itemsAt, offerTo, sendJson } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
-import { rss, serving } from '../../support/feeds.ts';
+import { opml, rss, serving } from '../../support/feeds.ts';
 import { hubWith, startHub } from '../../support/hub.ts';
 import { failWrites, countRows } from '../../support/stored-rows.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
@@ -20,10 +20,6 @@ const XML = 'text/x-opml';
 
 function importOpml(client: Client, body: string, contentType = XML): Promise<Answer> {
   return client.send('POST', '/api/sources/import', { body, headers: { 'content-type': contentType } });
-}
-
-function opml(outlines: string): string {
-  return `<?xml version="1.0"?><opml version="2.0"><head><title>x</title></head><body>${outlines}</body></opml>`;
 }
 
 test('what one hub exports as OPML another imports: the same feeds with the same titles', async (t) => {

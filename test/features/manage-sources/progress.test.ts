@@ -15,7 +15,7 @@ import { sources } from '../../../src/features/sources/source-store.ts';
 import { DAY, SECOND } from '../../../src/platform/clock.ts';
 import { addNotes, leave } from '../../support/accounts.ts';
 import { addPost, backupHub } from '../../support/backup-hub.ts';
-import { rss, serving } from '../../support/feeds.ts';
+import { opml, rss, serving } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import { hubctl, hubctlOnTerminal } from '../../support/hubctl.ts';
 import { watchProgress } from '../../support/stored-jobs.ts';
@@ -116,7 +116,7 @@ test('long jobs say in their own transactions how far they are: a large feed, an
   assert.ok(stored.length > 1 && stored.every(([done, total], n) => total === 120 && done >= (stored[n - 1]?.[0] ?? 0)));
 
   const outlines = Array.from({ length: 3 }, (_, n) => `<outline xmlUrl="https://b${n}.test/feed"/>`).join('');
-  await ada.form('/sources/import', { opml: `<opml version="2.0"><body>${outlines}</body></opml>`, visibility: 'private' });
+  await ada.form('/sources/import', { opml: opml(outlines), visibility: 'private' });
   await hub.work();
   assert.deepEqual(said('import-feeds').at(-1), [3, 3]);
 

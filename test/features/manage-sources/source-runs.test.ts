@@ -26,22 +26,17 @@ async function noteDeliveries(hub: Hub): Promise<void> {
   await task.run(new AbortController().signal);
 }
 
-/** One synchronisation of everything that is due after that time. */
-async function later(hub: Hub): Promise<void> {
-  await hub.work(DAY);
-}
-
 test('each synchronisation is kept with what came of it, how long it took, how large the feed was, and the error in words', async (t) => {
   const items: Item[] = [{ guid: 'a' }];
   const { hub, feed, id } = await followedFeed(t, items);
   items.push({ guid: 'b' }, { guid: 'c' });
   items[0] = { guid: 'a', title: 'Corrected' };
   feed.handler = serving(() => rss('Owls', items), { etag: '"1"' });
-  await later(hub);
+  await hub.work(DAY);
   feed.handler = reply(304, {});
-  await later(hub);
+  await hub.work(DAY);
   feed.handler = reply(503, {});
-  await later(hub);
+  await hub.work(DAY);
 
   const runs = sourceRuns(hub.handle).last(id);
   assert.deepEqual(runs.map(({ failed, added, changed }) => [failed, added, changed]), [[1, 0, 0], [0, 0, 0], [0, 2, 1], [0, 1, 0]]);
@@ -81,10 +76,10 @@ test('the page of a source shows its owner the days as bars with words, and the 
   const items: Item[] = [{ guid: 'a' }];
   const { hub, feed, ada, id } = await followedFeed(t, items);
   items.push({ guid: 'b' }, { guid: 'c' });
-  await later(hub);
-  await later(hub);
+  await hub.work(DAY);
+  await hub.work(DAY);
   feed.handler = reply(404, {});
-  await later(hub);
+  await hub.work(DAY);
 
   const page = (await ada.page(`/sources/${id}`)).text;
   assert.ok(page.includes('aria-label="Last 30 days: 3 new posts on 2 days, nothing new on 1 day, failed on 1 day."'));
@@ -100,7 +95,7 @@ test('the page of a source shows its owner the days as bars with words, and the 
 test('the list of sources has the same days as a strip that says what it shows', async (t) => {
   const { hub, feed, ada, id } = await followedFeed(t, [{ guid: 'a' }, { guid: 'b' }]);
   feed.handler = serving(() => rss('Owls', [{ guid: 'a' }, { guid: 'b' }]));
-  await later(hub);
+  await hub.work(DAY);
 
   const page = (await ada.page('/sources')).text;
   assert.match(page, /<svg class="strip"[^>]*role="img"\s+aria-label="Last 30 days: 2 new posts on 1 day, nothing new on 1 day\.">/);
@@ -110,7 +105,7 @@ test('the list of sources has the same days as a strip that says what it shows',
 test('the list shows nobody else how a source went, whether they follow it or not', async (t) => {
   const { hub, feed, id } = await followedFeed(t);
   feed.handler = reply(404, {});
-  await later(hub);
+  await hub.work(DAY);
   const bob = await hub.person('bob');
   const seen = async (show: string): Promise<[source: boolean, strip: boolean]> => {
     const { text } = await bob.page(`/sources?show=${show}`);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { auditRecords } from '../../../src/features/audit/audit-store.ts';
 import { counts, jobs } from '../../../src/features/hub/hub.ts';
-import { pointersOf } from '../../support/accounts.ts';
+import { addFeed, addNotes, pointersOf } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith, startHub, type Hub } from '../../support/hub.ts';
@@ -22,18 +22,6 @@ type Source = {
 };
 type SourceList = { items: Source[]; next: string | null };
 
-async function follow(client: Client, values: Record<string, unknown>): Promise<Source> {
-  const added = await client.post('/api/sources', { kind: 'feed', ...values });
-  assert.equal(added.status, 201, added.text);
-  return added.json<Source>();
-}
-
-async function native(client: Client, title: string, visibility = 'public'): Promise<Source> {
-  const added = await client.post('/api/sources', { kind: 'native', title, visibility });
-  assert.equal(added.status, 201, added.text);
-  return added.json<Source>();
-}
-
 /** A hub with an administrator, an owner with one feed of one post, and somebody else. */
 async function hubWithPeople(t: TestContext, visibility = 'public') {
   const hub = await startHub(t);
@@ -41,7 +29,7 @@ async function hubWithPeople(t: TestContext, visibility = 'public') {
     t, { '/feed?key=s3cret': serving(() => rss('Owls', [{ guid: 'a', title: 'Hidden words' }])) },
   );
   const [admin, owner, other] = [await hub.person('admin'), await hub.person('owner'), await hub.person('other')];
-  const source = await follow(owner, { url: `${origin.url}/feed?key=s3cret`, visibility });
+  const source = { id: await addFeed(owner, `${origin.url}/feed?key=s3cret`, { visibility }) };
   return { hub, origin, admin, owner, other, source };
 }
 
@@ -160,7 +148,7 @@ test('owner and administrators change and delete a source, nobody else does', as
 
 test('what is wrong with a change is said by pointer, and then nothing is changed', async (t) => {
   const ada = await (await startHub(t)).person('ada');
-  const { id } = await native(ada, 'Notes');
+  const id = await addNotes(ada, 'Notes');
   const cases: [values: object, wrong: string[]][] = [
     [{ title: '   ' }, ['/title']],
     [{ title: '' }, ['/title']],
@@ -180,7 +168,7 @@ test('what is wrong with a change is said by pointer, and then nothing is change
 
 test('changes are recorded with what became of the source, once and only when there is one', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada']);
-  const { id } = await native(ada, 'Notes');
+  const id = await addNotes(ada, 'Notes');
   const change = (values: object) => ada.patch(`/api/sources/${id}`, values);
   await change({ title: 'Diary', visibility: 'private' });
   await change({ title: 'Diary', visibility: 'private', paused: false });
@@ -257,7 +245,7 @@ test('deleting a source takes its posts, attachments and words along', async (t)
   const extra = '<enclosure url="https://cdn.test/a.mp3" type="audio/mpeg"/>';
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', [{ guid: 'a', extra }, { guid: 'b' }])) });
   const ada = await hub.person('ada');
-  const { id } = await follow(ada, { url: `${origin.url}/feed` });
+  const id = await addFeed(ada, `${origin.url}/feed`);
   assert.equal((await ada.delete('/api/posts/1')).status, 204);
   const tables = ['posts', 'attachments', 'posts_search', 'post_tombstones', 'feeds'];
   assert.deepEqual(tables.map((table) => countRows(hub, table)), [1, 1, 1, 1, 1]);
@@ -268,20 +256,20 @@ test('deleting a source takes its posts, attachments and words along', async (t)
 
 test('a removal that is done once more, as after a crash, finds nothing to do', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada']);
-  const gone = await native(ada, 'Gone');
-  await ada.delete(`/api/sources/${gone.id}`);
-  const next = await native(ada, 'Next');
-  assert.ok(next.id > gone.id, 'an id is never given again');
+  const gone = await addNotes(ada, 'Gone');
+  await ada.delete(`/api/sources/${gone}`);
+  const next = await addNotes(ada, 'Next');
+  assert.ok(next > gone, 'an id is never given again');
 
-  jobs(hub.handle).enqueue({ kind: 'remove-source', payload: { sourceId: gone.id } });
+  jobs(hub.handle).enqueue({ kind: 'remove-source', payload: { sourceId: gone } });
   await hub.work();
-  assert.equal((await ada.get(`/api/sources/${next.id}`)).status, 200);
+  assert.equal((await ada.get(`/api/sources/${next}`)).status, 200);
   assert.deepEqual(storedJobs(hub, 'remove-source').map(({ state }) => state), ['done']);
 });
 
 test('sources are listed page by page, each once, while others come and go', async (t) => {
   const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
-  for (let n = 0; n < 23; n++) await native(n % 3 === 0 ? bob : ada, `S${n}`, n % 5 === 0 ? 'private' : 'public');
+  for (let n = 0; n < 23; n++) await addNotes(n % 3 === 0 ? bob : ada, `S${n}`, n % 5 === 0 ? 'private' : 'public');
   const seen: Source[] = [];
   let path: string | undefined = '/api/sources?limit=4';
   while (path !== undefined) {
@@ -291,7 +279,7 @@ test('sources are listed page by page, each once, while others come and go', asy
     path = /^<([^>]+)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1];
     assert.equal(path === undefined, next === null);
     if (seen.length === 8) await ada.delete(`/api/sources/${seen[0]?.id}`);
-    if (seen.length === 12) await native(ada, 'late');
+    if (seen.length === 12) await addNotes(ada, 'late');
     assert.ok(seen.length < 40);
   }
 
@@ -331,9 +319,9 @@ test('the form for adding keeps what was typed, and says what is wrong', async (
 
 test('only feeds are synchronised, and only while they are not paused', async (t) => {
   const { hub, owner, source } = await hubWithPeople(t);
-  const notes = await native(owner, 'Notes');
+  const notes = await addNotes(owner, 'Notes');
 
-  assert.equal((await owner.post(`/api/sources/${notes.id}/sync`)).status, 409);
+  assert.equal((await owner.post(`/api/sources/${notes}/sync`)).status, 409);
   await owner.patch(`/api/sources/${source.id}`, { paused: true });
   assert.equal((await owner.post(`/api/sources/${source.id}/sync`)).status, 409);
   await owner.patch(`/api/sources/${source.id}`, { paused: false });

@@ -42,6 +42,8 @@ test('a mistake is told with its place; a search ignores what may be a word, a r
     ['owl OR -newt', 7, /minus/, true], ['owl OR author:ada', 7, /cannot join words of the text/, true],
     ['"barn owl', 0, /no closing mark/, false], ['owl "barn', 4, /no closing mark/, false], ['owl OR', 4, /OR needs/, false],
     ['OR owl', 0, /OR needs/, false], ['ow* x', 0, /three letters/, false], ['x title:ow*', 2, /three letters/, false], ['owl title: newt', 4, /after “title:”/, false],
+    ['owl titel:newt', 4, /no “titel:”\. Known are “title:”/, false], ['-autor:"ada b"', 0, /no “autor:”/, false],
+    ['🦉👍🏽 before:2026', 4, /day such as/, true], ['日本 🦉"a', 4, /no closing mark/, false],
     [`${'a '.repeat(19)}"b c" d`, 38, /at most 20 words/, false], ['-owl', 0, /at least one word/, false],
     [' ', 0, /at least one word/, false], ['owl '.repeat(5) + 'x'.repeat(490), 500, /500 characters/, false],
   ];
@@ -61,6 +63,20 @@ test('a mistake is told with its place; a search ignores what may be a word, a r
   assert.equal(fault('owl is:unread', false), 4, 'visitors have no reading list');
   assert.throws(() => requireExpression('owl is:unread', 'match', { isRule: true }), /Character 5: Rules cannot use “is:”/);
   requireExpression('is:unread', 'q', { isRule: false });
+  for (const word of ['https://a.test/b', 'std::vector', '12:30', 'a:b', '"titel:newt"', 'Re: owl']) {
+    requireExpression(word, 'match', { isRule: true });
+  }
+});
+
+test('pages mark the faulty character, also behind emoji and spaces, and hint at a name that does not exist', async (t) => {
+  const { hub, ada } = await hubWith(t, ['ada']);
+  const refused = await ada.form('/settings/rules', { match: '  🦉🦉 before:x', act: 'mute' });
+  assert.equal(refused.status, 422);
+  assert.match(refused.text, /Character 4: [^]*<code>🦉🦉 <mark>b<\/mark>efore:x<\/code>/);
+  for (const page of [await ada.page('/?q=titel:owl'), await hub.anybody.page('/public?q=titel:owl')]) {
+    assert.match(page.text, /role="status">Character 1: There is no “titel:”/);
+  }
+  assert.doesNotMatch((await ada.page('/?q=title:owl')).text, /There is no/);
 });
 
 test('the hub splits a text into the same tokens as SQLite does, in scripts of all kinds', () => {

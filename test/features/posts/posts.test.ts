@@ -25,7 +25,6 @@ type Post = {
 };
 type PostList = { items: Post[]; next: string | null };
 
-/** A hub whose `ada`, its administrator, follows a feed of these items. */
 async function hubWithPosts(t: TestContext, items: Item[]) {
   const { hub, ada } = await hubWith(t, ['ada']);
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls &amp; more', items)) });

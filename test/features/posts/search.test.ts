@@ -1,17 +1,11 @@
 // Protects search: scripts of all kinds are found, and the index itself keeps what is private from others' searches.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-
-import { addNotes, foundTitles, giveTo } from '../../support/accounts.ts';
-import type { Client } from '../../support/client.ts';
+import { addNotes, addPost, foundTitles, giveTo } from '../../support/accounts.ts';
 import { addPosts, indexedWords, indexPosts, storedPosts } from '../../support/stored-posts.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
+import type { Client } from '../../support/client.ts';
 import type { Hub } from '../../support/hub.ts';
-
-async function write(client: Client, sourceId: number, title: string, content: string): Promise<void> {
-  const answer = await client.post('/api/posts', { sourceId, title, content });
-  assert.equal(answer.status, 201, answer.text);
-}
 
 /** How many posts each term that begins with these letters leads to, and those of private posts by their owner. */
 function indexed(hub: Hub, word: string): { open: number; owners: Record<number, number> } {
@@ -59,7 +53,7 @@ const CASES: [typed: string, found: string[]][] = [
 for (const visibility of ['public', 'private']) {
   test(`${visibility} posts in scripts with and without spaces are found by any part, however written`, async (t) => {
     const { ada, sourceId } = await hubWithOwnPosts(t, {}, visibility);
-    for (const [title, content] of Object.entries(TEXTS)) await write(ada, sourceId, title, content);
+    for (const [title, content] of Object.entries(TEXTS)) await addPost(ada, sourceId, title, content);
 
     for (const [typed, found] of CASES) {
       assert.deepEqual(await foundTitles(ada, typed), found, typed);
@@ -72,22 +66,22 @@ test('the index holds words of private posts under their owner only, however the
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const [ben, eve] = [await hub.person('ben'), await hub.person('eve')];
   const bens = await addNotes(ben, 'Notes', 'private');
-  await write(ada, sourceId, 'Open', 'an owl');
-  for (const title of ['One', 'Two', 'Three']) await write(ben, bens, title, 'an owl');
+  await addPost(ada, sourceId, 'Open', 'an owl');
+  for (const title of ['One', 'Two', 'Three']) await addPost(ben, bens, title, 'an owl');
 
   assert.deepEqual(indexed(hub, 'owl'), { open: 1, owners: { 2: 3 } });
   assert.deepEqual(await foundTitles(eve, 'owl'), ['Open']);
   assert.deepEqual(await foundTitles(ben, 'owl'), ['One', 'Open', 'Three', 'Two']);
   assert.deepEqual(await foundTitles(ada, 'owl', `&source=${bens}`), ['One', 'Three', 'Two'], 'administrators see sources');
   for (const typed of ['\ue0002\ue000owl', '"\ue0002\ue000owl"']) assert.deepEqual(await foundTitles(eve, typed), [], typed);
-  await write(ada, sourceId, 'Forged', '\ue0002\ue000newt');
+  await addPost(ada, sourceId, 'Forged', '\ue0002\ue000newt');
   assert.deepEqual(await foundTitles(eve, 'newt'), ['Forged'], 'no text can pretend to be private');
 });
 
 test('what becomes private, public or another’s is found by its new readers and by nobody else', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const ben = await hub.person('ben');
-  await write(ada, sourceId, 'Post', 'an owl');
+  await addPost(ada, sourceId, 'Post', 'an owl');
   const path = `/api/sources/${sourceId}`;
   const everybody = () => Promise.all([ada, ben, hub.anybody].map((client) => foundTitles(client, 'owl')));
 

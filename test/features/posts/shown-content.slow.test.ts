@@ -7,6 +7,7 @@ import { rss, serving } from '../../support/feeds.ts';
 import { hubWith } from '../../support/hub.ts';
 import { startOrigin } from '../../support/origin.ts';
 import { requireTool } from '../../support/tools.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 
 const POWERS = Array.from({ length: 40 }, (_, n) => `<msup><mi>x</mi><mn>${n}</mn></msup><mo>+</mo>`).join('');
 const SQUARE = '<math><mi>E</mi><mo>=</mo><mi>m</mi><msup><mi>c</mi><mn>2</mn></msup></math>';
@@ -42,4 +43,19 @@ test('a browser lays out formulas and paragraphs, long formulas scroll by themse
     .filter(({ conditionText }) => conditionText === '(hover: none)')
     .forEach(({ media }) => { media.mediaText = '(hover: hover)'; });`);
   assert.equal(await browser.run(isTitleShown), false, 'with a mouse, the title is a tooltip');
+});
+
+test('a picture that cannot be fetched gives its place to its words when the post is opened first', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { hub, ada } = await hubWith(t, ['ada'], { LIST_PICTURES: '0' });
+  const origin = await startOrigin(t, {
+    '/feed': serving(() => rss('Owls', [{ guid: '1', content:
+      `<p>Here <img src="${origin.url}/gone.png" width="600" height="300" alt="an owl"> sits.</p>` }])),
+  });
+  await addFeed(ada, `${origin.url}/feed`);
+  const browser = await openBrowser(t);
+  await browser.become(hub.address, ada.cookies);
+  await browser.goto(`${hub.address}/posts/1`);
+  await waitUntil('the picture is gone', async () => await browser.run('return document.querySelector(".prose img") === null'));
+  assert.equal(await browser.text('.prose p'), 'Here an owl sits.');
 });

@@ -129,7 +129,7 @@ test('an answer with items stops in the middle when the app password ends', asyn
   await assert.rejects(answer.text(), 'the rest is not sent');
 });
 
-test('the settings show an app password’s name, last use and address', async (t) => {
+test('the settings show an app password’s name, last use, address and expiry', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada']);
   const app = appOf(hub, 'ada');
   assert.match((await ada.page('/settings/apps')).text, /an app[^]*never used/);
@@ -138,10 +138,7 @@ test('the settings show an app password’s name, last use and address', async (
   assert.doesNotMatch((await ada.page('/settings')).text, /revoke/i, 'it is no API token of the list there');
   const { tokens } = (await ada.get('/api/account/export')).json<{ tokens: { scope: string; address: string }[] }>();
   assert.deepEqual(tokens.map(({ scope, address }) => [scope, address]), [['reader', '127.0.0.1']]);
-});
 
-test('the settings show when an app password expires or has expired', async (t) => {
-  const { hub, ada } = await hubWith(t, ['ada']);
   const body = { name: 'Short', scope: 'reader', currentPassword: hub.password, expiresAt: new Date(hub.now() + 60_000) };
   assert.equal((await ada.post('/api/tokens', body)).status, 201);
   assert.match((await ada.page('/settings/apps')).text, /Short[^]*<span>expires\s/);

@@ -1,7 +1,7 @@
 // Protects ten apps: what each of them sends, in its order and spelling, gets the answers that it can read.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { addNotes, addPost } from '../../support/accounts.ts';
+import { addFollow, addNotes, addPost } from '../../support/accounts.ts';
 import type { Answer } from '../../support/client.ts';
 import { hubWith } from '../../support/hub.ts';
 import { appPassword, hexItemId, idsIn, itemId, STATE } from '../../support/reader-app.ts';
@@ -136,8 +136,7 @@ const SEQUENCES: Record<string, Sequence> = {
 async function hubForApps(t: TestContext) {
   const { hub, ada } = await hubWith(t, ['ada']);
   const source = await addNotes(ada, 'News & more');
-  await ada.send('PUT', `/api/sources/${source}/follow`,
-    { body: JSON.stringify({ folder: 'Comics/Daily' }), headers: { 'content-type': 'application/json' } });
+  await addFollow(ada, source, { folder: 'Comics/Daily' });
   const posts: [string, number][] = [];
   for (const name of ['A', 'B', 'C']) posts.push([name, await addPost(ada, source, `Post ${name} 漢 <&>`)]);
   for (const [, id] of posts) await ada.send('DELETE', `/api/posts/${id}/read`);

@@ -7,14 +7,13 @@ import { addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { hubWith } from '../../support/hub.ts';
 import { randomBelow } from '../../support/random.ts';
-import { appOf, itemId, itemIds } from '../../support/reader-app.ts';
+import { appOf, itemId, itemIds, STATE } from '../../support/reader-app.ts';
 import { addPosts } from '../../support/stored-posts.ts';
 
 /** `RANDOM_SEED=7 RANDOM_STEPS=100000 node --test …` tries other acts, and more. */
 const SEED = Number(process.env['RANDOM_SEED'] ?? 1);
 const STEPS = Number(process.env['RANDOM_STEPS'] ?? 1_000);
 
-const STATE = 'user/-/state/com.google/';
 const UNREAD = `s=${STATE}reading-list&xt=${STATE}read`;
 const FOLDERS = ['A/B', '50% & more', 'Ж', null];
 

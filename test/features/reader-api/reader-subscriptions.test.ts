@@ -1,7 +1,7 @@
 // Protects subscriptions of apps: they are the follows of the pages, and folders are the pages' folders.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { addFeed, addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
+import { addFeed, addFollow, addNotes, itemsAt } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith } from '../../support/hub.ts';
@@ -114,7 +114,7 @@ test('sources that apps add are private; an app follows a public source of the s
 test('a folder whose name has any white space of Unicode is a stream of its own', async (t) => {
   const { ada, bob, app } = await hubWithFeed(t);
   const news = await addNotes(ada, 'News');
-  await sendJson(bob, 'PUT', `/api/sources/${news}/follow`, { folder: 'Owls\u2028and more' });
+  await addFollow(bob, news, { folder: 'Owls\u2028and more' });
   const { tags } = (await app.get('tag/list')).json<{ tags: { id: string }[] }>();
   const label = encodeURIComponent(tags.at(-1)?.id ?? '');
   assert.equal((await app.get(`stream/items/ids?s=${label}`)).status, 200);

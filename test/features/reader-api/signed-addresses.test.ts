@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DAY } from '../../../src/platform/clock.ts';
-import { addFeed, addNotes, sendJson } from '../../support/accounts.ts';
+import { addFeed, addFollow, addNotes } from '../../support/accounts.ts';
 import { serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
 import { reply, startOrigin, type OriginHandler } from '../../support/origin.ts';
@@ -47,7 +47,7 @@ test('a signed address ends with the app password, with unfollowing a private so
   const diary = await addNotes(ada, 'Diary', 'private');
   const image = png({ width: 3, height: 2 });
   const [hidden, shown] = [await attachOne(hub, ada, diary, 'a.png', image), await attachOne(hub, ada, sourceId, 'b.png', image)];
-  await bob.send('PUT', `/api/sources/${sourceId}/follow`, { body: '{}', headers: { 'content-type': 'application/json' } });
+  await addFollow(bob, sourceId);
   const [ofAda, ofBob] = [appOf(hub, 'ada'), appOf(hub, 'bob')];
   const [first, second] = [await addressIn(ofAda, hidden.post.id), await addressIn(ofBob, shown.post.id)];
   const statusOf = async (path: string): Promise<number> => (await hub.anybody.get(path)).status;
@@ -58,7 +58,7 @@ test('a signed address ends with the app password, with unfollowing a private so
   await ada.patch(`/api/sources/${sourceId}`, { visibility: 'private' });
   assert.equal(await statusOf(second), 404, 'hidden from bob');
 
-  await ada.send('PUT', `/api/sources/${diary}/follow`, { body: '{}', headers: { 'content-type': 'application/json' } });
+  await addFollow(ada, diary);
   assert.equal(await statusOf(first), 200);
   const id = /apps\/(\d+)\/end/.exec((await ada.page('/settings/apps')).text)?.[1];
   await ada.form(`/settings/apps/${id}/end`);
@@ -95,7 +95,7 @@ test('an app gets the icon of a private source without a header, until its accou
   assert.equal((await hub.anybody.get(pathname)).status, 404, 'without a signature');
   await ada.delete(`/api/sources/${source}/follow`);
   assert.equal((await hub.anybody.get(pathname + search)).status, 404, 'unfollowed');
-  assert.equal((await sendJson(ada, 'PUT', `/api/sources/${source}/follow`, {})).status, 204);
+  await addFollow(ada, source);
   assert.equal((await hub.anybody.get(pathname + search)).status, 200);
   const id = /apps\/(\d+)\/end/.exec((await ada.page('/settings/apps')).text)?.[1];
   await ada.form(`/settings/apps/${id}/end`);

@@ -17,7 +17,7 @@ import { rules } from '../../../src/features/rules/rule-store.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { DAY, MINUTE } from '../../../src/platform/clock.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
-import { addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
+import { addFollow, addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { hubWith, type Hub } from '../../support/hub.ts';
 import { randomBelow } from '../../support/random.ts';
@@ -33,13 +33,9 @@ type Counts = { unread: number; starred: number; folders: { name: string | null;
 async function hubWithTwo(t: TestContext) {
   const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const [alpha, beta] = [await addNotes(ada, 'Alpha'), await addNotes(ada, 'Beta')];
-  await follow(bob, alpha);
-  await follow(bob, beta, { folder: 'Later' });
+  await addFollow(bob, alpha);
+  await addFollow(bob, beta, { folder: 'Later' });
   return { hub, ada, bob, alpha, beta };
-}
-
-async function follow(client: Client, sourceId: number, values: Record<string, unknown> = {}): Promise<void> {
-  assert.equal((await sendJson(client, 'PUT', `/api/sources/${sourceId}/follow`, values)).status, 204);
 }
 
 /** The id of a new post with a link. */
@@ -152,7 +148,7 @@ test('following a source gives its posts the state of their rows', async (t) => 
   const [, ofNew] = [await sendJson(bob, 'PUT', `/api/posts/${ofRead}/read`, {}), await post(hub, ada, beta, `${LINK}/29`)];
   await sendJson(bob, 'PUT', `/api/posts/${ofNew}/read`, {});
 
-  await follow(bob, gamma);
+  await addFollow(bob, gamma);
   const shown = await listed(bob, 'view=list&limit=100');
   assert.equal(shown.find(({ id }) => id === read)?.read, true);
   assert.equal(shown.find(({ id }) => id === unread)?.read, false, 'the row was unread, and stays so');
@@ -215,10 +211,10 @@ test('a search lists one post of each row among those that fit, also over pages 
   await sendJson(bob, 'PUT', `/api/posts/${second}/star`, {});
   await bob.post('/api/searches', { q: 'ferry' });
   const savedCount = async () => (await itemsAt<{ count: number }>(bob, '/api/searches'))[0]?.count;
-  const inPages = async (): Promise<number[]> => {
+  const inPages = async (q = 'ferry'): Promise<number[]> => {
     const pages: number[] = [];
     for (let next: string | null = ''; next !== null;) {
-      const page: { items: Shown[]; next: string | null } = (await bob.get(`/api/posts?view=list&q=ferry&limit=1${next && `&cursor=${next}`}`)).json();
+      const page: { items: Shown[]; next: string | null } = (await bob.get(`/api/posts?view=list&q=${q}&limit=1${next && `&cursor=${next}`}`)).json();
       pages.push(...page.items.map(({ id }) => id));
       next = page.next;
     }
@@ -239,9 +235,23 @@ test('a search lists one post of each row among those that fit, also over pages 
     assert.equal(best.match(/<article|<li [^>]*id="post-/g)?.length, 2);
     assert.equal(await savedCount(), 2);
   };
+  /** Of two doubles, the second was published earlier, so that other posts stand between the two. */
+  const earlierDouble = async (title: string): Promise<void> => {
+    const url = `${LINK}/${title}`;
+    const shown = await post(hub, ada, alpha, url, title);
+    const add = async (values: object): Promise<number> =>
+      (await ada.post('/api/posts', { sourceId: beta, title, content: 'x', ...values })).json<{ id: number }>().id;
+    const between = await add({ publishedAt: '2029-07-01T00:00:00Z' });
+    const double = await add({ url, publishedAt: '2029-01-01T00:00:00Z' });
+    assert.deepEqual(await inPages(title), [shown, between], 'the double would be on a later page');
+    assert.deepEqual(await ids(bob, `view=list&q=${title} before:2029-06-01`), [double]);
+    assert.deepEqual(await ids(bob, `view=list&q=${title} -source:alpha`), [between, double]);
+  };
   await searches();
+  await earlierDouble('bridge');
   addPosts(hub, alpha, 1_000);
   await searches();
+  await earlierDouble('lock');
   await bob.form('/settings/preferences', { density: 'comfortable', textSize: 'normal' });
   assert.deepEqual(await ids(bob, 'view=list&q=ferry'), [alone, second, first]);
   assert.equal(await savedCount(), 3);
@@ -271,11 +281,24 @@ test('an app gets one post of a row and its counts, and marks all posts of the r
   assert.deepEqual(await ids(bob, `view=unread&source=${beta}`), []);
 });
 
+test('the id of a post that a member may not see tells nothing of its doubles, whatever is marked or starred by the id', async (t) => {
+  const { hub, ada, bob, alpha } = await hubWithTwo(t);
+  const shown = await post(hub, ada, alpha);
+  const hidden = await post(hub, ada, await addNotes(ada, 'Diary', 'private'));
+  const app = appOf(hub, 'bob');
+  await edit(app, [hidden], `a=${STATE}starred`);
+  await edit(app, [hidden], `a=${STATE}read`);
+  assert.equal((await bob.post('/api/reading/mark-read', { posts: [hidden] })).json<{ marked: number }>().marked, 0);
+  for (const state of ['star', 'read']) assert.equal((await sendJson(bob, 'PUT', `/api/posts/${hidden}/${state}`, {})).status, 404);
+  assert.deepEqual(await counts(bob), { unread: 1, starred: 0, folders: [0, 1], sources: [0, 1] });
+  assert.deepEqual((await listed(bob, 'view=list')).map(({ id, read, starred, also }) => [id, read, starred, also]), [[shown, false, false, []]]);
+});
+
 test('a post stays in lists and counts while its earlier double alone is muted', async (t) => {
   const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
   const [first, second] = [await post(hub, ada, alpha), await post(hub, ada, beta)];
   const rule = rules(hub.handle).add(2, { match: 'x', act: 'mute', sourceId: null, folder: null });
-  mutedPosts(hub.handle).add(2, first, rule);
+  mutedPosts(hub.handle).add([[2, first, rule]]);
 
   for (const view of ['view=unread', 'view=list']) assert.deepEqual(await ids(bob, view), [second], view);
   assert.equal((await counts(bob)).unread, 1);
@@ -304,6 +327,26 @@ test('posts that the hub stored without their links join their rows, in steps th
   assert.deepEqual([step(3), step(3), step(3)], [3, 2, 0]);
   assert.deepEqual(new Set(await ids(bob, 'view=list')), new Set([first, ...others]));
   assert.deepEqual(doubles(hub.handle).of({ viewerId: 2, isAdmin: 0 }, [first]).map(({ id }) => id), [second]);
+});
+
+test('a post from before the hub stored links gives its states to its row, and gets those of a post that arrived since', async (t) => {
+  const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
+  const gamma = await addNotes(ada, 'Gamma');
+  await addFollow(bob, gamma);
+  const old = [alpha, beta].flatMap((id) => addPosts(hub, id, 2, (n) => ({ url: `${LINK}/${n}` })));
+  const [, read = 0, starred = 0] = old;
+  assert.equal((await bob.send('PUT', `/api/posts/${read}/read`)).status, 204);
+  assert.equal((await bob.send('PUT', `/api/posts/${starred}/star`)).status, 204);
+  const since = [await post(hub, ada, gamma, `${LINK}/1`), await post(hub, ada, gamma, `${LINK}/2`)];
+  await bob.send('PUT', `/api/posts/${since[0]}/read`);
+  hub.handle.db.write('store links', () => links(hub.handle).putOld(10));
+  for (const id of [...old, ...since]) {
+    const source = [alpha, alpha, beta, beta, gamma, gamma][id - 1];
+    const shown = (await listed(bob, `view=list&source=${source}`)).find((one) => one.id === id);
+    const isStarred = (id - 1) % 2 === 0;
+    assert.deepEqual([shown?.read, shown?.starred, shown?.also.length], [true, isStarred, 2], String(id));
+  }
+  assert.deepEqual(await counts(bob), { unread: 0, starred: 1, folders: [0, 0], sources: [0, 0, 0] });
 });
 
 test('one row has at most 32 posts, so that no link makes lists slow; private posts of other owners change no row', async (t) => {
@@ -353,7 +396,7 @@ test('after any acts, also of muting rules, each list has one post of each link,
     const [ruleId, [id = 0] = []] = [pick(ruleIds), pick([...known].filter(([, { link }]) => link !== null))];
     if (id === 0) return;
     const ids = below(2) === 0 ? [id] : withDoubles(handle, viewer, [id]); // a post that gets another link joins a row with another state
-    for (const id of ids) mutedPosts(handle).add(account.id, id, ruleId);
+    mutedPosts(handle).add(ids.map((id) => [account.id, id, ruleId]));
   }
 
   function target(): MarkTarget {

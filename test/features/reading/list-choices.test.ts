@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { MINUTE, SECOND } from '../../../src/platform/clock.ts';
-import { addNotes, addPost, sendJson } from '../../support/accounts.ts';
+import { addFollow, addNotes, addPost, sendJson } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { hubWith } from '../../support/hub.ts';
 
@@ -11,7 +11,7 @@ async function hubWithLists(t: TestContext, count: number, sourceCount = 1) {
   const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const sources: number[] = [];
   for (let n = 0; n < sourceCount; n++) sources.push(await addNotes(ada, `Notes ${n}`));
-  for (const id of sources) await sendJson(bob, 'PUT', `/api/sources/${id}/follow`, { folder: 'Birds' });
+  for (const id of sources) await addFollow(bob, id, { folder: 'Birds' });
   const add = async (n: number): Promise<number> => {
     hub.passTime(MINUTE);
     return addPost(ada, sources[n % sourceCount] ?? NaN, `Post ${n + 1}`);
@@ -104,7 +104,7 @@ test('a folder that another folder is moved into keeps its own choice, and a rem
   const { bob, sources } = await hubWithLists(t, 2, 2);
   const rename = (folder: string, name: string): Promise<Answer> => bob.form('/sources/folders', { act: 'rename', folder, name });
   await choose(bob, 'folder:Birds', 'oldest all');
-  await sendJson(bob, 'PUT', `/api/sources/${sources[1]}/follow`, { folder: 'Owls' });
+  await addFollow(bob, sources[1] ?? NaN, { folder: 'Owls' });
   await choose(bob, 'folder:Owls', 'newest all');
   await rename('Birds', 'Owls');
   assert.deepEqual(idsIn(await page(bob, '/folders/Owls')), [2, 1]);
@@ -158,7 +158,7 @@ test('a list of the newest unread post of each source goes from source to source
 test('folders with names that browsers take out of paths can be opened, and stay apart from similar names', async (t) => {
   const { bob, sources } = await hubWithLists(t, 4, 4);
   const names = ['.', '..', '~.', '~~..'];
-  for (const [n, folder] of names.entries()) await sendJson(bob, 'PUT', `/api/sources/${sources[n]}/follow`, { folder });
+  for (const [n, folder] of names.entries()) await addFollow(bob, sources[n] ?? NaN, { folder });
 
   const rail = (await page(bob, '/')).text;
   const paths = Array.from(rail.matchAll(/<a class="item" href="(\/folders\/[^"]+)"/g), ([, path = '']) => path);

@@ -103,7 +103,7 @@ test('icons, marks and old posts come to the same end however often their worker
   indexPosts(hub);
   readMarks(hub).putRange({ accountId: 1, sourceId: 1, after: 0, upTo: 699, isRead: 1 });
   readMarks(hub).putRange({ accountId: 1, sourceId: 1, after: 700, upTo: 12_000, isRead: 1 });
-  stars(hub).add(1, 800);
+  stars(hub).add([[1, 800]]);
   const env = { POST_RETENTION_DAYS: '30' };
   const marks = () => countRows(hub, 'read_marks');
   const left = () => countRows(hub, 'posts');

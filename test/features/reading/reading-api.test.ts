@@ -10,7 +10,7 @@ import { readMarks } from '../../../src/features/reading/reading-store.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { DAY, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
-import { addFeed, addNotes, addPost, itemsAt, sendJson } from '../../support/accounts.ts';
+import { addFeed, addFollow, addNotes, addPost, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { type Hub, startHub } from '../../support/hub.ts';
@@ -28,12 +28,8 @@ type Counts = {
 /** Ada's notes with so many posts, and bob, who follows them. */
 async function readingHub(t: TestContext, count: number) {
   const made = await hubWithReader(t, count, SECOND);
-  assert.equal((await follow(made.bob, made.sourceId)).status, 204);
+  await addFollow(made.bob, made.sourceId);
   return made;
-}
-
-function follow(client: Client, sourceId: number, values: Record<string, unknown> = {}) {
-  return sendJson(client, 'PUT', `/api/sources/${sourceId}/follow`, values);
 }
 
 /** Exceptions of bob. */
@@ -71,8 +67,8 @@ test('whoever follows a source that is there has its newest thirty posts to read
 test('sources stand in folders of one’s own, which go with the last source in them', async (t) => {
   const { hub, ada, bob, sourceId } = await readingHub(t, 1);
   const other = await addNotes(ada, 'Another');
-  await follow(bob, other, { folder: 'Harbour' });
-  await follow(bob, sourceId, { folder: 'Harbour', notify: true });
+  await addFollow(bob, other, { folder: 'Harbour' });
+  await addFollow(bob, sourceId, { folder: 'Harbour', notify: true });
 
   assert.deepEqual((await counts(bob)).folders, [{
     name: 'Harbour', unread: 1,
@@ -83,23 +79,24 @@ test('sources stand in folders of one’s own, which go with the last source in 
   }]);
   assert.deepEqual(await ids(bob, 'unread&folder=Harbour'), [1]);
   assert.equal((await ada.get('/api/posts?view=unread&folder=Harbour')).status, 404, 'it is his');
-  await follow(bob, other, { folder: null });
+  await addFollow(bob, other, { folder: null });
   assert.deepEqual((await counts(bob)).folders.map(({ name }) => name), ['Harbour', null]);
-  await follow(bob, sourceId, { notify: false });
+  await addFollow(bob, sourceId, { notify: false });
   assert.equal((await counts(bob)).folders[0]?.name, 'Harbour', 'what is not named stays');
   await bob.delete(`/api/sources/${sourceId}/follow`);
   assert.equal(countRows(hub, 'folders'), 0);
-  assert.equal((await follow(bob, sourceId, { folder: 'x'.repeat(101) })).status, 422);
-  assert.equal((await follow(bob, sourceId, { folder: 7 })).status, 422);
+  for (const folder of ['x'.repeat(101), 7]) {
+    assert.equal((await sendJson(bob, 'PUT', `/api/sources/${sourceId}/follow`, { folder })).status, 422);
+  }
 });
 
 test('the posts of a source that is hidden globally are only in the lists of the source, of its folder and of stars', async (t) => {
   const { hub, ada, bob, sourceId, posts } = await readingHub(t, 2);
   const other = await addNotes(ada, 'Another');
-  await follow(bob, other);
+  await addFollow(bob, other);
   const shown = await addPost(ada, other, 'Shown');
   await sendJson(bob, 'PUT', `/api/posts/${posts[0]}/star`, {});
-  await follow(bob, sourceId, { folder: 'Harbour', hideGlobally: true });
+  await addFollow(bob, sourceId, { folder: 'Harbour', hideGlobally: true });
 
   for (const view of ['unread', 'list', 'unread&q=Shown', 'list&q=Shown']) assert.deepEqual(await ids(bob, view), [shown], view);
   for (const view of ['unread&q=Post', 'list&q=Post']) assert.deepEqual(await ids(bob, view), [], view);
@@ -116,7 +113,7 @@ test('the posts of a source that is hidden globally are only in the lists of the
   hub.passTime(MINUTE);
   assert.equal((await mark(bob, { all: true })).marked, 1, 'the hidden posts stay unread');
   assert.deepEqual(await ids(bob, 'unread&folder=Harbour'), posts.toReversed());
-  await follow(bob, sourceId, { hideGlobally: false });
+  await addFollow(bob, sourceId, { hideGlobally: false });
   assert.deepEqual(await ids(bob, 'unread'), posts.toReversed());
 });
 
@@ -199,7 +196,7 @@ test('lists are for who is signed in; what is public is the same for all', async
   for (const client of [hub.anybody, bob, ada]) assert.deepEqual(await ids(client, 'public'), posts);
   assert.equal((await bob.get('/api/posts?view=all')).status, 400);
   assert.equal((await bob.get('/api/posts?folder=x')).status, 400);
-  assert.deepEqual((await itemsAt<Listed>(bob, '/api/posts?view=unread&q=post')).map(({ title }) => title), ['Post 0']);
+  assert.deepEqual((await itemsAt<Listed>(bob, '/api/posts?view=unread&q=post')).map(({ title }) => title), ['Post 1']);
   assert.deepEqual(await itemsAt(bob, '/api/posts?view=unread&q=secret'), []);
 });
 
@@ -218,10 +215,6 @@ test('forms mark, star and undo without a script, and lead back to the page that
   const undone = await bob.form('/reading/undo', { undo: '1', from: '/all' });
   assert.equal(undone.headers.get('location'), '/all?said=undone');
   assert.equal((await ids(bob, 'unread')).length, 3);
-  for (const from of ['https://elsewhere.test/', '//elsewhere.test/', '/\\elsewhere.test', 'x', '/a\nb']) {
-    const led = await bob.form(`/posts/${first}/star`, { star: '0', from });
-    assert.equal(led.headers.get('location'), '/?said=post-unstarred', from);
-  }
 });
 
 test('what was read stays read when the history is cleared or has run out', async (t) => {
@@ -252,7 +245,7 @@ test('what one writes oneself is read for oneself, and unread for everybody else
   const { hub, ada, bob, sourceId, posts } = await readingHub(t, 3);
   assert.deepEqual([(await counts(ada)).unread, (await ids(bob, 'unread')).length], [0, 3]);
   const notes = await addNotes(bob);
-  await follow(ada, notes);
+  await addFollow(ada, notes);
   const written = await submitForm(hub, bob, '/write', { sourceId: String(notes), title: 'By a form', content: 'x' }, []);
   assert.equal(written.status, 303);
   assert.deepEqual(await ids(ada, 'unread'), [4]);
@@ -261,16 +254,6 @@ test('what one writes oneself is read for oneself, and unread for everybody else
   await ada.delete(`/api/posts/${posts[1]}/read`);
   await addPost(ada, sourceId, 'Another');
   assert.deepEqual(await ids(ada, 'unread'), [4, posts[1]], 'what was marked as unread stays so');
-});
-
-test('a source that became private is not in its followers’ lists, and is there again with it', async (t) => {
-  const { ada, bob, sourceId } = await readingHub(t, 2);
-  await ada.patch(`/api/sources/${sourceId}`, { visibility: 'private' });
-  assert.deepEqual([await ids(bob, 'unread'), (await counts(bob)).unread, (await counts(bob)).folders], [[], 0, []]);
-  assert.equal((await mark(bob, { all: true })).marked, 0);
-  assert.equal((await ids(ada, 'list')).length, 2);
-  await ada.patch(`/api/sources/${sourceId}`, { visibility: 'public' });
-  assert.equal((await counts(bob)).unread, 2);
 });
 
 test('of a part of a list a thousand posts are marked at once, all of it by one row; either is undone exactly', async (t) => {
@@ -290,10 +273,12 @@ test('of a part of a list a thousand posts are marked at once, all of it by one 
   assert.equal(readMarks(hub.handle).countUnread({ accountId: 2, sourceId: 1, after, upTo: posts(hub.handle).lastId() }), 1_500);
 });
 
-test('counts stop at a thousand, however many posts are marked beside that', async (t) => {
+test('counts stop at a thousand, on pages at 999+, however many posts are marked beside that', async (t) => {
   const { hub, bob } = await readingHub(t, 1);
   addPosts(hub, 1, 6_000);
   assert.equal((await counts(bob)).unread, 1000);
+  assert.deepEqual((await bob.get('/reading/now')).json()['counts'], { 'unread': '999+', 'all': '999+', 'source:1': '999+' });
+  for (const list of ['', '&source=1']) assert.deepEqual((await bob.get(`/reading/fresh?newest=1${list}`)).json(), { fresh: 1000 });
   readMarks(hub.handle).putRange({ accountId: 2, sourceId: 1, after: 0, upTo: 5_500, isRead: 1 });
   assert.equal((await counts(bob)).unread, 501);
 });
@@ -361,7 +346,7 @@ test('two who mark and undo at once get what one after the other would; what was
   const others: number[] = [];
   for (let n = 0; n < 4; n++) {
     const id = await addNotes(ada, `Another ${n}`);
-    await follow(bob, id, { folder: 'Harbour' });
+    await addFollow(bob, id, { folder: 'Harbour' });
     others.push(id, await addPost(ada, id), await addPost(ada, id));
   }
   const before = await ids(bob, 'unread');
@@ -378,7 +363,7 @@ test('two who mark and undo at once get what one after the other would; what was
   const { undo } = await mark(bob, { all: true });
   hub.passTime(SECOND);
   for (const id of [gone, again]) await bob.delete(`/api/sources/${id}/follow`);
-  await follow(bob, again);
+  await addFollow(bob, again);
   await mark(bob, { source: again });
   assert.equal((await bob.post('/api/reading/undo', { undo })).status, 204);
   const kept = before.filter((id) => ![others[1], others[2], others[4], others[5]].includes(id));

@@ -5,7 +5,7 @@ import { follows } from '../../../src/features/follows/follow-store.ts';
 import { listView, wholePage } from '../../../src/features/reading/reading-list.ts';
 import { readMarks } from '../../../src/features/reading/reading-store.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
-import { addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
+import { addFollow, addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { addPosts, indexPosts } from '../../support/stored-posts.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
@@ -28,8 +28,8 @@ test('a search finds what is unread, starred, in a folder or of a source, and no
   await write(ada, other, 'Elsewhere', 'an owl');
   await write(ada, other, 'Without', 'a newt');
   await write(ada, await addNotes(ada, 'Not followed', 'public'), 'Of others', 'an owl');
-  for (const id of [sourceId, other]) await sendJson(ben, 'PUT', `/api/sources/${id}/follow`, {});
-  await sendJson(ben, 'PUT', `/api/sources/${sourceId}/follow`, { folder: 'Birds' });
+  for (const id of [sourceId, other]) await addFollow(ben, id);
+  await addFollow(ben, sourceId, { folder: 'Birds' });
   await sendJson(ben, 'PUT', `/api/posts/${read}/read`, {});
   await sendJson(ben, 'PUT', `/api/posts/${unread}/star`, {});
 
@@ -54,7 +54,7 @@ test('a search in a list of very many sources and posts finds nothing of what is
   const ben = await hub.person('ben');
   for (let n = 0; n < 61; n++) {
     const id = await addNotes(ada, `Notes ${n}`, 'public');
-    await sendJson(ben, 'PUT', `/api/sources/${id}/follow`, {});
+    await addFollow(ben, id);
     if (n === 60) await write(ada, id, 'Followed', 'an owl');
   }
   addPosts(hub, sourceId + 1, 1_000);
@@ -79,7 +79,7 @@ test('what was found is marked in the title, the summary, or the text around it,
 
 test('a search without a result says what was searched, how to widen it, and how searches are written', async (t) => {
   const { ada, sourceId } = await hubWithOwnPosts(t);
-  await sendJson(ada, 'PUT', `/api/sources/${sourceId}/follow`, { folder: 'Birds' });
+  await addFollow(ada, sourceId, { folder: 'Birds' });
   const page = async (path: string) => (await ada.get(path)).text;
 
   const unread = await page('/?q=newt');
@@ -97,7 +97,7 @@ test('a search without a result says what was searched, how to widen it, and how
 test('a search for a word that stands everywhere looks at so many posts at once, and on between turns of others', async (t) => {
   const { hub, sourceId } = await hubWithOwnPosts(t);
   const ben = await hub.person('ben');
-  await sendJson(ben, 'PUT', `/api/sources/${sourceId}/follow`, {});
+  await addFollow(ben, sourceId);
   addPosts(hub, 1, 6_000, (n) => ({ title: `Owl ${n}`, publishedAt: n * 1_000 }));
   indexPosts(hub.handle);
   follows(hub.handle).setReadUpTo(2, 1, 6_000);

@@ -6,7 +6,6 @@ import { stars } from '../../../src/features/reading/reading-store.ts';
 import { previewRetention } from '../../../src/features/retention/remove-old-rows.ts';
 import { DAY, HOUR } from '../../../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt, sendJson } from '../../support/accounts.ts';
-import type { Client } from '../../support/client.ts';
 import { rss, serving, type Item } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import type { Hub } from '../../support/hub.ts';
@@ -35,13 +34,8 @@ function guids(hub: Hub): string {
   return storedPosts(hub).map(({ guid }) => guid).sort().join('');
 }
 
-/** How many posts have left their feed. */
 function gone(hub: Hub): number {
   return storedPosts(hub).filter(({ leftAt }) => leftAt !== null).length;
-}
-
-function put(client: Client, path: string, value = {}) {
-  return sendJson(client, 'PUT', path, value);
 }
 
 test('an old post that its feed no longer has goes after so many days, and the feed cannot bring it back', async (t) => {
@@ -64,8 +58,8 @@ test('an old post that its feed no longer has goes after so many days, and the f
 test('nothing goes that anybody has starred, has yet to read, or has marked as unread, nor what comes back in time', async (t) => {
   const { hub, show, sync, id } = await fadingFeed(t);
   const [bob, carol] = [await hub.person('bob'), await hub.person('carol')];
-  await put(bob, `/api/posts/${id['a']}/star`);
-  await put(carol, `/api/posts/${id['b']}/read`);
+  await sendJson(bob, 'PUT', `/api/posts/${id['a']}/star`, {});
+  await sendJson(carol, 'PUT', `/api/posts/${id['b']}/read`, {});
   await carol.delete(`/api/posts/${id['b']}/read`);
   show('c', 'e');
   await sync();
@@ -74,8 +68,8 @@ test('nothing goes that anybody has starred, has yet to read, or has marked as u
   await hub.work(8 * DAY);
   assert.equal(guids(hub), 'abce', 'd is read by all and kept by nobody');
   await bob.delete(`/api/posts/${id['a']}/star`);
-  await put(carol, `/api/posts/${id['b']}/read`);
-  await put(carol, '/api/sources/1/follow');
+  await sendJson(carol, 'PUT', `/api/posts/${id['b']}/read`, {});
+  await sendJson(carol, 'PUT', '/api/sources/1/follow', {});
   show('e');
   await sync();
   assert.equal(guids(hub), 'ace', 'carol follows it now, and what she has not read is unread for her');
@@ -111,7 +105,7 @@ test('very many old posts go in small steps, past those that are kept', async (t
   const { hub } = await fadingFeed(t);
   const old = addPosts(hub, 1, 600, () => ({ leftAt: 1 }));
   const starred = old.filter((id) => id % 3 === 0);
-  for (const id of starred) stars(hub.handle).add(1, id);
+  stars(hub.handle).add(starred.map((id) => [1, id]));
   follows(hub.handle).setReadUpTo(1, 1, Math.max(...old));
 
   await hub.work(DAY);

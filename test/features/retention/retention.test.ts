@@ -32,7 +32,6 @@ async function hubWithOldRows(t: TestContext, ages: number[], env: Record<string
   return { hub, ada };
 }
 
-/** So many notifications of ada, of that time. */
 function notify({ db }: Hub, count: number, at = 0): void {
   const { add } = notifications({ db, clock: () => at });
   db.write('notify', () => {
@@ -40,7 +39,6 @@ function notify({ db }: Hub, count: number, at = 0): void {
   });
 }
 
-/** How many rows of each kind there are. */
 function rows(hub: Hub) {
   return {
     notifications: countRows(hub, 'notifications'),
@@ -50,7 +48,6 @@ function rows(hub: Hub) {
   };
 }
 
-/** What the last run has on record. */
 async function applied(ada: Awaited<ReturnType<Hub['person']>>): Promise<unknown[]> {
   return (await itemsAt(ada, '/api/admin/audit?act=retention.applied')).map(({ detail }) => detail);
 }

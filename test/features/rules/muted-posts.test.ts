@@ -1,10 +1,16 @@
 // Protects muting: a muted post is in no list, count, search or app, but in a list of its own, and comes back as it was.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addNotes, addPost, foundTitles, itemsAt, sendJson } from '../../support/accounts.ts';
+import { mutedPosts } from '../../../src/features/reading/muted-store.ts';
+import { changeRule, removeRule } from '../../../src/features/rules/change-rule.ts';
+import { rules } from '../../../src/features/rules/rule-store.ts';
+import type { Viewer } from '../../../src/platform/http/router.ts';
+import { nextTurn } from '../../../src/platform/turns.ts';
+import { addFollow, addNotes, addPost, foundTitles, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { appOf } from '../../support/reader-app.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
+import { addPosts } from '../../support/stored-posts.ts';
 
 const titlesOf = async (client: Client, query: string) =>
   (await itemsAt<{ title: string }>(client, `/api/posts?${query}`)).map(({ title }) => title).toSorted();
@@ -19,7 +25,7 @@ async function countsOf(client: Client): Promise<number[]> {
 test('a muted post is in no list, count or search, but in the list of muted posts, and comes back as it was', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const ben = await hub.person('ben');
-  await sendJson(ben, 'PUT', `/api/sources/${sourceId}/follow`, { folder: 'Ada' });
+  await addFollow(ben, sourceId, { folder: 'Ada' });
   const rule = async (match: string, act: string) => (await ben.post('/api/rules', { match, act })).json<{ id: number }>().id;
   const [muting, again] = [await rule('sponsored', 'mute'), await rule('"sponsored toad"', 'mute')];
   await rule('sponsored', 'star');
@@ -77,18 +83,19 @@ test('muting, starring or reading one post of a row does so for the row, and not
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const ben = await hub.person('ben');
   const [other, third] = [await addNotes(ada, 'Other', 'public'), await addNotes(ada, 'Third', 'public')];
-  for (const id of [sourceId, other]) assert.equal((await sendJson(ben, 'PUT', `/api/sources/${id}/follow`, { notify: true })).status, 204);
+  for (const id of [sourceId, other]) await addFollow(ben, id, { notify: true });
   const post = async (source: number, title: string, url: string) =>
     assert.equal((await ada.post('/api/posts', { sourceId: source, title, url: `https://news.example/${url}`, content: 'text', contentType: 'text/plain' })).status, 201);
   const { id } = (await ben.post('/api/rules', { match: 'sponsored', act: 'mute', sourceId: other })).json<{ id: number }>();
   await ben.post('/api/rules', { match: 'starry', act: 'star' });
   await ben.post('/api/rules', { match: 'stale', act: 'read' });
+  await ben.post('/api/rules', { match: 'toad', act: 'notify', sourceId: other });
 
   await post(sourceId, 'Toad', 'toad');
   assert.deepEqual(await countsOf(ben), [1, 0, 1]);
   await post(other, 'Sponsored toad', 'toad');
   await post(sourceId, 'Toad again', 'toad');
-  await sendJson(ben, 'PUT', `/api/sources/${third}/follow`, {});
+  await addFollow(ben, third);
   await post(third, 'Toad, late', 'toad');
   assert.deepEqual([await titlesOf(ben, 'view=unread'), await countsOf(ben)], [['Toad again'], [1, 0, 1]]);
   assert.deepEqual(await titlesOf(ben, 'view=muted'), ['Toad']);
@@ -101,4 +108,25 @@ test('muting, starring or reading one post of a row does so for the row, and not
 
   await ben.delete(`/api/rules/${id}`);
   assert.deepEqual([await titlesOf(ben, 'view=unread'), await titlesOf(ben, 'view=muted')], [['Owl', 'Toad', 'Toad again'], []]);
+});
+
+test('a rule keeps its terms until all its muted posts have come back, so that a kill in between mutes nothing for ever', async (t) => {
+  const { hub, sourceId } = await hubWithOwnPosts(t);
+  const [{ handle }, key] = [hub, { id: 1, accountId: 1 }];
+  const viewer = { id: 1, role: 'admin' } as Viewer;
+  rules(handle).add(1, { match: 'sponsored', act: 'mute', sourceId: null, folder: null });
+  const ids = addPosts(hub, sourceId, 1_200);
+  const steps = async (work: Promise<unknown>): Promise<[muted: number, match: string | undefined][]> => {
+    const seen: [number, string | undefined][] = [];
+    const note = () => void seen.push([mutedPosts(handle).countAmong(1, ids), rules(handle).find(key)?.match]);
+    let isDone = false;
+    void work.finally(() => (isDone = true));
+    for (note(); !isDone; note()) await nextTurn();
+    return seen.filter((now, n) => String(now) !== String(seen[n - 1]));
+  };
+  mutedPosts(handle).add(ids.map((id) => [1, id, 1]));
+  const changing = await steps(changeRule(handle, viewer, 1, { match: 'advert' }));
+  assert.deepEqual(changing, [[700, 'sponsored'], [200, 'sponsored'], [0, 'advert']]);
+  mutedPosts(handle).add(ids.map((id) => [1, id, 1]));
+  assert.deepEqual(await steps(removeRule(handle, viewer, 1)), [[700, 'advert'], [200, 'advert'], [0, undefined]]);
 });

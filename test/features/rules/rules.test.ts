@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { preparePosts } from '../../../src/features/posts/ingest-posts.ts';
 import { matchRules } from '../../../src/features/rules/apply-rules.ts';
-import { addFeed, addNotes, addPost, foundTitles, itemsAt, pointersOf, sendJson } from '../../support/accounts.ts';
+import { MINUTE } from '../../../src/platform/clock.ts';
+import { addFeed, addFollow, addNotes, addPost, foundTitles, itemsAt, pointersOf, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith } from '../../support/hub.ts';
@@ -29,7 +30,7 @@ test('a rule acts on posts that arrive by feed, by webhook and by hand, in its s
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Birds', items)) });
   const hook = await makeWebhook(ada);
   const [notes, feed] = [await addNotes(ada, 'Notes', 'public'), await addFeed(ada, `${origin.url}/feed`)];
-  for (const id of [feed, notes, hook.id]) await sendJson(bob, 'PUT', `/api/sources/${id}/follow`, { folder: id === notes ? 'Ada' : null });
+  for (const id of [feed, notes, hook.id]) await addFollow(bob, id, { folder: id === notes ? 'Ada' : null });
   await addRule(bob, { match: 'owl*', act: 'star' });
   await addRule(bob, { match: 'title:owls', act: 'read', folder: 'Ada' });
   await addRule(bob, { match: 'owls -dusk', act: 'notify', sourceId: feed });
@@ -58,7 +59,7 @@ test('a private post meets its owner’s rules alone, also while an administrato
   const { hub, ada } = await hubWithOwnPosts(t);
   const ben = await hub.person('ben');
   const diary = await addNotes(ben, 'Diary', 'private');
-  await sendJson(ada, 'PUT', `/api/sources/${diary}/follow`, {});
+  await addFollow(ada, diary);
   for (const client of [ada, ben]) await addRule(client, { match: 'owl', act: 'star' });
 
   await addPost(ben, diary, 'Owl');
@@ -104,7 +105,7 @@ test('rules are checked when they are made, with the place of a mistake, and cha
   assert.equal((await ada.patch(path, { match: 'newt OR' })).status, 422);
   const { match, act, sourceId: source } = (await ada.patch(path, { match: 'newt', act: 'star' })).json<Rule>();
   assert.deepEqual([match, act, source], ['newt', 'star', sourceId]);
-  await sendJson(ada, 'PUT', `/api/sources/${sourceId}/follow`, { folder: 'Birds' });
+  await addFollow(ada, sourceId, { folder: 'Birds' });
   assert.deepEqual((await ada.patch(path, { folder: 'Birds' })).json<Rule>().folder, 'Birds');
   await ada.form('/sources/folders', { folder: 'Birds', name: 'Fowl', act: 'rename' });
   assert.equal((await itemsAt<Rule>(ada, '/api/rules'))[0]?.folder, 'Fowl');
@@ -122,9 +123,12 @@ test('rules and searches of an export are imported once, in another account or a
 
   assert.deepEqual((await ada.post('/api/rules/import', { rules, searches })).json(), { rules: 0, searches: 0, leftOut: 0 });
   const document = { rules: [...rules, { match: 'x is:y', act: 'mute' }, 7], searches };
-  assert.deepEqual((await ben.post('/api/rules/import', document)).json(), { rules: 1, searches: 1, leftOut: 2 }, 'ben does not follow the source');
+  assert.deepEqual((await ben.post('/api/rules/import', document)).json(), { rules: 1, searches: 1, leftOut: 3 }, 'ben does not follow the source');
   const again = await ben.form('/settings/rules/import', { document: JSON.stringify({ ...document, searches: [{ q: 'toad' }] }) });
-  assert.match(again.headers.get('location') ?? '', /said=rules-imported&count=1/);
+  assert.match((await ben.page(again.headers.get('location') ?? '')).text, /The import left out 3 rules and searches: an entry was faulty/);
+  const same = { rules: [{ match: ' newt ', act: 'mute', sourceId: null }, { match: 'newt', act: 'mute', folder: null }], searches: [{ q: ' toad ' }] };
+  const once = await ben.form('/settings/rules/import', { document: JSON.stringify(same) });
+  assert.match(once.headers.get('location') ?? '', /said=rules-imported&count=0/);
   assert.deepEqual((await itemsAt<Rule>(ben, '/api/rules')).map(({ match, applied }) => [match, applied]), [['newt', 0]]);
   assert.deepEqual((await itemsAt<{ name: string }>(ben, '/api/searches')).map(({ name }) => name), ['Owls', 'toad']);
   assert.equal((await ben.form('/settings/rules/import', { document: '[' })).status, 422);
@@ -134,12 +138,15 @@ test('rules and searches of an export are imported once, in another account or a
   const refused = await ben.form('/settings/rules/import', { document: JSON.stringify(odd) });
   assert.match(refused.text, /id="fault-document"[^>]*>“searches” must be a list/);
   assert.equal((await itemsAt(ben, '/api/rules')).length, 1, 'a refused document adds nothing');
+  const many = { rules: Array.from({ length: 300 }, (_, n) => ({ match: `eft${n}`, act: 'mute' })) };
+  assert.deepEqual((await ben.post('/api/rules/import', many)).json(), { rules: 99, searches: 0, leftOut: 201 });
+  assert.deepEqual((await ben.post('/api/rules/import', many)).json(), { rules: 0, searches: 0, leftOut: 201 }, 'again, with 100 rules');
 });
 
 test('the preview tells what a rule would have caught of the newest 500 posts, and words are proposed from a post', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const ben = await hub.person('ben');
-  await sendJson(ben, 'PUT', `/api/sources/${sourceId}/follow`, {});
+  await addFollow(ben, sourceId);
   for (const title of ['Sponsored owls', 'Owls', 'Sponsored newts']) await addPost(ada, sourceId, title);
   await addPost(ada, await addNotes(ada, 'Diary', 'private'), 'Sponsored diary');
 
@@ -177,7 +184,7 @@ test('the preview tells what a rule would have caught of the newest 500 posts, a
 test('a saved search stands in the sidebar with its unread posts, and its page says how many posts it finds, best or newest first', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const ben = await hub.person('ben');
-  await sendJson(ben, 'PUT', `/api/sources/${sourceId}/follow`, {});
+  await addFollow(ben, sourceId);
   for (const [title, content] of [['Newts', 'an owl'], ['Owl', 'owl, owl'], ['Toads', 'an owl and more words than elsewhere']]) {
     await ada.post('/api/posts', { sourceId, title, content });
   }
@@ -198,4 +205,32 @@ test('a saved search stands in the sidebar with its unread posts, and its page s
   assert.equal((await ben.form('/searches/1/remove', {})).status, 303);
   assert.deepEqual(await itemsAt(ben, '/api/searches'), []);
   assert.deepEqual(await foundTitles(ben, 'owl', '&view=list'), ['Newts', 'Owl', 'Toads']);
+});
+
+test('the count of a saved search follows changes of sources, folders and rules, and later the texts of posts', async (t) => {
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
+  const [alpha, beta] = [await addNotes(ada, 'Alpha'), await addNotes(ada, 'Beta')];
+  for (const id of [alpha, beta]) await addFollow(bob, id);
+  for (const sourceId of [alpha, beta]) await ada.post('/api/posts', { sourceId, title: 'Owl', content: 'owl', url: 'https://a.test/owl' });
+  for (const q of ['source:alpha', 'in:ponds', 'is:muted', 'newt']) assert.equal((await bob.post('/api/searches', { q })).status, 201);
+  /** The counts; each request has time for a few searches only. */
+  const found = async (): Promise<(number | null)[]> => {
+    const now = (await itemsAt<{ count: number | null }>(bob, '/api/searches')).map(({ count }) => count);
+    return now.includes(null) ? found() : now;
+  };
+  assert.deepEqual(await found(), [1, 0, 0, 0]);
+  await ada.patch(`/api/sources/${alpha}`, { visibility: 'private' });
+  assert.deepEqual(await found(), [0, 0, 0, 0], 'the double in Beta keeps the number of unread posts at one');
+  await addFollow(bob, beta, { folder: 'Ponds' });
+  assert.deepEqual(await found(), [0, 1, 0, 0]);
+  const id = await addRule(bob, { match: 'toad', act: 'mute' });
+  await addPost(ada, beta, 'Toad');
+  assert.deepEqual(await found(), [0, 1, 1, 0]);
+  await sendJson(bob, 'PUT', '/api/posts/3/read', {});
+  assert.deepEqual(await found(), [0, 1, 1, 0]);
+  await bob.delete(`/api/rules/${id}`);
+  assert.deepEqual(await found(), [0, 1, 0, 0], 'the post that came back is read');
+  await ada.patch('/api/posts/2', { title: 'Newt' });
+  hub.passTime(10 * MINUTE);
+  assert.deepEqual(await found(), [0, 1, 0, 1]);
 });

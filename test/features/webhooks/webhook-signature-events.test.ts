@@ -25,7 +25,6 @@ function refusal(work: () => unknown): HttpError {
   }
 }
 
-/** The pointers of what is wrong with an item. */
 function wrongIn(data: Record<string, unknown>): string[] {
   const { status, errors } = refusal(() => readItem(data));
   assert.equal(status, 400);

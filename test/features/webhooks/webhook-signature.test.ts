@@ -7,7 +7,7 @@ import {
 } from '../../../src/features/webhooks/verify-signature.ts';
 import { randomBelow } from '../../support/random.ts';
 import {
-  githubEvent, githubHeaders, standardEvent, standardHeaders, withHeader, type RawHeaders,
+  githubEvent, githubHeaders, mutate, standardEvent, standardHeaders, withHeader, type RawHeaders,
 } from '../../support/signed-events.ts';
 
 // Published with Standard Webhooks 1.0 and its libraries; the third is the first with an empty body.
@@ -261,47 +261,15 @@ test('a thousand events changed by chance in signature, headers, body or secret 
       : githubEvent(secret, body, `delivery-${seed}`);
     assert.ok(verifySignature({ rawHeaders, body }, [secret], NOW), `seed ${seed}: right before it is changed`);
 
-    const changed = changeByChance({ rawHeaders, body, secret }, below);
-    assert.equal(verifySignature(changed, [changed.secret], NOW), undefined, `seed ${seed}`);
+    const [changed, key] = below(4) === 0 ? [{ rawHeaders, body }, changeText(secret, below)]
+      : [mutate({ rawHeaders, body }, below), secret];
+    assert.equal(verifySignature(changed, [key], NOW), undefined, `seed ${seed}`);
   }
 });
 
-type Parts = { rawHeaders: RawHeaders; body: Buffer; secret: string };
-
-/** Changes one thing that is signed or that signs. (The id and case of GitHub's headers are neither.) */
-function changeByChance({ rawHeaders, body, secret }: Parts, below: (limit: number) => number): Parts {
-  const isStandard = rawHeaders.length === 6;
-  const signed = isStandard ? [0, 1, 2, 3, 4, 5] : [0, 2, 3];
-  const place = signed[below(signed.length)] ?? 0;
-  switch (below(4)) {
-    case 0: return { rawHeaders: rawHeaders.with(place, changeText(rawHeaders[place] ?? '', below)), body, secret };
-    case 1: return { rawHeaders, body: changeBytes(body, below), secret };
-    case 2: return { rawHeaders, body, secret: changeText(secret, below) };
-    default: return { rawHeaders: rawHeaders.with(-1, changeDigest(rawHeaders.at(-1) ?? '', below)), body, secret };
-  }
-}
-
-/** A signature that is well-formed and wrong in one bit. */
-function changeDigest(signature: string, below: (limit: number) => number): string {
-  const [, start = '', digest = ''] = /^(v1,|sha256=)(.*)$/.exec(signature) ?? [];
-  const encoding = start === 'v1,' ? 'base64' : 'hex';
-  const bytes = Buffer.from(digest, encoding);
-  const at = below(bytes.length);
-  bytes[at] = (bytes[at] ?? 0) ^ (1 << below(8));
-  return start + bytes.toString(encoding);
-}
-
-/** Another character, one less or one more. Never only another case: names of headers have none. */
 function changeText(text: string, below: (limit: number) => number): string {
   const at = below(text.length);
-  const different = [...'aZ09_-=+/,. é\0'].filter((one) => one.toLowerCase() !== text.charAt(at).toLowerCase());
+  const different = [...'aZ09_-=+/,. é\0'].filter((one) => one !== text.charAt(at));
   const other = different[below(different.length)] ?? '';
   return text.slice(0, at) + ['', other, other + text.charAt(at)][below(3)] + text.slice(at + 1);
-}
-
-function changeBytes(bytes: Buffer, below: (limit: number) => number): Buffer {
-  const at = below(bytes.length);
-  const flipped = Buffer.from([(bytes[at] ?? 0) ^ (1 << below(8))]);
-  const middle = [Buffer.alloc(0), flipped, Buffer.concat([bytes.subarray(at, at + 1), flipped])][below(3)] ?? flipped;
-  return Buffer.concat([bytes.subarray(0, at), middle, bytes.subarray(at + 1)]);
 }

@@ -11,7 +11,6 @@ import { startHubProcess, temporaryDataDir } from '../../support/hub-process.ts'
 import { waitUntil } from '../../support/wait-until.ts';
 import { hubWithWebhook, makeWebhook, publish } from '../../support/webhooks.ts';
 
-/** The commands that a page shows. */
 function exampleOn(page: string): string {
   return unescaped(/<pre><code>([^]*?)<\/code><\/pre>/.exec(page)?.[1] ?? assert.fail('the page shows no example'));
 }

@@ -12,84 +12,14 @@ import { publicTitles } from '../../support/accounts.ts';
 import type { Hub } from '../../support/hub.ts';
 import { randomBelow } from '../../support/random.ts';
 import { temporaryFolder, writeFiles } from '../../support/temporary-project.ts';
-import {
-  githubEvent, githubHeaders, standardEvent, standardHeaders, withHeader, type SignedEvent,
-} from '../../support/signed-events.ts';
-import {
-  eventBody, eventOf, hubWithWebhook, metric, publish, sendEvent, type Hook,
-} from '../../support/webhooks.ts';
+import { githubEvent, mutate, standardEvent, withHeader } from '../../support/signed-events.ts';
+import { eventBody, eventOf, hubWithWebhook, metric, publish, sendEvent } from '../../support/webhooks.ts';
 
-const MUTATIONS = 1_000;
-
-/** Says whether anybody has committed anything meanwhile. */
 function watchWrites(t: TestContext, hub: Hub): () => boolean {
   const reader = openDatabase(hub.config.databasePath, { readonly: true });
   t.after(() => reader.close());
   const before = reader.pragma('data_version');
   return () => reader.pragma('data_version') !== before;
-}
-
-function setSecret(hub: Hub, { id }: Hook, secret: string): void {
-  const previousSecret = webhooks(hub.handle).secrets(id)?.previousSecret ?? null;
-  webhooks(hub.handle).replaceSecrets({ sourceId: id, secret: `plain:${secret}`, previousSecret });
-}
-
-test('the published vectors of Standard Webhooks and GitHub hold from the request to the answer', async (t) => {
-  const vectors = [
-    {
-      secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', at: 1_614_265_330, body: '{"test": 2432232314}',
-      headers: standardHeaders('msg_p5jXN8AQM9LWM0D4loKWxJek', '1614265330', 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE='),
-    },
-    {
-      secret: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD', at: 1_649_367_553,
-      body: '{"email":"test@example.com","username":"test_user"}',
-      headers: standardHeaders('msg_27UH4WbU6Z5A5EzD8u03UvzRbpk', '1649367553', 'v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw='),
-    },
-    {
-      secret: 'It\'s a Secret to Everybody', at: 1_649_367_553, body: 'Hello, World!',
-      headers: githubHeaders('1', 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17'),
-    },
-  ];
-  for (const { secret, at, body, headers } of vectors) {
-    const { hub, hook } = await hubWithWebhook(t);
-    setSecret(hub, hook, secret);
-    hub.passTime(at * 1_000 - hub.now());
-
-    const { status } = await sendEvent(hub.address, hook.id, { rawHeaders: headers, body: Buffer.from(body) });
-    assert.equal(status, 400, 'the signature holds, the body is no event');
-    const changed = await sendEvent(hub.address, hook.id, { rawHeaders: headers, body: Buffer.from(`${body} `) });
-    assert.equal(changed.status, 401);
-  }
-});
-
-/** The same event with one thing about it changed. */
-function mutate({ rawHeaders, body }: SignedEvent, below: (limit: number) => number): SignedEvent {
-  const headers = [...rawHeaders];
-  const header = 2 * below(headers.length / 2);
-  const value = headers[header + 1] ?? '';
-  const at = below(value.length);
-  const other = (not: string): string => {
-    const char = String.fromCharCode(33 + below(94));
-    return char === not ? (char === 'x' ? 'y' : 'x') : char;
-  };
-  const kinds: (() => SignedEvent)[] = [
-    () => ({ rawHeaders: headers.toSpliced(header + 1, 1, value.slice(0, at) + other(value[at] ?? '') + value.slice(at + 1)), body }),
-    () => ({ rawHeaders: headers.toSpliced(header + 1, 1, value.slice(0, at) + value.slice(at + 1)), body }),
-    () => ({ rawHeaders: headers.toSpliced(header + 1, 1, value.slice(0, at) + other('') + value.slice(at)), body }),
-    () => ({ rawHeaders: headers.toSpliced(header + 1, 1, value.slice(0, at)), body }),
-    () => ({ rawHeaders: headers.toSpliced(header, 2), body }),
-    () => ({ rawHeaders: [...headers, headers[header] ?? '', value], body }),
-    () => ({ rawHeaders: [...headers, ...githubHeaders('1', `sha256=${'0'.repeat(64)}`)], body }),
-    () => ({ rawHeaders: headers, body: Buffer.concat([body.subarray(0, at), Buffer.from(' '), body.subarray(at)]) }),
-    () => ({ rawHeaders: headers, body: body.subarray(0, below(body.length)) }),
-    () => {
-      const flipped = Buffer.from(body);
-      const place = below(body.length);
-      flipped[place] = (flipped[place] ?? 0) ^ (1 << below(8));
-      return { rawHeaders: headers, body: flipped };
-    },
-  ];
-  return kinds[below(kinds.length)]?.() ?? assert.fail();
 }
 
 test('1,000 mutated signatures, headers and bodies are refused with one answer, and nothing is written', async (t) => {
@@ -98,15 +28,11 @@ test('1,000 mutated signatures, headers and bodies are refused with one answer, 
   const hasWritten = watchWrites(t, hub);
   const answers = new Set<string>();
 
-  for (let n = 0; n < MUTATIONS; n++) {
-    const event = n % 3 === 0
-      ? githubEvent(hook.secret, eventBody('post.published', { id: `${n}`, title: 'Forged' }, hub.now()), `delivery-${n}`)
-      : eventOf(hub, hook.secret, 'post.published', { id: `${n}`, title: 'Forged' });
-    // GitHub's form does not sign its id: another one is no forgery.
-    const fixed = n % 3 === 0 ? withHeader(event.rawHeaders, 'x-github-delivery', () => 'd') : event.rawHeaders;
-    const mutated = mutate({ ...event, rawHeaders: fixed }, below);
-    const isOtherId = n % 3 === 0 && isOnlyAnotherId(mutated, { ...event, rawHeaders: fixed });
-    if (isOtherId) continue;
+  for (let n = 0; n < 1_000; n++) {
+    const body = eventBody('post.published', { id: `${n}`, title: 'Forged' }, hub.now());
+    const event = n % 3 === 0 ? githubEvent(hook.secret, body, `delivery-${n}`)
+      : standardEvent(hook.secret, { timestamp: hub.now() / 1_000, body });
+    const mutated = mutate(event, below);
     const { status, text } = await sendEvent(hub.address, hook.id, mutated);
     answers.add(`${status} ${text}`);
     assert.equal(status, 401, JSON.stringify(mutated.rawHeaders));
@@ -116,12 +42,6 @@ test('1,000 mutated signatures, headers and bodies are refused with one answer, 
   assert.equal(hasWritten(), false);
   assert.deepEqual(await publicTitles(hub), []);
 });
-
-function isOnlyAnotherId(mutated: SignedEvent, event: SignedEvent): boolean {
-  const without = ({ rawHeaders }: SignedEvent): string =>
-    withHeader(rawHeaders, 'x-github-delivery', (id) => (/^[!-\-/-~]+$/.test(id) ? 'same' : id)).join();
-  return mutated.body.equals(event.body) && without(mutated) === without(event);
-}
 
 test('an event that is sent again is answered as before and changes nothing', async (t) => {
   const { hub, hook } = await hubWithWebhook(t);
@@ -252,7 +172,6 @@ test('only those who may change a source get a new secret, and an audit record t
   }
 });
 
-/** Everything that SQLite has on the disk. */
 function databaseBytes(hub: Hub): string {
   const files = [hub.config.databasePath, `${hub.config.databasePath}-wal`].filter((path) => existsSync(path));
   return files.map((path) => readFileSync(path, 'latin1')).join('');

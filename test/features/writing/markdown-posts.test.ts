@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { itemsAt, pointersOf } from '../../support/accounts.ts';
-import { hubWithOwnPosts, submitForm } from '../../support/own-posts.ts';
+import { formOn, hubWithOwnPosts, submitForm } from '../../support/own-posts.ts';
 import { forgetTexts } from '../../support/stored-posts.ts';
 
 type Shown = { id: number; title: string; contentHtml: string; content?: string; contentType?: string };
@@ -58,7 +58,7 @@ test('the form offers Markdown first, and its preview and the preview beside the
   const { ada, hub, sourceId } = await hubWithOwnPosts(t);
   const form = (await ada.page('/write')).text;
   assert.match(form, /<option value="text\/markdown" selected>Markdown/);
-  const path = /action="(\/write\/[\w-]{16})\?/.exec(form)?.[1] ?? assert.fail();
+  const { path } = formOn(form);
   const fields = { sourceId: String(sourceId), title: 'Owls', content: MARKDOWN, contentType: 'text/markdown' };
   const shown = await submitForm(hub, ada, path, { ...fields, preview: '1' }, []);
   const beside = (await ada.post(`${path}/draft`, { ...fields, preview: '1' })).json<{ preview: string }>().preview;

@@ -6,18 +6,11 @@ import { drafts } from '../../../src/features/writing/draft-store.ts';
 import { HOUR } from '../../../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
-import { hubWithOwnPosts, submitForm, type ShownPost } from '../../support/own-posts.ts';
+import { formOn, hubWithOwnPosts, submitForm, type ShownPost } from '../../support/own-posts.ts';
 import { assertUsageIsRight } from '../../support/stored-uploads.ts';
 
 const TYPED = { sourceId: '1', title: 'Owls at dusk', content: 'Five of them.', contentType: 'text/markdown', url: '' };
 const OWLS = { filename: 'owls.txt', data: 'Five owls.' };
-
-/** The hidden fields and the address of the form on a page, as a browser without scripts sends the fields. */
-function formOn(page: string): { action: string; hidden: Record<string, string> } {
-  const action = /<form method="post" action="([^"]+)" enctype/.exec(page)?.[1]?.replaceAll('&amp;', '&') ?? assert.fail();
-  const fields = page.matchAll(/<input type="hidden" name="(tab|revision|version)"\s+value="([^"]*)"/g);
-  return { action, hidden: Object.fromEntries(Array.from(fields, ([, name = '', value = '']) => [name, value])) };
-}
 
 async function hubWithForms(t: TestContext) {
   const made = await hubWithOwnPosts(t);
@@ -46,7 +39,7 @@ test('a form that is sent twice, at once or one after the other, publishes one p
   assert.deepEqual(await titles(), ['Owls at dusk']);
   assert.deepEqual((await itemsAt<ShownPost>(ada, '/api/posts'))[0]?.attachments.map(({ filename }) => filename), ['owls.txt']);
 
-  const path = formOn((await ada.page('/write')).text).action.replace(/\?.*/, '');
+  const path = formOn((await ada.page('/write')).text).path;
   const withDraft = await open(path);
   await ada.post(`${path}/draft`, { ...TYPED, title: 'With a draft', tab: 'tab-of-the-draft', revision: '0' });
   const known = { title: 'With a draft', tab: 'tab-of-the-draft', revision: '1' };
@@ -60,6 +53,17 @@ test('a form that is sent twice, at once or one after the other, publishes one p
   assert.equal((await ada.get('/api/posts/2')).json<ShownPost>().attachments.length, 1);
   assert.deepEqual(await titles(), ['Changed', 'Owls at dusk']);
   assertUsageIsRight(hub);
+});
+
+test('a draft of version 1.0.0, whose form had no path of its own, becomes one post if its form is sent twice', async (t) => {
+  const { hub, ada, open, titles } = await hubWithForms(t);
+  drafts(hub.handle).save(1, '/write', TYPED);
+  const send = await open('/write');
+  assert.equal(drafts(hub.handle).list(1).length, 1);
+  const both = await Promise.all([send({}, [OWLS]), send({}, [OWLS])]);
+  assert.deepEqual(both.map(({ headers }) => headers.get('location')), Array(2).fill('/posts/1?said=post-published'));
+  assert.deepEqual([await titles(), drafts(hub.handle).list(1)], [['Owls at dusk'], []]);
+  assert.doesNotMatch((await ada.page('/write')).text, /Owls at dusk/);
 });
 
 test('a post that is taken back twice at once has one draft; a post taken back and a post for later are published once', async (t) => {
@@ -89,19 +93,57 @@ test('a form whose post was taken back publishes the post again only if its auth
   assert.equal(late.status, 409);
   assert.match(late.text, /The post of this form was taken back into a draft\.[^]*value="Owls at dusk"/);
   assert.deepEqual(await titles(), []);
-  const { action } = formOn(late.text);
-  assert.match((await ada.page(action.replace(/\?.*/, ''))).headers.get('location') ?? '', /^\/write\/[\w-]{16}$/, 'the draft');
+  assert.match((await ada.page(formOn(late.text).path)).headers.get('location') ?? '', /^\/write\/[\w-]{16}$/, 'the draft');
   assert.equal((await again(late)).headers.get('location'), '/posts/2?said=post-published');
+});
+
+test('a form whose post was deleted, or taken back and discarded, publishes the post again only if its author wants', async (t) => {
+  const { ada, open, again, titles } = await hubWithForms(t);
+  const send = await open('/write');
+  await send();
+  assert.equal((await ada.delete('/api/posts/1')).status, 204);
+  for (const _ of [1, 2]) {
+    const late = await send();
+    assert.equal(late.status, 409);
+    assert.match(late.text, /The post of this form was deleted\.[^]*value="Owls at dusk"/);
+  }
+  assert.equal((await send({ title: 'Other owls' })).status, 409);
+  const path = formOn((await send()).text).path;
+  assert.equal((await ada.post(`${path}/draft`, { ...TYPED, tab: 'tab-of-the-draft', revision: '0' })).status, 409, 'the script is told too');
+  assert.deepEqual(await titles(), []);
+  const late = await send();
+  const both = [await again(late), await again(late)];
+  assert.deepEqual(both.map(({ headers }) => headers.get('location')), Array(2).fill('/posts/2?said=post-published'));
+
+  await ada.form('/posts/2/withdraw');
+  const { form } = (await ada.page(path)).headers.get('location')?.match(/(?<form>.*)/)?.groups ?? {};
+  const draft = /\/drafts\/(\d+)\/discard/.exec((await ada.page(form ?? '')).text)?.[1];
+  assert.equal((await ada.form(`/drafts/${draft}/discard`)).status, 303);
+  const discarded = await again(late);
+  assert.equal(discarded.status, 409);
+  assert.match(discarded.text, /The post of this form was taken back into a draft/);
+  assert.equal((await ada.page(path)).status, 200, 'no draft to lead to');
+});
+
+test('an administrator who deletes a post in another member’s source can publish again from the form of the post', async (t) => {
+  const { hub, ada, open } = await hubWithForms(t);
+  const place = String(await addNotes(await hub.person('bob'), 'Of Bob'));
+  const send = await open(`/write?source=${place}`);
+  const paths: (string | null)[] = [];
+  for (const id of [1, 2]) {
+    paths.push((await send({ sourceId: place })).headers.get('location'));
+    await ada.delete(`/api/posts/${id}`);
+  }
+  assert.deepEqual(paths, ['/posts/1?said=post-published', '/posts/2?said=post-published']);
 });
 
 test('the address of a member’s form is of no use to another member', async (t) => {
   const { hub, ada, open, titles } = await hubWithForms(t);
   const send = await open('/write');
   await send();
-  const { action } = formOn((await ada.page('/write')).text);
+  const { action, path } = formOn((await ada.page('/write')).text);
   const bob = await hub.person('bob');
   const place = await addNotes(bob, 'Of Bob');
-  const path = action.replace(/\?.*/, '');
   await submitForm(hub, ada, action, { ...TYPED, title: 'By Ada' }, []);
   assert.equal((await bob.page(path)).status, 200);
   assert.equal((await submitForm(hub, bob, path, { ...TYPED, title: 'By Ada' }, [])).status, 403);
@@ -117,10 +159,10 @@ test('a form that is sent again with another text keeps the text, and makes a se
   await send();
   const other = await send({ title: 'More owls' });
   assert.equal(other.status, 409);
-  assert.match(other.text, /The post of this form is published\.[^]*value="More owls"/);
+  assert.match(other.text, /This form has already published a post\.[^]*value="More owls"/);
   assert.match(other.text, /<a href="\/write\/[\w-]{16}" target="_blank" rel="noopener">Open the other text/);
   assert.equal((await send({}, [OWLS])).status, 409, 'another file');
-  const path = formOn(other.text).action.replace(/\?.*/, '');
+  const path = formOn(other.text).path;
   const late = await ada.post(`${path}/draft`, { ...TYPED, title: 'More owls', tab: 'tab-of-the-draft', revision: '0' });
   assert.deepEqual([late.status, late.json<{ revision: number }>().revision], [409, -1], 'the script is told too');
   assert.deepEqual(await titles(), ['Owls at dusk']);

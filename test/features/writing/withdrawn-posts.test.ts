@@ -1,7 +1,7 @@
 // Protects posts that are taken back into a draft: gone for everybody meanwhile, and unread for nobody afterwards.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addNotes, addPost, browserOf, itemsAt, notificationTitles, publicTitles, sendJson } from '../../support/accounts.ts';
+import { addFollow, addNotes, addPost, browserOf, itemsAt, notificationTitles, publicTitles, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { getFile, hubWithOwnPosts, pathOf, submitForm, type ShownPost } from '../../support/own-posts.ts';
 import { assertUsageIsRight } from '../../support/stored-uploads.ts';
@@ -23,7 +23,7 @@ async function takeBack(client: Client, id: number): Promise<string> {
 test('a post that was taken back is nowhere; published again it has its id, and is unread only for who had not read it', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const [bob, cleo] = [await hub.person('bob'), await hub.person('cleo')];
-  for (const reader of [bob, cleo]) await sendJson(reader, 'PUT', `/api/sources/${sourceId}/follow`, { notify: true });
+  for (const reader of [bob, cleo]) await addFollow(reader, sourceId, { notify: true });
   await addPost(ada, sourceId, 'Before');
   hub.passTime(HOUR);
   const { id, attachments: [file = assert.fail()] } = await writePost(hub, { client: ada, sourceId }, [OWLS], { title: 'Owls', content: 'Five.' });

@@ -14,7 +14,6 @@ import { temporaryFolder } from '../../support/temporary-project.ts';
 
 const CONTENT = Buffer.concat([randomBytes(700_000), Buffer.alloc(700_000, 'text ')]);
 
-/** The content of a file of these bytes; `seen` gets the bytes themselves. */
 async function gunzip(t: TestContext, bytes: Buffer, seen: Buffer[] = []): Promise<Buffer> {
   const path = join(temporaryFolder(t), 'a.gz');
   writeFileSync(path, bytes);
@@ -42,7 +41,6 @@ test('a file is compressed so that gzip reads it, and the hash is that of the fi
   assert.equal(sha256(execFileSync('gzip', ['-dc', path], { maxBuffer: 1e7 })), sha256(CONTENT));
 });
 
-/** A file as the hub writes it. */
 async function ours(t: TestContext, chunks: Buffer[]): Promise<Buffer> {
   const path = join(temporaryFolder(t), 'a.gz');
   const file = await open(path, 'wx');
@@ -172,32 +170,21 @@ for (const [what, bytes] of Object.entries(BROKEN)) {
   });
 }
 
-test('case 43: no changed byte of members that the hub wrote yields other content', async (t) => {
+test('case 43: no changed byte of a gzip file, of gzip or of the hub, yields other content', async (t) => {
   const texts = [randomBytes(300), Buffer.alloc(300, 'text ')];
-  const small = await ours(t, texts);
-  let unnoticed = 0; // such as the times in the headers, and the bits after the last code
-  for (let at = 0; at < small.length; at++) {
-    const bytes = Buffer.from(small);
-    bytes[at] = (bytes[at] ?? 0) ^ 0x10;
-    const read = await gunzip(t, bytes).catch((error: unknown) => error);
-    if (read instanceof ArchiveError) continue;
-    assert.ok(Buffer.isBuffer(read) && read.equals(Buffer.concat(texts)), `byte ${at}: ${String(read)}`);
-    unnoticed++;
+  const cases: [Buffer, Buffer, number][] = [
+    [await ours(t, texts), Buffer.concat(texts), 16], [gzipSync(sha256(CONTENT)), Buffer.from(sha256(CONTENT)), 8],
+  ];
+  for (const [small, content, most] of cases) {
+    let unnoticed = 0; // such as the times in the headers, and the bits after the last code
+    for (let at = 0; at < small.length; at++) {
+      const bytes = Buffer.from(small);
+      bytes[at] = (bytes[at] ?? 0) ^ 0x10;
+      const read = await gunzip(t, bytes).catch((error: unknown) => error);
+      if (read instanceof ArchiveError) continue;
+      assert.ok(Buffer.isBuffer(read) && read.equals(content), `byte ${at}: ${String(read)}`);
+      unnoticed++;
+    }
+    assert.ok(unnoticed <= most, `${unnoticed} changes were not noticed`);
   }
-  assert.ok(unnoticed <= 16, `${unnoticed} changes were not noticed`);
-});
-
-test('case 43: no changed byte of a gzip file yields other content', async (t) => {
-  const text = Buffer.from(sha256(CONTENT));
-  const small = gzipSync(text);
-  let unnoticed = 0; // such as the time in the header, and the bits after the last code
-  for (let at = 0; at < small.length; at++) {
-    const bytes = Buffer.from(small);
-    bytes[at] = (bytes[at] ?? 0) ^ 0x10;
-    const read = await gunzip(t, bytes).catch((error: unknown) => error);
-    if (read instanceof ArchiveError) continue;
-    assert.ok(Buffer.isBuffer(read) && read.equals(text), `byte ${at}: ${String(read)}`);
-    unnoticed++;
-  }
-  assert.ok(unnoticed <= 8, `${unnoticed} changes were not noticed`);
 });

@@ -64,7 +64,6 @@ function moded(mode: number): Buffer {
   return forge((block) => block.write(mode.toString(8).padStart(7, '0'), 100, 'latin1'));
 }
 
-/** Extended records, which apply to the member after them. */
 function pax(records: string, type = 'x'): Buffer {
   const content = Buffer.from(records);
   const header = forge((block) => {

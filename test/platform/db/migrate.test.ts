@@ -21,7 +21,6 @@ INSERT INTO letters VALUES (1, 1);
 `;
 const TOWNS = '-- safe: yes\nCREATE TABLE towns (name TEXT PRIMARY KEY) STRICT;\n';
 
-/** SHA-256 of its 0001_platform.sql. */
 const FIRST_OF_0_1_0 = 'ad7ad3bc0726638dd79de087755cdd712739a1a69eff86c8d0af42923cc86082';
 
 type Row = { version: number; applied_at: number; name: string; checksum: string };

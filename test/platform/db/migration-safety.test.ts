@@ -106,7 +106,6 @@ for (const statement of REFUSED) {
   });
 }
 
-/** Each harms the house when SQLite runs it. */
 const TRICKS = {
   'a second statement on the line': 'CREATE TABLE t (a); DROP TABLE kept;',
   'no space at all': 'CREATE TABLE t(a);DROP TABLE kept',

@@ -24,7 +24,6 @@ function references(db: Db, table: string): Reference[] {
   return db.prepare<[string], Reference>('references', 'SELECT "from" FROM pragma_foreign_key_list(?)').all(table);
 }
 
-/** How the children of one parent are found: SEARCH … USING INDEX, or SCAN. */
 function plan(db: Db, table: string, column: string): string {
   const sql = `EXPLAIN QUERY PLAN SELECT 1 FROM "${table}" WHERE "${column}" = ?`;
   return db.prepare<[number], { detail: string }>('plan', sql).get(1)?.detail ?? '';

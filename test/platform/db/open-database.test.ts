@@ -1,11 +1,11 @@
 // Protects the connection: durable settings, real transactions, and slow statements and disk trouble that are told.
 import Database from 'better-sqlite3';
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { isBusy, isStorageTrouble, openDatabase, type Db, type OpenOptions } from '../../../src/platform/db/open-database.ts';
+import { temporaryFolder } from '../../support/temporary-project.ts';
 
 const SETTINGS = {
   journal_mode: 'wal',
@@ -20,20 +20,13 @@ const SETTINGS = {
   journal_size_limit: 67_108_864,
 };
 
-/** Opens connections to one new file, closed after the test. */
-function startFile(t: TestContext): { path: string; connect(options?: OpenOptions): Db } {
-  const folder = mkdtempSync(join(tmpdir(), 'hub-test-'));
-  const connections: Db[] = [];
-  const path = join(folder, 'hub.db');
-  t.after(() => {
-    for (const connection of connections) connection.close();
-    rmSync(folder, { recursive: true });
-  });
-  function connect(options: OpenOptions = {}): Db {
+function startFile(t: TestContext) {
+  const path = join(temporaryFolder(t), 'hub.db');
+  const connect = (options: OpenOptions = {}): Db => {
     const db = openDatabase(path, options);
-    connections.push(db);
+    t.after(() => db.close());
     return db;
-  }
+  };
   return { path, connect };
 }
 
@@ -52,7 +45,6 @@ function counterOf(db: Db) {
   return { read: (): number => select.get()?.value ?? NaN, write: (value: number) => void update.run(value) };
 }
 
-/** Runs until it has taken the given time by this test's own watch; returns how long the last run took. */
 function runFor(milliseconds: number, run: (rows: number) => void): number {
   for (let rows = 100_000; ; rows *= 2) {
     const start = performance.now();

@@ -9,7 +9,6 @@ import { temporaryDataDir } from '../../support/hub-process.ts';
 import { cutRandomly } from '../../support/multipart.ts';
 import { randomBelow } from '../../support/random.ts';
 
-/** A new file, closed after the test. */
 async function openFile(t: TestContext): Promise<{ path: string; handle: FileHandle }> {
   const path = join(temporaryDataDir(t), 'file');
   const handle = await createFile(path);

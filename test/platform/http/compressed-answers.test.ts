@@ -3,15 +3,13 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { test, type TestContext } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { acceptsGzip, withCompressed } from '../../../src/platform/http/compress-answer.ts';
-import { toCached } from '../../../src/platform/http/send-reply.ts';
+import { acceptsGzip, toCached, withCompressed } from '../../../src/platform/http/send-reply.ts';
 import { cookieOf, type Client } from '../../support/client.ts';
 import { attachOne, hubWithOwnPosts } from '../../support/own-posts.ts';
 import { writePost } from '../../support/uploads.ts';
 
 type Raw = { status: number; headers: Record<string, string | string[] | undefined>; body: Buffer };
 
-/** An answer as it comes over the wire. */
 function ask(address: string, path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Raw> {
   return new Promise((resolve, reject) => {
     const sent = request(address + path, { method, headers }, (answer) => {
@@ -27,7 +25,6 @@ function ask(address: string, path: string, headers: Record<string, string> = {}
 
 const GZIP = { 'accept-encoding': 'gzip, deflate, br, zstd' };
 
-/** A hub with a long public post of `ada`. */
 async function hubWithPost(t: TestContext) {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   await writePost(hub, { client: ada, sourceId }, [], { title: 'Barn owls', content: 'Owls fly at night. '.repeat(400) });

@@ -26,7 +26,6 @@ async function startServer(t: TestContext, places?: number) {
     server.close();
   });
 
-  /** Opens a connection from the address. Its request is answered, or never is. */
   async function open(address: string, path = '/'): Promise<{ connection: RawConnection; isIn: boolean }> {
     addresses.push(address);
     const connection = await rawConnection(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
@@ -37,7 +36,6 @@ async function startServer(t: TestContext, places?: number) {
     return { connection, isIn };
   }
 
-  /** How many of so many connections are let in. */
   async function letIn(count: number, address: string): Promise<number> {
     let n = 0;
     for (let tried = 0; tried < count; tried++) n += Number((await open(address)).isIn);

@@ -13,7 +13,6 @@ import { waitUntil } from '../../support/wait-until.ts';
 
 const MANY = 1_000;
 
-/** A server that counts what it does; the handler of `/slow` waits until `release` is called. */
 async function countingServer(t: TestContext) {
   const calls = { handled: 0, rendered: 0 };
   const gate = Promise.withResolvers<void>();

@@ -13,6 +13,7 @@ test('JSON within the bounds is parsed as it is, whatever its strings hold', () 
   const strings = ['', '"', '\\', '\\"', '\\\\"[[[', '[{,}]'.repeat(30_000), '漢字 \u2028', `${'\\'.repeat(999)}"`];
   const values = { strings, nested: JSON.parse(`${'['.repeat(60)}${']'.repeat(60)}`), many: Array(19_000).fill(0) };
   assert.deepEqual(parse(JSON.stringify(values)), values);
+  assert.deepEqual(Object.entries(parse('{"__proto__":{"polluted":true}}') as object), [['__proto__', { polluted: true }]]);
 });
 
 test('a string is gone through without a search for each quotation mark in it', (t) => {

@@ -212,7 +212,6 @@ async function sendWhole(socket: TLSSocket, head: string, form: Buffer): Promise
   return Promise.race([answer, failed]).finally(() => socket.destroy());
 }
 
-/** Headers by their names, from names and values in turn. */
 function asObject(rawHeaders: string[]): Record<string, string> {
   const names = rawHeaders.filter((_, at) => at % 2 === 0);
   return Object.fromEntries(names.map((name, at) => [name.toLowerCase(), rawHeaders[at * 2 + 1] ?? '']));

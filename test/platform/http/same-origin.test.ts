@@ -7,7 +7,6 @@ import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 
 const OWN = ['http://hub.example'];
 
-/** As a browser or program that says nothing but these headers. */
 async function bare(
   hub: Hub, method: string, path: string, headers: Record<string, string>, body = '{"title":"t","kind":"native"}',
 ) {

@@ -33,7 +33,6 @@ function membersAt(dataDir: string, address: string, names: string[]): Client[] 
   return clients;
 }
 
-/** Asks for a page on a connection of its own and reads nothing. */
 async function askAndNotRead(address: string, client: Client, path: string): Promise<Socket> {
   const { port, hostname } = new URL(address);
   const socket = connect(Number(port), hostname).on('error', () => {});

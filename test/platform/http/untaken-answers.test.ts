@@ -56,7 +56,6 @@ function viewerOf(cookie: string): Viewer | null {
 
 type Server = Awaited<ReturnType<typeof serverOfLargeAnswers>>;
 
-/** Sends a request and reads nothing. */
 async function ask(server: Server, path: string, headers: string, method = 'GET'): Promise<RawConnection> {
   const raw = await server.connect();
   raw.socket.pause();

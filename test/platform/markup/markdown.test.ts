@@ -4,12 +4,10 @@ import { test } from 'node:test';
 import { renderMarkdown } from '../../support/rendered-markdown.ts';
 import { clean } from '../../support/sanitized-markup.ts';
 
-/** Asserts the HTML of each text. */
 function assertRendered(cases: [markdown: string, html: string][]): void {
   for (const [markdown, html] of cases) assert.equal(renderMarkdown(markdown), html, JSON.stringify(markdown));
 }
 
-/** Asserts the HTML of each text in a paragraph. */
 function assertInlines(cases: [markdown: string, html: string][]): void {
   assertRendered(cases.map(([markdown, html]) => [markdown, `<p>${html}</p>\n`]));
 }

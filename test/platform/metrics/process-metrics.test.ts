@@ -35,7 +35,6 @@ function valueOf(families: readonly Family[], name: string): number | undefined 
   return sample && 'value' in sample ? sample.value : undefined;
 }
 
-/** Collects until the event loop's timer has turned since the last collection. */
 async function collect(metrics: ProcessMetrics): Promise<Family[]> {
   for (;;) {
     const families = metrics.families();

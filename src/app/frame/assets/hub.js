@@ -17,7 +17,6 @@ const postOf = (button) => Number(/posts\/(\d+)/.exec(button.formAction)[1]);
 const isOn = (button) => button.ariaPressed === 'true';
 const byHand = new Set(); // buttons that the member has pressed
 
-/** Shows a button as pressed or not. */
 function paint(button, on) {
   if (isOn(button) === on) return;
   button.ariaPressed = on;
@@ -205,20 +204,17 @@ function step(by) {
   focusRow(at < 0 ? all.find((row) => row.getBoundingClientRect().top >= 0) : all[at + by]);
 }
 
-/** Opens the next page of a list, or the next or previous post. */
 function turnPage(by) {
   if (rows().length) sessionStorage.post = 0;
   follow(`a[rel=${by > 0 ? 'next' : 'prev'}]`);
 }
 
-/** Opens the next or previous folder or source of the sidebar that has unread posts. */
 function stepSource(by) {
   const all = $$('.rail .item[href]:is([href^="/sources/"], [href^="/folders/"])');
   const [at, isWanted] = [all.findIndex((item) => item.ariaCurrent), (item) => $('.count:not([hidden])', item)];
   (by > 0 ? all.slice(at + 1) : all.slice(0, Math.max(at, 0)).reverse()).find(isWanted)?.click();
 }
 
-/** Clicks on a button or link of the current row, or of a post's page. */
 function press(selector) {
   const within = rows().length ? current() : document;
   if (within) $(selector, within)?.click();
@@ -299,3 +295,5 @@ addEventListener('keydown', (event) => {
 if ($('[data-zone=unknown]')) {
   send('/settings/time-zone', { timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone });
 }
+
+addEventListener('error', ({ target: img }) => img.alt && img.replaceWith(img.alt), true);

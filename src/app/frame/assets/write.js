@@ -12,14 +12,12 @@ const typed = () => Object.fromEntries([...new FormData(post)].filter(([, value]
 
 let [saved, saving, pausing] = [JSON.stringify(typed()), false];
 
-/** Shows only the sign with this name. */
 function showSign(name) {
   for (const sign of $$('[data-sign]')) sign.hidden = sign.dataset.sign !== name;
   const time = new Date().toLocaleTimeString([], { timeStyle: 'short' });
   if (name === 'saved') for (const place of $$('[data-saved-at]')) place.textContent = time;
 }
 
-/** Notes the answer of the hub to a draft with these fields. */
 function noteSaved(status, fields, made) {
   const isSaved = status === 200;
   if (status === 409) {
@@ -102,13 +100,11 @@ const nameOf = (item) => item.dataset.name;
 const isMarkdown = () => contentType.value === 'text/markdown';
 const isImage = (name) => /\.(png|jpe?g|jfif|gif|webp|avif)$/i.test(name);
 
-/** A file's name as an address in Markdown. */
 function addressOf(name) {
   const address = name.replace(/[%?#<>\\]/g, encodeURIComponent);
   return /[\s()]/.test(address) ? `<${address}>` : address;
 }
 
-/** A file name that no other file of the post has. */
 function freeName(name) {
   const taken = $$('[data-name]', files).map(nameOf);
   const [, base, extension] = /^(.*?)(\.[^.]*)?$/.exec(name);
@@ -169,7 +165,6 @@ function addFile(file) {
   queue = queue.then(() => uploadFile(file, item));
 }
 
-/** Gives a name to an item and to its labels, which end with the name. */
 function nameItem(item, name) {
   const end = -nameOf(item).length || undefined;
   for (const part of $$('[aria-label]', item)) part.ariaLabel = part.ariaLabel.slice(0, end) + name;
@@ -200,7 +195,6 @@ async function uploadFile(file, item) {
   saveLater();
 }
 
-/** Shows the field for the alternative text of a picture that stands in the text. */
 function askForAlt(item) {
   const [place, label] = [findPlace(nameOf(item)), $('.alt', item)];
   if (!label || !isImage(nameOf(item)) || !place) return;
@@ -246,7 +240,6 @@ function takeFiles(event, { files: taken }) {
 
 content.setSelectionRange(content.value.length, content.value.length);
 
-/** Puts marks around the selected text, and selects the text between `after` and the end of the marks. */
 function surround(before, after, chosen = '') {
   const { selectionStart: from, selectionEnd: to, value } = content;
   insertText(before + value.slice(from, to) + after);
