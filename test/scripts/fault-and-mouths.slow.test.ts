@@ -1,12 +1,11 @@
 // Protects the truth about faults: health, metrics, alerts, log, overview, hubctl status and scripts agree on each.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { backupName } from '../../src/features/backups/backup-name.ts';
 import { begunPath } from '../../src/features/backups/backup-status.ts';
-import { CONDITIONS } from '../../src/features/health/conditions.ts';
 import { stopDeliveringAlerts, watchWorker } from '../../src/features/health/watch-conditions.ts';
 import { lockForRunning } from '../../src/features/hub/data-locks.ts';
 import { DAY, MINUTE, SECOND } from '../../src/platform/clock.ts';
@@ -57,6 +56,7 @@ const unsent = (destination: string, subject: string, why: RegExp) => ({
   advice: /Correct the fault that the reason names, and run \.\/scripts\/off-site\.sh check/,
 });
 
+/** tested-conditions.test.ts checks that each condition is in this table, or in another test. */
 const FAULTS: Record<string, Fault> = {
   'a restic repository that is not there': {
     inject: (hub) => (renameSync(hub.place('restic'), hub.place('away')), sendTo(hub, 'restic')),
@@ -258,17 +258,6 @@ const FAULTS: Record<string, Fault> = {
   },
 };
 
-/** Conditions that other tests below test/features make true. */
-const ELSEWHERE: Record<string, string> = {
-  'settings-changed': 'history/changed-settings', 'web-silent': 'admin/findings', 'queue-late': 'admin/findings',
-  'jobs-failed': 'admin/findings', 'content-quota': 'sources/content-quota', 'webhook-silent': 'admin/findings',
-  'scanner-silent': 'admin/scanner-told', 'error-burst': 'alerts/alerts-watch', 'alert-undelivered': 'admin/findings',
-  'alert-format-unclear': 'alerts/alerts-auto-format', 'backup-none': 'admin/admin', 'backup-interim-failed': 'backups/interim-shown',
-  'drill-failed': 'backups/drill-shown', 'restore-unproven': 'backups/drill-shown',
-  'backup-stale': 'backups/backup-shown', 'backup-offsite-stale': 'backups/offsite-shown', 'restic-undecided': 'backups/offsite-hub',
-  'certificate-ending': 'history/certificate', 'certificate-for-other-name': 'history/certificate',
-};
-
 /** Fails unless the overview and all others say that nothing is wrong. */
 function assertWell({ health, metrics, tiles, verdict, status }: Said): void {
   assert.deepEqual([health, metrics, tiles.filter((one) => /^(WARN|BAD)/.test(one))], [[], [], []]);
@@ -297,16 +286,6 @@ test('each fault is told alike by health, metrics, alerts, the log, the overview
       const over = (fault.alerts ?? []).map((one) => one.replace(/ .*/, ' resolved'));
       assert.deepEqual(after.alerts.map(({ event, severity }) => `${event} ${severity}`).sort(), over);
     });
-  }
-});
-
-test('every condition is in this table, or in a test that tells of it', () => {
-  const here = Object.values(FAULTS).map(({ condition }) => condition);
-  const named = [...new Set([...here, ...Object.keys(ELSEWHERE)])];
-  assert.deepEqual(named.sort(), CONDITIONS.map(({ name }) => name).sort());
-  for (const { name, subject } of CONDITIONS.filter((one) => one.name in ELSEWHERE)) {
-    const text = readFileSync(join(PROJECT_ROOT, `test/features/${ELSEWHERE[name]}.test.ts`), 'utf8');
-    assert.ok(text.includes(name) || text.includes(subject), name);
   }
 });
 

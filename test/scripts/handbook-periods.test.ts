@@ -169,7 +169,8 @@ test('the chapter “When something is wrong” names every alert, and every rul
   const [, chapter = ''] = /^## When something is wrong\n([^]*?)^## /m.exec(read('README.md')) ?? [];
   const sections = new Map(chapter.split(/^### /m).map((text) => [anchorOf(text.split('\n', 1)[0] ?? ''), text]));
   const isNamed = (text: string | undefined, name: string): boolean => text?.includes(`\`${name}\``) ?? false;
-  assert.deepEqual([...ALERT_WORDS.keys()].filter((name) => !isNamed(chapter, name)), []);
+  assert.deepEqual([...ALERT_WORDS.keys()].filter((name) => !isNamed(chapter, name)), [], 'the chapter “When something ' +
+    'is wrong” of scripts/README.md lacks these alerts: add each name, in backquotes, to the section about its fault');
   const rules = [...read('monitoring/alerts.yml').matchAll(/- alert: (\w+)[^]*?runbook: scripts\/README\.md#([\w-]+)/g)];
   assert.ok(rules.length > 20, `${rules.length} rules`);
   assert.deepEqual(rules.filter(([, name = '', anchor = '']) => !isNamed(sections.get(anchor), name)).map(([, name]) => name), []);

@@ -10,6 +10,7 @@ import { test, type TestContext } from 'node:test';
 import { HOUR } from '../../../src/platform/clock.ts';
 import { addNotes, itemsAt } from '../../support/accounts.ts';
 import { createClient } from '../../support/client.ts';
+import { conditionsOn } from '../../support/conditions.ts';
 import { hubWith, startHub } from '../../support/hub.ts';
 import { overviewOf } from '../../support/overview.ts';
 import { raise } from '../../support/receiver.ts';
@@ -201,6 +202,7 @@ test('the overview tells what needs attention', async (t) => {
   assert.deepEqual(before.tiles.get('Worker'), { level: 'bad', state: 'not running', more: 'never seen' });
   assert.deepEqual(before.tiles.get('Queue'), { level: 'good', state: '0 waiting', more: 'oldest due job 0 s' }, 'a failed sync is news for its owner');
   assert.deepEqual(before.tiles.get('Backup here'), { level: 'warn', state: 'none yet', more: '' });
+  assert.deepEqual(conditionsOn(hub.handle, 'Backup here'), ['backup-none']);
 
   await hub.work();
   await ada.delete('/api/admin/jobs/1');

@@ -8,6 +8,7 @@ import { heartbeats, jobs, type Hub } from '../../../src/features/hub/hub.ts';
 import { workerQueue } from '../../../src/features/hub/worker-jobs.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { addFeed } from '../../support/accounts.ts';
+import { conditionsOn } from '../../support/conditions.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
@@ -61,6 +62,7 @@ test('hubctl sees from its heartbeat whether web runs; web itself runs', async (
   const hubctl: Hub = { ...handle, program: 'hubctl' };
   assert.equal(of(handle, 'Web').level, 'good');
   assert.deepEqual(troubleOf(hubctl, 'Web'), { level: 'bad', problem: 'The web process is not running.', since: null, href: null });
+  assert.deepEqual(conditionsOn(hubctl, 'Web'), ['web-silent']);
   heartbeats(handle).beat('web');
   const seenAt = hub.now();
   hub.passTime(2 * MINUTE);
@@ -78,10 +80,12 @@ test('a job that has waited for more than an hour is told since when, and those 
   assert.deepEqual(troubleOf(handle, 'Queue'), {
     level: 'bad', problem: 'A job has waited for 1 h.', since: dueAt, href: '/admin/jobs',
   });
+  assert.deepEqual(conditionsOn(handle, 'Queue'), ['queue-late']);
   for (const job of workerQueue(handle).claim('scan-upload', 1)) workerQueue(handle).fail(job, new Error('no scanner'));
   assert.deepEqual(troubleOf(handle, 'Queue'), {
     level: 'warn', problem: 'One job has failed for good.', since: hub.now(), href: '/admin/jobs?state=failed',
   });
+  assert.deepEqual(conditionsOn(handle, 'Queue'), ['jobs-failed']);
 });
 
 test('one feed that has gone is news for its owner; many, or all of one host, concern the operator, and say since when', async (t) => {
@@ -134,6 +138,7 @@ test('a webhook that is silent for a week is told since its last event', async (
   assert.deepEqual(troubleOf(hub.handle, 'Webhooks'), {
     level: 'warn', problem: 'Webhooks have been silent for more than 7 days.', since: madeAt, href: '/admin/webhooks',
   });
+  assert.deepEqual(conditionsOn(hub.handle, 'Webhooks'), ['webhook-silent']);
   await ada.patch(`/api/sources/${hook.id}`, { paused: true });
   const { level, state, detail } = of(hub.handle, 'Webhooks');
   assert.deepEqual([level, state, detail], ['good', '0 listening', '1 paused'], 'it is there, and nobody misses it');
@@ -165,6 +170,7 @@ test('an alert that reached nobody is told until one arrives', async (t) => {
   assert.equal(of(hub.handle, 'Alerts').level, 'warn');
   await tellFor(3 * DAY, HOUR);
   assert.equal(of(hub.handle, 'Alerts').problem, 'The last alert was lost.');
+  assert.deepEqual(conditionsOn(hub.handle, 'Alerts'), ['alert-undelivered']);
   receiver.take();
   raise(hub, 'sync-failed', 'two');
   await tell();

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findings } from '../../../src/features/health/findings.ts';
 import { MINUTE, SECOND } from '../../../src/platform/clock.ts';
+import { conditionsOn } from '../../support/conditions.ts';
 import { hubEnvironment } from '../../support/hub-process.ts';
 import { hubctl } from '../../support/hubctl.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
@@ -25,6 +26,7 @@ test('a topic that only its path shows gets JSON and a finding without an alert,
 
   assert.deepEqual(receiver.requests.map(({ body }) => (JSON.parse(body.toString()) as { event: string }).event), ['test']);
   assert.equal(problemWithAlerts(hub), UNCLEAR);
+  assert.deepEqual(conditionsOn(hub.handle, 'Alerts'), ['alert-format-unclear']);
   const page = (await ada.page('/admin/alerts')).text;
   assert.match(page, /in the format <code>json<\/code>, which <code>ALERT_WEBHOOK_FORMAT=auto<\/code> derives/);
   assert.match(page, /The test alert arrived \(format json\)\./);

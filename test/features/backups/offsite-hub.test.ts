@@ -11,6 +11,7 @@ import {
 import { noteOffsite } from '../../../src/features/backups/note-run.ts';
 import { destinationKey } from '../../../src/features/backups/offsite-status.ts';
 import { hubSeed } from '../../../src/features/hub/hub-row-store.ts';
+import { conditionsOn } from '../../support/conditions.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { hubctl } from '../../support/hubctl.ts';
 import { temporaryFolder } from '../../support/temporary-project.ts';
@@ -36,6 +37,7 @@ function asked({ handle }: Hub) {
   const found = findings(handle).find(({ subject }) => subject === SUBJECT);
   const question = readOffsiteQuestion(handle.config);
   assert.equal(found === undefined, question === null);
+  assert.deepEqual(conditionsOn(handle, SUBJECT), question ? ['restic-undecided'] : []);
   return question && { ...question, level: found?.level, says: `${found?.problem} ${found?.whatToDo}` };
 }
 

@@ -10,6 +10,7 @@ import { certificates, seenCertificate } from '../../../src/features/history/his
 import { lookAtCertificate } from '../../../src/features/history/watch-certificate.ts';
 import type { Hub } from '../../../src/features/hub/hub.ts';
 import { DAY } from '../../../src/platform/clock.ts';
+import { conditionsOn } from '../../support/conditions.ts';
 import { startHub } from '../../support/hub.ts';
 import { countRows } from '../../support/stored-rows.ts';
 import { makeCertificate } from '../../support/self-signed.ts';
@@ -42,8 +43,10 @@ test('one of which less than a sixth is left is late; one that has ended, or is 
     'those that last six days are renewed later');
   assert.deepEqual(await told(await behind(t, [-90, -1])),
     { level: 'bad', state: 'has ended', problem: 'The certificate has ended: browsers refuse the hub.' });
-  assert.deepEqual(await told(await behind(t, [-30, 60.5], 'other.example')),
+  const other = await behind(t, [-30, 60.5], 'other.example');
+  assert.deepEqual(await told(other),
     { level: 'bad', state: 'for another name', problem: 'The certificate is for another name than localhost.' });
+  assert.deepEqual(conditionsOn(other, 'Certificate'), ['certificate-for-other-name']);
 });
 
 test('an address that the hub cannot reach is no fault, and what was seen before is still known', async (t) => {

@@ -11,6 +11,7 @@ import { heartbeats, type Hub } from '../../../src/features/hub/hub.ts';
 import { SETTINGS, type Setting } from '../../../src/features/hub/settings.ts';
 import { MINUTE } from '../../../src/platform/clock.ts';
 import { createClient } from '../../support/client.ts';
+import { conditionsOn } from '../../support/conditions.ts';
 import { hubEnvironment, watchHubProcess } from '../../support/hub-process.ts';
 import { startHub } from '../../support/hub.ts';
 import { overviewOf } from '../../support/overview.ts';
@@ -87,7 +88,7 @@ test('the overview tells it at once of web, and hubctl of each process that runs
 
   named('PORT=0\nBACKUP_OFFSITE_DIR=/mnt/SECRET\nLOG_LEVEL=warn\n');
   const { level, state, problem, whatToDo } = settingsFinding(web) ?? {};
-  assert.deepEqual([level, state], ['warn', '2 changed']);
+  assert.deepEqual([level, state, conditionsOn(web, 'Settings')], ['warn', '2 changed', ['settings-changed']]);
   assert.equal(problem, 'Settings in .env have changed since the hub was started; restart to apply: ' +
     'LOG_LEVEL, BACKUP_OFFSITE_DIR.');
   assert.match(whatToDo ?? '', /^Restart the hub/);

@@ -7,6 +7,7 @@ import { sources } from '../../../src/features/sources/source-store.ts';
 import { MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { addFeed, addNotes, addPost, itemsAt, notificationTitles } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
+import { conditionsOn } from '../../support/conditions.ts';
 import { assertContentIsCounted } from '../../support/content-usage.ts';
 import { rss, serving, type Item } from '../../support/feeds.ts';
 import { hubWith } from '../../support/hub.ts';
@@ -77,6 +78,7 @@ test('at the quota a feed stops and says why, posts are refused, and all goes on
   const told = (await notificationTitles(bob, '?only=urgent')).filter((title) => title.includes('have reached the limit'));
   assert.equal(told.length, 1, 'told once');
   assert.match((await ada.page('/admin')).text, /Sources of an account have stopped/);
+  assert.deepEqual(conditionsOn(hub.handle, 'Content quota'), ['content-quota']);
   assert.equal(await write(ada, await addNotes(ada)), 201, 'it is bob’s alone');
 
   for (let n = 0; n < 3; n++) assert.equal(await send('post.deleted', { id: `long-${n}` }), 202);
