@@ -81,7 +81,9 @@ test('what the daily removal covers is kept for as long as the handbook says, in
     auditRecords: 'AUDIT_RETENTION_DAYS', posts: 'POST_RETENTION_DAYS',
   };
   for (const { kind, keptMs } of previewRetention(hub.handle)) {
-    const text = row(KEPT, begins[kind] ?? `a row for ${kind}`);
+    const beginning = begins[kind] ?? assert.fail(`${kind} are removed after a time: add to "${KEPT}" in ` +
+      'scripts/REFERENCE.md how long the hub keeps them, and to this test how that row begins and which setting it names');
+    const text = row(KEPT, beginning);
     assertSays(text, keptMs > 0 ? [words(keptMs)] : []);
     assert.equal(/`([A-Z_]+)`/.exec(text)?.[1], variables[kind]);
   }
