@@ -57,7 +57,10 @@ export const syncSource: JobKind<{ sourceId: number }> = {
     const turns = largeFeedTurns(hub, signal);
     try {
       const fetched = await fetchUnlessGone(hub, source, job, signal, turns);
-      if (!fetched) return () => (pauseGone(hub, sourceId), endRun(hub, sourceId, job, { failed: 1, note: GONE }));
+      if (!fetched) return () => {
+        pauseGone(hub, sourceId);
+        endRun(hub, sourceId, job, { failed: 1, note: GONE });
+      };
       const store = await prepareSync(hub, source, fetched, { signal, job });
       return () => {
         requireMayStore(hub, sourceId);
@@ -106,38 +109,41 @@ type FetchedSource = Pick<SyncState, 'url' | 'ttl' | 'guidPrefix'> & { sourceId:
 async function prepareSync(
   hub: Hub, source: FetchedSource, fetched: FetchedFeed, early?: EarlySteps,
 ): Promise<(sourceId: number) => Partial<SourceRun>> {
-  const { url, validators, askedFor, bytes } = fetched;
+  const { feed, url, validators, askedFor, bytes } = fetched; // `feed` is null after a 304 response
   const since = hub.clock();
   const own = <Post extends { guid: string }>(all: Post[]): Post[] =>
     all.map((post) => ({ ...post, guid: source.guidPrefix + post.guid }));
-  const items = own(fetched.feed ? lastingItems(fetched.feed) : []);
+  const items = own(feed ? lastingItems(feed) : []);
   const prepared = await preparePosts(hub, source.sourceId, items);
   const isWhole = prepared.length === items.length;
-  const about = { id: source.sourceId, title: fetched.feed?.title ?? '' };
+  const about = { id: source.sourceId, title: feed?.title ?? '' };
   const storing = { kind: 'feed', ...await matchRules(hub, about, prepared) };
   const { rest, stored } = early && source.sourceId !== null
     ? await storeEarly(hub, source.sourceId, source.guidPrefix, prepared, { ...early, storing, isWhole })
     : { rest: prepared, stored: undefined }; // a new source has few posts, so its posts need not be stored in steps
-  const { items: _, ...feed } = fetched.feed ?? { items, deleted: [], ttl: source.ttl };
-  const problem = 'cut' in feed && feed.cut ? truncationNote(items.length) : null;
-  const contained = fetched.feed && problem === null && !fetched.isPartial ? items.map(({ guid }) => guid) : null;
+  const problem = feed?.cut ? truncationNote(items.length) : null;
+  const contained = feed && problem === null && !fetched.isPartial ? items.map(({ guid }) => guid) : null;
+  const ttl = feed ? feed.ttl : source.ttl;
 
   return (sourceId) => {
     if (syncState(hub).isElsewhere(sourceId, source.guidPrefix)) return { bytes };
     if (url !== source.url && !moveFeed(hub, sourceId, url)) return { bytes };
     if (isWhole && rest.length === prepared.length) feedPosts(hub).followNewGuids(sourceId, rest);
     const arrived = storePosts(hub, sourceId, storing, rest, stored);
-    if (arrived.added > 0) (planPictures(hub, { sourceId, since }), compareSamples(hub, sourceId));
-    const changed = arrived.changed - arrived.added + feedPosts(hub).takeBack(sourceId, own(feed.deleted));
+    if (arrived.added > 0) {
+      planPictures(hub, { sourceId, since });
+      compareSamples(hub, sourceId);
+    }
+    const changed = arrived.changed - arrived.added + feedPosts(hub).takeBack(sourceId, own(feed?.deleted ?? []));
     if (contained) feedPosts(hub).noteContained(sourceId, contained);
-    if ('title' in feed) {
+    if (feed) {
       syncState(hub).keepFacts(sourceId, feed);
       sourceIcons(hub).noteNamed(sourceId, feed.iconUrl);
     }
     // A 304 response to a later fetch must not confirm a document that was truncated.
     syncState(hub).keepValidators(sourceId, problem === null ? validators : NO_VALIDATORS);
     const publishedAt = sourcePosts(hub).newestTimes(sourceId, RHYTHM);
-    const pause = planNextSync({ publishedAt, askedFor: Math.max(askedFor, feed.ttl ?? 0) }, hub.clock(), hub.random);
+    const pause = planNextSync({ publishedAt, askedFor: Math.max(askedFor, ttl ?? 0) }, hub.clock(), hub.random);
     tellRecovered(hub, sourceId);
     syncState(hub).recordSuccess(sourceId, hub.clock() + pause, problem);
     settleFailedSyncs(hub, sourceId);

@@ -95,6 +95,11 @@ const NONE_STORED: StoredPosts = { changed: 0, added: 0 };
 /** Maximum estimated milliseconds of one transaction that writes posts, because other writers wait meanwhile. */
 const STEP_WORK = 10;
 
+/** The estimated milliseconds of storing a post, besides the milliseconds for its files and for its content. */
+const POST_WORK = 0.4;
+const FILE_WORK = 1 / 40; // ms for each file of a post
+const CHARACTER_WORK = 1 / 50_000; // ms for each character of a post's HTML content
+
 /** `before` runs first in each transaction, with the number of posts left; an error of `before` ends storing. */
 type Early = { before(isFirst: boolean, left: number): void; signal: AbortSignal };
 
@@ -109,12 +114,12 @@ export async function storeMost(
   let rest = items;
   for (let from = startOfStep(rest); from > 0; from = startOfStep(rest)) {
     const step = rest.slice(from);
-    await throttled(hub)('store posts, one step', (limit) => {
+    await throttled(hub)('store posts, one step', () => {
       before(rest === items, rest.length);
       const { changed, added } = putPosts(hub, sourceId, storing, step);
       stored.changed += changed;
       stored.added += added;
-      return Math.min(step.length, limit - 1); // `throttled` pauses for other writers after storing posts
+      return 1; // no count of posts: any number from 1 to below the limit makes `throttled` pause and end
     }, () => signal.aborted);
     signal.throwIfAborted();
     rest = rest.slice(0, from);
@@ -123,10 +128,14 @@ export async function storeMost(
 }
 
 function startOfStep(items: PreparedPosts): number {
-  let work = 0;
-  const last = items.findLastIndex(({ prepared: { attachments, contentHtml } }) =>
-    (work += 0.4 + attachments.length / 40 + contentHtml.length / 50_000) > STEP_WORK);
-  return last < 0 ? 0 : Math.min(last + 1, items.length - 1);
+  let work = 0; // ms
+  let start = items.length;
+  for (const { prepared: { attachments, contentHtml } } of items.toReversed()) {
+    work += POST_WORK + attachments.length * FILE_WORK + contentHtml.length * CHARACTER_WORK;
+    if (work > STEP_WORK) return Math.min(start, items.length - 1);
+    start--;
+  }
+  return 0;
 }
 
 function putPosts(hub: Hub, sourceId: number, { kind, arrived }: Storing, items: PreparedPosts): StoredPosts {
@@ -180,7 +189,10 @@ function readingTermsOf(content: string, author: string | null): Reading<string>
   return readingTerms(`${author ?? ''}\n${content.slice(0, MAX.searchText)}`);
 }
 
-/** Recognises unchanged posts. If another field of `IncomingPost` is hashed, every stored post counts as changed. */
+/**
+ * Recognises unchanged posts. A further hashed field of `IncomingPost` makes every stored post count as changed; if the
+ * hash leaves out the field's null values, only the stored posts with a value in the field count as changed.
+ */
 function hashOf(post: IncomingPost): string {
   const { guid, title, url, author, language, contentHtml, baseUrl, summary, publishedAt, updatedAt } = post;
   const attachments = post.attachments.map((file) => {
@@ -199,12 +211,12 @@ async function sanitized(post: IncomingPost): Promise<IncomingPost> {
 }
 
 function remoteFiles({ attachments: files, picture, contentHtml }: IncomingPost): RemoteFile[] {
-  const listed = new Set<string>();
-  const beside = files.filter(({ url }) => !listed.has(url) && listed.add(url));
+  const beside = new Map<string, RemoteFile>(); // of several files with one address, only the first
+  for (const file of files) if (!beside.has(file.url)) beside.set(file.url, named(file, false));
   const shown = new Set([...(picture ? [picture] : []), ...imageAddresses(contentHtml)]);
-  const images = [...shown].filter((url) => !listed.has(url) && !url.startsWith(OWN_FILES)).slice(0, MAX.images);
+  const images = [...shown].filter((url) => !beside.has(url) && !url.startsWith(OWN_FILES)).slice(0, MAX.images);
   const nameless = { mediaType: null, bytes: null, title: null, durationSeconds: null };
-  return [...beside.map((file) => named(file, false)), ...images.map((url) => named({ url, ...nameless }, true))];
+  return [...beside.values(), ...images.map((url) => named({ url, ...nameless }, true))];
 }
 
 function named(file: IncomingFile, isInline: boolean): RemoteFile {

@@ -21,9 +21,11 @@ export const FILE_BYTES = 512;
 export function fittingContents(hub: StoreHub, posts: Pick<Post, 'id' | 'contentBytes'>[]): number {
   const files = attachments(hub).countsOfPosts(posts.map(({ id }) => id));
   let bytes = 0;
-  const fitting = posts.findIndex(({ id, contentBytes }) =>
-    (bytes += contentBytes + FILE_BYTES * (files.get(id) ?? 0)) > ANSWER_BYTES);
-  return fitting < 0 ? posts.length : Math.max(1, fitting);
+  for (const [index, { id, contentBytes }] of posts.entries()) {
+    bytes += contentBytes + FILE_BYTES * (files.get(id) ?? 0);
+    if (bytes > ANSWER_BYTES) return Math.max(1, index);
+  }
+  return posts.length;
 }
 
 type PostPage = { items: Post[]; next: string | null };
