@@ -99,8 +99,8 @@ function noteRaised(hub: Hub, event: string, line: string): void {
   const known: Omit<AlertEvent, 'isOpen' | 'raisedAt'> = alertEvents(hub).find(event) ??
     { event, isTold: 0, untold: 0, subjects: [], toldAt: null, overToldAt: null };
   const problem = excerpt(line, MAX_PROBLEM);
-  const isListed = known.subjects.length >= LISTED || known.subjects.includes(problem);
-  const subjects = isListed ? known.subjects : [...known.subjects, problem];
+  const isAdded = known.subjects.length < LISTED && !known.subjects.includes(problem);
+  const subjects = isAdded ? [...known.subjects, problem] : known.subjects;
   alertEvents(hub).put({ ...known, isOpen: 1, untold: known.untold + 1, subjects, raisedAt: hub.clock() });
 }
 
