@@ -59,7 +59,8 @@ export const doctorCommand: Command = {
   async run(_args, values, context) {
     const { out, lookAtHub } = context;
     const { hub, pending } = await lookAtHub();
-    const uploaded = await checkUploads(hub, values['hashes'] === true, context).catch(unknownYet('Uploads', pending));
+    const uploaded = await checkUploads(hub, values['hashes'] === true, context)
+      .catch((error: unknown) => unknownYet(error, 'Uploads', pending));
     const all = [databaseFinding(hub), ...uploaded, ...checkSettings(hub), ...findings(hub, pending)];
     out(values['json'] ? jsonOf(all) : all.map(findingLines).join('') + overallVerdict(all));
     return problemsOf(all).length === 0 ? 0 : 1;

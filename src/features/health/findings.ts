@@ -156,19 +156,18 @@ export function findingOn(subject: Subject, reading: HubReading): Finding[] {
     if (!tile && !trouble) return [];
     return [finding({ state: '', ...tile, ...trouble, subject })];
   } catch (error) {
-    return unknownYet(subject, reading.pending)(error);
+    return unknownYet(error, subject, reading.pending);
   }
 }
 
 /** Turns an error about a table that a pending migration creates into a finding 'not known'; rethrows other errors. */
-export function unknownYet(subject: string, pending: readonly Migration[]): (error: unknown) => Finding[] {
-  return (error) => {
-    if (pending.length === 0 || !isMissingObject(error)) throw error;
-    return [finding({ subject, level: 'off', state: 'not known before the migration' })];
-  };
+export function unknownYet(error: unknown, subject: string, pending: readonly Migration[]): Finding[] {
+  if (pending.length === 0 || !isMissingObject(error)) throw error;
+  return [finding({ subject, level: 'off', state: 'not known before the migration' })];
 }
 
 function firstTrouble(subject: Subject, reading: HubReading): Partial<Finding> | undefined {
+  // A condition of 'Copies elsewhere' looks at all destinations; its troubles name the tiles of single destinations.
   const isCopies = ([...Object.values(COPIES), ...Object.values(RESTORES)] as Subject[]).includes(subject);
   const about: Subject[] = isCopies ? [subject, 'Copies elsewhere'] : [subject];
   for (const condition of CONDITIONS.filter((one) => about.includes(one.subject))) {

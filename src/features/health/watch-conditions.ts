@@ -31,9 +31,9 @@ export function watchConditions(hub: Hub): void {
 }
 
 function watchCondition(condition: AlertingCondition, reading: HubReading): void {
-  const { name, alert: { raisedBy, lasts } } = condition;
-  if (raisedBy === 'web') return;
-  if (raisedBy === undefined) return watchAlert(reading.hub, name, problemLines(condition, reading));
+  const { name, alert: { raisedBy = 'worker', lasts } } = condition;
+  if (raisedBy === 'web') return; // see `watchWorker`
+  if (raisedBy === 'worker') return watchAlert(reading.hub, name, problemLines(condition, reading));
   const isOver = lasts ? !lasts(reading) : problemLines(condition, reading).size === 0;
   if (isOver) resolveAlert(reading.hub, name);
 }
