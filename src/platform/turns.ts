@@ -22,13 +22,23 @@ import { hasPassed, SECOND } from './clock.ts';
  */
 
 /** Each client's used main-thread time, in ms, is halved every HALF_LIFE and forgotten below NEXT_TO_NOTHING. */
-const [HALF_LIFE, NEXT_TO_NOTHING, PATIENCE] = [SECOND, 0.1, 2 * SECOND];
+const HALF_LIFE = SECOND;
+const NEXT_TO_NOTHING = 0.1; // ms
+
+/** If a client's requests have waited this long (ms), one of these requests runs next. */
+const PATIENCE = 2 * SECOND;
 
 /** At most OF_ONE requests of a client wait, or OF_ONE_OF_MANY if OF_KIND requests of members (or networks) wait. */
-const [OF_ONE, OF_ONE_OF_MANY, OF_KIND] = [1_000, 10, 2_000];
+const OF_ONE = 1_000;
+const OF_ONE_OF_MANY = 10;
+const OF_KIND = 2_000;
 
-/** Short turns of the main thread share an event-loop round: at most TURNS_OF_ROUND turns, begun within ROUND ms. */
-const [TURNS_OF_ROUND, ROUND, ROUNDS_OF_CONNECTIONS] = [8, 1, 32];
+/** Short turns of the main thread share an event-loop round: at most TURNS_OF_ROUND turns, begun within ROUND. */
+const TURNS_OF_ROUND = 8;
+const ROUND = 1; // ms
+
+/** Maximum rounds of the event loop in succession that run no request, because further connections may wait. */
+const ROUNDS_OF_CONNECTIONS = 32;
 
 /** Milliseconds per event-loop round for sending cached responses without waiting for a turn of the main thread. */
 const AHEAD = 5;

@@ -54,7 +54,6 @@ export function store<Value>(make: (hub: StoreHub) => Value): (hub: StoreHub) =>
 
 /** Prepares every SQL statement of the loaded features, so that the hub does not start with an invalid statement. */
 export function openStores(hub: Hub): void {
-  jobs(hub);
   for (const find of stores) find(hub);
 }
 
@@ -67,7 +66,7 @@ export const counts = store(({ db }) => createCounters(db));
 export const bufferedCounts = once((hub: StoreHub) => createBufferedCounters(counts(hub)));
 
 /** The job queue in the database. To add a job, call `enqueue`, which applies the settings of the job's kind. */
-export const jobs = once(({ db, clock }: Pick<Hub, 'db' | 'clock'>) => createJobQueue(db, clock));
+export const jobs = store(({ db, clock }) => createJobQueue(db, clock));
 
 export const heartbeats = store(({ db, clock }) => createHeartbeats(db, clock));
 export const httpMetrics = once((_hub: Hub) => createHttpMetrics());
@@ -76,8 +75,9 @@ export const processMetrics = once(({ clock }: Hub) => createProcessMetrics({ st
 
 /** For how many seconds the longest-waiting due job of any kind has been due; 0 if no job is due. */
 export function oldestDueSeconds(hub: Hub): number {
-  const labels = counts(hub).read().labels('jobs'); // "kind,state" for each kind of job that was ever queued
-  const kinds = new Set(labels.map((label) => label.slice(0, label.lastIndexOf(','))));
+  // The counts of jobs have a label "kind,state" for each kind that was ever queued, so no query reads all jobs.
+  const labels = counts(hub).read().labels('jobs');
+  const kinds = new Set(labels.map((label) => label.split(',', 1)[0] ?? ''));
   return Math.max(0, ...[...kinds].map((kind) => Math.floor(jobs(hub).oldestDueSeconds(kind))));
 }
 

@@ -25,7 +25,7 @@ export const ALTERNATES = [
 
 const TITLE_LENGTH = 90; // maximum characters of a title made from a post's first words
 
-const READ_IN_A_MINUTE = 1_200;
+const READ_IN_A_MINUTE = 1_200; // characters
 
 type Named = Pick<Post, 'title' | 'summary'>;
 
@@ -36,7 +36,7 @@ export function titleOf({ title, summary }: Named, length = 300): { title: strin
   return { title: excerpt(words, TITLE_LENGTH) || 'Untitled', rest: '' };
 }
 
-const LONG_TITLE = 20;
+const LONG_TITLE = 20; // minimum characters of a title that is unlikely to begin a summary by chance
 
 /** Returns the summary without the title at its beginning: titles made from a post's first words repeat the summary. */
 function afterTitle(title: string, summary: string): string {
