@@ -30,6 +30,7 @@ const FOLLOWED_DOUBLES = `
   CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = e.source_id
   CROSS ${joinSource('e.source_id')} AND ${MAY_SEE}`;
 
+/** SQL: of the doubles `e` of `d`, the not muted doubles that arrived before `d`. */
 const EARLIER_DOUBLES =
   `${FOLLOWED_DOUBLES} AND e.post_id < d.post_id AND ${notMuted('e.source_id', 'e.post_id')}`;
 
@@ -38,28 +39,40 @@ export const STANDS = `NOT EXISTS (SELECT 1 FROM ${DOUBLES} d ${EARLIER_DOUBLES}
   WHERE d.post_id = p.id AND ${IN_LIST}
     AND @joined AND ${JOINS_DOUBLES})`;
 
+/** SQL: no earlier double `e` of the post `p` is in the viewer's table `list` (a row `t`) and fulfils `condition`. */
 const standsIn = (list: 'stars' | 'muted_posts', condition: string): string => `NOT EXISTS (SELECT 1 FROM ${DOUBLES} d
   CROSS JOIN ${DOUBLES} e ON e.row_id = d.row_id AND e.post_id < d.post_id
   CROSS JOIN ${list} t ON t.account_id = @viewerId AND t.post_id = e.post_id
   CROSS ${joinSource('e.source_id')} LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = e.source_id
   WHERE d.post_id = p.id AND ${MAY_SEE} AND ${condition} AND ${JOINS_DOUBLES})`;
 
+/** SQL: the viewer has not muted the double `e`. */
 const IS_SHOWN = notMuted('e.source_id', 'e.post_id');
+
+/** SQL: the starred list, or the muted list, has no double of the post `p` that arrived before `p`. */
 export const STANDS_STARRED = standsIn('stars', `${IN_FOLDER} AND @joined AND ${IS_SHOWN}`);
 export const STANDS_MUTED = standsIn('muted_posts', `${IN_FOLDER} AND @joined`);
-const AMONG = '(@sources IS NULL OR e.source_id IN (SELECT value FROM json_each(@sources)))';
 
+/** SQL: the source of the double `e` is one of `@sources`; true for every source if `@sources` is NULL. */
+const AMONG_SOURCES = '(@sources IS NULL OR e.source_id IN (SELECT value FROM json_each(@sources)))';
+
+/** SQL: among the starred posts of `@sources` without `@except`, no double of the post `p` arrived before `p`. */
 export const STANDS_STARRED_AMONG =
-  standsIn('stars', `${AMONG} AND ${IS_SHOWN} AND e.source_id NOT IN (SELECT value FROM json_each(@except))`);
+  standsIn('stars', `${AMONG_SOURCES} AND ${IS_SHOWN} AND e.source_id NOT IN (SELECT value FROM json_each(@except))`);
 
+/** SQL: among the posts of `@sources`, no double of the post `p` arrived before `p`. */
 export const STANDS_AMONG = `NOT EXISTS (SELECT 1 FROM ${DOUBLES} d ${EARLIER_DOUBLES}
-  WHERE d.post_id = p.id AND ${AMONG} AND ${JOINS_DOUBLES})`;
+  WHERE d.post_id = p.id AND ${AMONG_SOURCES} AND ${JOINS_DOUBLES})`;
 
+/** SQL: the viewer's follows whose sources are in reading lists. */
 const LISTED = `(SELECT f.source_id, f.read_up_to, f.folder_id, f.hide_globally ${READING_LIST} AND ${JOINS_DOUBLES})`;
+
+/** SQL: the double `e` is read, by its read mark `m` or by the high-water mark of its follow `f`. */
 const IS_READ = 'COALESCE(m.is_read, e.post_id <= f.read_up_to)';
 const MARK = `LEFT JOIN read_marks m
   ON m.account_id = @viewerId AND m.source_id = e.source_id AND m.post_id = e.post_id`;
 
+/** SQL: the newest FOLLOWED_MAX posts with a link, of the source `@sourceId`. */
 const OF_SOURCE = `(SELECT post_id, row_id FROM ${DOUBLES} WHERE source_id = @sourceId
   ORDER BY post_id DESC LIMIT ${FOLLOWED_MAX})`;
 

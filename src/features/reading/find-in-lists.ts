@@ -36,11 +36,16 @@ const FEW_POSTS = 32;
 export function followedPosts(hub: Hub, list: ReadingList, paging: Paging): Position[] {
   const active = lists(hub).sources.all(paramsOf(list, paging))
     .filter(({ readUpTo, lastId }) => lastId !== null && (!list.isUnread || lastId > readUpTo));
-  const isScanned = active.length > FEW_SOURCES && !(list.isUnread && paging.from === OLDEST);
+  const isScanned = active.length > FEW_SOURCES && !(list.isUnread && isFromOldest(paging));
   const [found, rest] = isScanned ? scan(hub, list, paging) : [[], paging];
   if (!rest) return found;
   const nearest = mergeSources(hub, active, list, rest);
   return [...found, ...list.isUnread ? withExceptions(hub, nearest, list, rest) : nearest];
+}
+
+/** Whether the page is the first page of a list with the oldest post first. */
+function isFromOldest({ from }: Paging): boolean {
+  return from.publishedAt === OLDEST.publishedAt;
 }
 
 function scan(hub: Hub, list: ReadingList, paging: Paging): [Position[], Paging | null] {
@@ -54,7 +59,7 @@ function scan(hub: Hub, list: ReadingList, paging: Paging): [Position[], Paging 
 /** Queries each source in turn, only for posts nearer to `paging.from` than the `limit` nearest posts found so far. */
 export function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList, paging: Paging): Position[] {
   const { ofSource, unreadOfSource, unreadOfFew } = lists(hub)[paging.isBack ? 'newer' : 'older'];
-  const maySort = sources.length <= FEW_SOURCES || paging.from === OLDEST;
+  const maySort = sources.length <= FEW_SOURCES || isFromOldest(paging);
   const hasFewLater = ({ sourceId, readUpTo }: MarkedUpTo): boolean =>
     maySort && lists(hub).countAfter(sourceId, readUpTo, COUNT_MAX) < COUNT_MAX;
   const params = paramsOf(list, paging);

@@ -102,13 +102,14 @@ function sourcesOf(hub: Hub, viewer: Viewer, target: Exclude<MarkTarget, { posts
 }
 
 /** Returns bounds of the posts to mark, for SQL. `upTo` is at most the newest post: later arrivals stay unread. */
-function selectionOf(hub: Hub, { before, upTo, below, above = OLDEST }: MarkLimits): Limits {
+function selectionOf(hub: Hub, { before, upTo, below, above }: MarkLimits): Limits {
   const ends = [below, before === undefined ? undefined : { publishedAt: before, id: 0 }].filter((end) => !!end);
   const end = ends.sort(newestFirst).at(-1) ?? FROM_THE_TOP;
+  const start = above ?? OLDEST;
   return {
     upTo: Math.min(upTo ?? Infinity, posts(hub).lastId()),
-    belowAt: end.publishedAt, belowId: end.id, aboveAt: above.publishedAt, aboveId: above.id,
-    isPartial: ends.length > 0 || above !== OLDEST,
+    belowAt: end.publishedAt, belowId: end.id, aboveAt: start.publishedAt, aboveId: start.id,
+    isPartial: ends.length > 0 || above !== undefined,
   };
 }
 
