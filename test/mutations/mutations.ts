@@ -372,7 +372,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a success settles what failed before',
     file: 'src/features/feeds/sync-source.ts',
-    from: 'hub.clock() + pause, problem);\n    settleFailedSyncs(hub, sourceId);',
+    from: 'hub.clock() + pause, problem);\n  settleFailedSyncs(hub, sourceId);',
     to: 'hub.clock() + pause, problem);',
     test: 'test/features/feeds/sync-source.test.ts',
     name: 'a source whose server fails is retried with backoff, fails for good, and is tried again within a day for ever',

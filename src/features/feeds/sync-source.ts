@@ -123,7 +123,7 @@ async function prepareSync(
     : { rest: prepared, stored: undefined }; // a new source has few posts, so its posts need not be stored in steps
   const problem = feed?.cut ? truncationNote(items.length) : null;
   const contained = feed && problem === null && !fetched.isPartial ? items.map(({ guid }) => guid) : null;
-  const ttl = feed ? feed.ttl : source.ttl;
+  const wait = Math.max(askedFor, (feed ? feed.ttl : source.ttl) ?? 0); // ms
 
   return (sourceId) => {
     if (syncState(hub).isElsewhere(sourceId, source.guidPrefix)) return { bytes };
@@ -142,13 +142,18 @@ async function prepareSync(
     }
     // A 304 response to a later fetch must not confirm a document that was truncated.
     syncState(hub).keepValidators(sourceId, problem === null ? validators : NO_VALIDATORS);
-    const publishedAt = sourcePosts(hub).newestTimes(sourceId, RHYTHM);
-    const pause = planNextSync({ publishedAt, askedFor: Math.max(askedFor, ttl ?? 0) }, hub.clock(), hub.random);
-    tellRecovered(hub, sourceId);
-    syncState(hub).recordSuccess(sourceId, hub.clock() + pause, problem);
-    settleFailedSyncs(hub, sourceId);
+    succeeded(hub, sourceId, wait, problem);
     return { added: arrived.added, changed, bytes, note: problem };
   };
+}
+
+/** Plans the source's next synchronisation after the pause (ms) that the publisher asks for, and ends its failures. */
+function succeeded(hub: Hub, sourceId: number, askedFor: number, problem: string | null): void {
+  const publishedAt = sourcePosts(hub).newestTimes(sourceId, RHYTHM);
+  const pause = planNextSync({ publishedAt, askedFor }, hub.clock(), hub.random);
+  tellRecovered(hub, sourceId);
+  syncState(hub).recordSuccess(sourceId, hub.clock() + pause, problem);
+  settleFailedSyncs(hub, sourceId);
 }
 
 type EarlySteps = { signal: AbortSignal; job: Job };
