@@ -4026,8 +4026,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a post of a source that one may not see stands for no other post',
     file: 'src/features/reading/double-store.ts',
-    from: " CROSS ${joinSource('e.source_id')} AND ${MAY_SEE}`;",
-    to: " CROSS ${joinSource('e.source_id')}`;",
+    from: " CROSS ${joinSource('other.source_id')} AND ${MAY_SEE}`;",
+    to: " CROSS ${joinSource('other.source_id')}`;",
     test: 'test/features/reading/doubles.test.ts',
     name: 'a private source never shows in the row of somebody who cannot see it',
   },
@@ -4042,8 +4042,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'counts leave out the posts that lists leave out',
     file: 'src/features/reading/double-store.ts',
-    from: 'WHERE m.is_read IS NOT 1 GROUP BY d.post_id',
-    to: 'WHERE m.is_read = 1 GROUP BY d.post_id',
+    from: 'WHERE m.is_read IS NOT 1 GROUP BY own.post_id',
+    to: 'WHERE m.is_read = 1 GROUP BY own.post_id',
     test: 'test/features/reading/doubles.test.ts',
     name: 'after any acts, also of muting rules, each list has one post of each link, and counts and states agree with the lists',
   },
@@ -4707,7 +4707,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'the id of a hidden post tells nothing of the posts with the same link',
     file: 'src/features/reading/double-store.ts',
-    from: " AND EXISTS (SELECT 1 ${fromSource('d.source_id')} AND ${MAY_SEE})",
+    from: " AND EXISTS (SELECT 1 ${fromSource('own.source_id')} AND ${MAY_SEE})",
     to: '',
     test: 'test/features/reading/doubles.test.ts',
     name: 'the id of a post that a member may not see tells nothing of its doubles, whatever is marked or starred by the id',
@@ -4763,8 +4763,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'no muted post stands for a post that is not muted',
     file: 'src/features/reading/double-store.ts',
-    from: " AND e.post_id < d.post_id AND ${notMuted('e.source_id', 'e.post_id')}`;",
-    to: ' AND e.post_id < d.post_id`;',
+    from: " AND other.post_id < own.post_id AND ${notMuted('other.source_id', 'other.post_id')}`;",
+    to: ' AND other.post_id < own.post_id`;',
     test: 'test/features/reading/doubles.test.ts',
     name: 'a post stays in lists and counts while its earlier double alone is muted',
   },

@@ -24,53 +24,54 @@ const COUNTED_MAX = 4_000;
 /** When a member follows a source, so many newest posts become read or starred like posts with the same link. */
 const FOLLOWED_MAX = 1_000;
 
-/** SQL: the doubles `e` of `d` that the viewer may see, with their sources `s` and the viewer's follows `f`. */
+/** SQL: the doubles `other` of `own` that the viewer may see, with their sources `s` and the viewer's follows `f`. */
 const FOLLOWED_DOUBLES = `
-  CROSS JOIN ${DOUBLES} e ON e.row_id = d.row_id AND e.post_id <> d.post_id
-  CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = e.source_id
-  CROSS ${joinSource('e.source_id')} AND ${MAY_SEE}`;
+  CROSS JOIN ${DOUBLES} other ON other.row_id = own.row_id AND other.post_id <> own.post_id
+  CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = other.source_id
+  CROSS ${joinSource('other.source_id')} AND ${MAY_SEE}`;
 
-/** SQL: of the doubles `e` of `d`, the not muted doubles that arrived before `d`. */
+/** SQL: of the doubles `other` of `own`, the not muted doubles that arrived before `own`. */
 const EARLIER_DOUBLES =
-  `${FOLLOWED_DOUBLES} AND e.post_id < d.post_id AND ${notMuted('e.source_id', 'e.post_id')}`;
+  `${FOLLOWED_DOUBLES} AND other.post_id < own.post_id AND ${notMuted('other.source_id', 'other.post_id')}`;
 
 /** SQL: the reading list has no double of the post `p` that arrived before `p`. */
-export const STANDS = `NOT EXISTS (SELECT 1 FROM ${DOUBLES} d ${EARLIER_DOUBLES}
-  WHERE d.post_id = p.id AND ${IN_LIST}
+export const STANDS = `NOT EXISTS (SELECT 1 FROM ${DOUBLES} own ${EARLIER_DOUBLES}
+  WHERE own.post_id = p.id AND ${IN_LIST}
     AND @joined AND ${JOINS_DOUBLES})`;
 
-/** SQL: no earlier double `e` of the post `p` is in the viewer's table `list` (a row `t`) and fulfils `condition`. */
-const standsIn = (list: 'stars' | 'muted_posts', condition: string): string => `NOT EXISTS (SELECT 1 FROM ${DOUBLES} d
-  CROSS JOIN ${DOUBLES} e ON e.row_id = d.row_id AND e.post_id < d.post_id
-  CROSS JOIN ${list} t ON t.account_id = @viewerId AND t.post_id = e.post_id
-  CROSS ${joinSource('e.source_id')} LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = e.source_id
-  WHERE d.post_id = p.id AND ${MAY_SEE} AND ${condition} AND ${JOINS_DOUBLES})`;
+/** SQL: no earlier double `other` of the post `p` is in the viewer's `list` (row `t`) and fulfils `condition`. */
+const standsIn = (list: 'stars' | 'muted_posts', condition: string): string => `NOT EXISTS (SELECT 1 FROM ${DOUBLES} own
+  CROSS JOIN ${DOUBLES} other ON other.row_id = own.row_id AND other.post_id < own.post_id
+  CROSS JOIN ${list} t ON t.account_id = @viewerId AND t.post_id = other.post_id
+  CROSS ${joinSource('other.source_id')}
+   LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = other.source_id
+  WHERE own.post_id = p.id AND ${MAY_SEE} AND ${condition} AND ${JOINS_DOUBLES})`;
 
-/** SQL: the viewer has not muted the double `e`. */
-const IS_SHOWN = notMuted('e.source_id', 'e.post_id');
+/** SQL: the viewer has not muted the double `other`. */
+const IS_SHOWN = notMuted('other.source_id', 'other.post_id');
 
 /** SQL: the starred list, or the muted list, has no double of the post `p` that arrived before `p`. */
 export const STANDS_STARRED = standsIn('stars', `${IN_FOLDER} AND @joined AND ${IS_SHOWN}`);
 export const STANDS_MUTED = standsIn('muted_posts', `${IN_FOLDER} AND @joined`);
 
-/** SQL: the source of the double `e` is one of `@sources`; true for every source if `@sources` is NULL. */
-const AMONG_SOURCES = '(@sources IS NULL OR e.source_id IN (SELECT value FROM json_each(@sources)))';
+/** SQL: the source of the double `other` is one of `@sources`; true for every source if `@sources` is NULL. */
+const AMONG_SOURCES = '(@sources IS NULL OR other.source_id IN (SELECT value FROM json_each(@sources)))';
 
 /** SQL: among the starred posts of `@sources` without `@except`, no double of the post `p` arrived before `p`. */
-export const STANDS_STARRED_AMONG =
-  standsIn('stars', `${AMONG_SOURCES} AND ${IS_SHOWN} AND e.source_id NOT IN (SELECT value FROM json_each(@except))`);
+export const STANDS_STARRED_AMONG = standsIn('stars',
+  `${AMONG_SOURCES} AND ${IS_SHOWN} AND other.source_id NOT IN (SELECT value FROM json_each(@except))`);
 
 /** SQL: among the posts of `@sources`, no double of the post `p` arrived before `p`. */
-export const STANDS_AMONG = `NOT EXISTS (SELECT 1 FROM ${DOUBLES} d ${EARLIER_DOUBLES}
-  WHERE d.post_id = p.id AND ${AMONG_SOURCES} AND ${JOINS_DOUBLES})`;
+export const STANDS_AMONG = `NOT EXISTS (SELECT 1 FROM ${DOUBLES} own ${EARLIER_DOUBLES}
+  WHERE own.post_id = p.id AND ${AMONG_SOURCES} AND ${JOINS_DOUBLES})`;
 
 /** SQL: the viewer's follows whose sources are in reading lists. */
 const LISTED = `(SELECT f.source_id, f.read_up_to, f.folder_id, f.hide_globally ${READING_LIST} AND ${JOINS_DOUBLES})`;
 
-/** SQL: the double `e` is read, by its read mark `m` or by the high-water mark of its follow `f`. */
-const IS_READ = 'COALESCE(m.is_read, e.post_id <= f.read_up_to)';
+/** SQL: the double `other` is read, by its read mark `m` or by the high-water mark of its follow `f`. */
+const IS_READ = 'COALESCE(m.is_read, other.post_id <= f.read_up_to)';
 const MARK = `LEFT JOIN read_marks m
-  ON m.account_id = @viewerId AND m.source_id = e.source_id AND m.post_id = e.post_id`;
+  ON m.account_id = @viewerId AND m.source_id = other.source_id AND m.post_id = other.post_id`;
 
 /** SQL: the newest FOLLOWED_MAX posts with a link, of the source `@sourceId`. */
 const OF_SOURCE = `(SELECT post_id, row_id FROM ${DOUBLES} WHERE source_id = @sourceId
@@ -79,57 +80,60 @@ const OF_SOURCE = `(SELECT post_id, row_id FROM ${DOUBLES} WHERE source_id = @so
 /** Reads doubles (posts with the same link), and makes doubles read, starred and muted together. */
 export const doubles = store(({ db, clock }) => {
   const selectOf = db.prepare<[Asking & { ids: string }], Double>('doubles of posts', `
-    SELECT d.post_id AS "of", e.post_id AS id, e.source_id AS sourceId, ${SEEN_TITLE} AS sourceTitle,
+    SELECT own.post_id AS "of", other.post_id AS id, other.source_id AS sourceId, ${SEEN_TITLE} AS sourceTitle,
            s.kind AS sourceKind
-      FROM json_each(@ids) j CROSS JOIN ${DOUBLES} d ON d.post_id = j.value ${FOLLOWED_DOUBLES}
-     WHERE ${JOINS_DOUBLES} AND EXISTS (SELECT 1 ${fromSource('d.source_id')} AND ${MAY_SEE})
-     ORDER BY e.post_id`);
+      FROM json_each(@ids) j CROSS JOIN ${DOUBLES} own ON own.post_id = j.value ${FOLLOWED_DOUBLES}
+     WHERE ${JOINS_DOUBLES} AND EXISTS (SELECT 1 ${fromSource('own.source_id')} AND ${MAY_SEE})
+     ORDER BY other.post_id`);
   const selectUnread = db.prepare<[Asking & { ranges: string; limit: number }], { id: number; sourceId: number }>(
     'unread doubles of marked posts', `
-    SELECT DISTINCT e.post_id AS id, e.source_id AS sourceId FROM json_each(@ranges) j
-      CROSS JOIN ${DOUBLES} d ON d.source_id = j.value ->> 0
-       AND d.post_id > j.value ->> 1 AND d.post_id <= j.value ->> 2 ${FOLLOWED_DOUBLES} ${MARK}
-     WHERE NOT ${IS_READ} AND ${JOINS_DOUBLES} AND ${notMuted('d.source_id', 'd.post_id')} LIMIT @limit`);
+    SELECT DISTINCT other.post_id AS id, other.source_id AS sourceId FROM json_each(@ranges) j
+      CROSS JOIN ${DOUBLES} own ON own.source_id = j.value ->> 0
+       AND own.post_id > j.value ->> 1 AND own.post_id <= j.value ->> 2 ${FOLLOWED_DOUBLES} ${MARK}
+     WHERE NOT ${IS_READ} AND ${JOINS_DOUBLES} AND ${notMuted('own.source_id', 'own.post_id')} LIMIT @limit`);
   const selectLater = db.prepare<[Asking & { folder: null }], LaterDoubles & { sourceId: number }>(
     'count later doubles', `
     SELECT sourceId, SUM(inFolder) AS inFolder, SUM(inAll) AS inAll, COUNT(*) AS inApps FROM (
-      SELECT d.source_id AS sourceId, MAX(d.folder_id IS f.folder_id) AS inFolder,
-             MAX(NOT d.hide_globally AND NOT f.hide_globally) AS inAll
-        FROM (SELECT d.post_id, d.row_id, l.* FROM ${LISTED} l
-                CROSS JOIN ${DOUBLES} d ON d.source_id = l.source_id AND d.post_id > l.read_up_to LIMIT ${COUNTED_MAX}
-             ) d ${EARLIER_DOUBLES} AND ${notMuted('d.source_id', 'd.post_id')}
-        LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = d.source_id AND m.post_id = d.post_id
-       WHERE m.is_read IS NOT 1 GROUP BY d.post_id
-      UNION ALL SELECT d.source_id, MAX(d.folder_id IS f.folder_id), MAX(NOT d.hide_globally AND NOT f.hide_globally)
-        FROM (SELECT d.post_id, d.row_id, l.* FROM ${LISTED} l
+      SELECT own.source_id AS sourceId, MAX(own.folder_id IS f.folder_id) AS inFolder,
+             MAX(NOT own.hide_globally AND NOT f.hide_globally) AS inAll
+        FROM (SELECT own.post_id, own.row_id, l.* FROM ${LISTED} l
+                CROSS JOIN ${DOUBLES} own ON own.source_id = l.source_id AND own.post_id > l.read_up_to
+               LIMIT ${COUNTED_MAX}
+             ) own ${EARLIER_DOUBLES} AND ${notMuted('own.source_id', 'own.post_id')}
+        LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = own.source_id AND m.post_id = own.post_id
+       WHERE m.is_read IS NOT 1 GROUP BY own.post_id
+      UNION ALL
+      SELECT own.source_id, MAX(own.folder_id IS f.folder_id), MAX(NOT own.hide_globally AND NOT f.hide_globally)
+        FROM (SELECT own.post_id, own.row_id, l.* FROM ${LISTED} l
                 CROSS JOIN read_marks m INDEXED BY read_marks_unread ON m.account_id = @viewerId
                  AND m.source_id = l.source_id AND m.is_read = 0 AND m.post_id <= l.read_up_to
-                CROSS JOIN ${DOUBLES} d ON d.post_id = m.post_id LIMIT ${COUNTED_MAX}
-             ) d ${EARLIER_DOUBLES} AND ${notMuted('d.source_id', 'd.post_id')}
-       GROUP BY d.post_id)
+                CROSS JOIN ${DOUBLES} own ON own.post_id = m.post_id LIMIT ${COUNTED_MAX}
+             ) own ${EARLIER_DOUBLES} AND ${notMuted('own.source_id', 'own.post_id')}
+       GROUP BY own.post_id)
      GROUP BY sourceId`);
   const takeStates = db.prepare<[Asking & { sourceId: number; readUpTo: number; now: number; limit: number }]>(
     'give doubles the states of their rows', `
     INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
-    SELECT @viewerId, @sourceId, d.post_id, MAX(${IS_READ}) AS isRead, @now
-      FROM ${OF_SOURCE} d ${FOLLOWED_DOUBLES} ${MARK}
-      LEFT JOIN read_marks o ON o.account_id = @viewerId AND o.source_id = @sourceId AND o.post_id = d.post_id
+    SELECT @viewerId, @sourceId, own.post_id, MAX(${IS_READ}) AS isRead, @now
+      FROM ${OF_SOURCE} own ${FOLLOWED_DOUBLES} ${MARK}
+      LEFT JOIN read_marks o ON o.account_id = @viewerId AND o.source_id = @sourceId AND o.post_id = own.post_id
      WHERE ${JOINS_DOUBLES}
-     GROUP BY d.post_id HAVING isRead <> COALESCE(o.is_read, d.post_id <= @readUpTo) LIMIT @limit
+     GROUP BY own.post_id HAVING isRead <> COALESCE(o.is_read, own.post_id <= @readUpTo) LIMIT @limit
     ON CONFLICT DO UPDATE SET is_read = excluded.is_read, marked_at = excluded.marked_at`);
   const takeStars = db.prepare<[Asking & { sourceId: number }]>('star doubles of starred posts', `
     INSERT INTO stars (account_id, post_id, source_id, published_at, starred_at)
     SELECT @viewerId, p.id, p.source_id, p.published_at, MAX(t.starred_at)
-      FROM ${OF_SOURCE} d ${FOLLOWED_DOUBLES}
-      CROSS JOIN stars t ON t.account_id = @viewerId AND t.post_id = e.post_id
-      CROSS JOIN ${POSTS} p ON p.id = d.post_id
+      FROM ${OF_SOURCE} own ${FOLLOWED_DOUBLES}
+      CROSS JOIN stars t ON t.account_id = @viewerId AND t.post_id = other.post_id
+      CROSS JOIN ${POSTS} p ON p.id = own.post_id
      WHERE ${JOINS_DOUBLES} GROUP BY p.id ON CONFLICT DO NOTHING`);
   const takeMutes = db.prepare<[Asking & { sourceId: number }]>('mute doubles of muted posts', `
     INSERT INTO muted_posts (account_id, source_id, post_id, rule_id, published_at)
     SELECT DISTINCT @viewerId, p.source_id, p.id, u.rule_id, p.published_at
-      FROM ${OF_SOURCE} d ${FOLLOWED_DOUBLES}
-      CROSS JOIN muted_posts u ON u.account_id = @viewerId AND u.source_id = e.source_id AND u.post_id = e.post_id
-      CROSS JOIN ${POSTS} p ON p.id = d.post_id
+      FROM ${OF_SOURCE} own ${FOLLOWED_DOUBLES}
+      CROSS JOIN muted_posts u
+        ON u.account_id = @viewerId AND u.source_id = other.source_id AND u.post_id = other.post_id
+      CROSS JOIN ${POSTS} p ON p.id = own.post_id
      WHERE ${JOINS_DOUBLES} ON CONFLICT DO NOTHING`);
 
   const selectAmong = db.prepare<[string], { id: number }>('posts that have doubles', `
