@@ -31,11 +31,13 @@ const LINES_PER_PAGE = 200;
 
 type ImportForm = { opml: string; isPasted: boolean; visibility: string | undefined };
 
+/** Page: the form to import an OPML document, and the viewer's imports. */
 export function showImportForm(hub: Hub, { viewer }: MemberRequest): Reply {
   const earlier = imports(hub).listOf(viewer.id, 0, 10).toReversed();
   return page(importFormPage({ earlier }));
 }
 
+/** Form: begins the import of an OPML document, and leads to the page that shows the progress of the import. */
 export async function submitOpml(hub: Hub, req: MemberRequest): Promise<Reply> {
   let form: Partial<ImportForm> = {};
   return orAgain(async () => {

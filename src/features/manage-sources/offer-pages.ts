@@ -105,6 +105,7 @@ export function offeredNotice(offered: number): Html | false {
 <a class="button" href="/offers">See offers</a></p>`;
 }
 
+/** GET /api/offers: the open offers of sources that the viewer has received or sent. */
 export function listOffers(hub: Hub, { viewer, path, query }: MemberRequest): Reply {
   const { items, next } = readPage<Offer, 'id'>(query, ['id'], (after, limit) =>
     offers(hub).openOf(viewer.id, after?.id ?? 0, limit));

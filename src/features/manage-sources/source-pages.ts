@@ -40,6 +40,7 @@ import { countFollowers } from './tell-followers.ts';
 /** While the posts of a new source are compared with their pages, the source's page is refreshed for this long. */
 const COMPARED_WITHIN = 2 * MINUTE;
 
+/** Page: a source with its posts; throws status 404 for a hidden source. */
 export async function showSource(hub: Hub, req: HubRequest): Promise<Reply> {
   const source = visibleSource(hub, pathId(req.params), req.viewer);
   const mayChange = mayManage(source, req.viewer);
@@ -77,6 +78,7 @@ function runsPanel(hub: Hub, source: Source, times: Times): Html | null {
 ${results.length > 0 && html`<p>${resultsText(results)}</p>`}`;
 }
 
+/** Page: the settings of a source and of its follow. Throws status 404 for a hidden source. */
 export function showSettings(hub: Hub, req: MemberRequest): Reply {
   return page(settings(hub, visibleSource(hub, pathId(req.params), req.viewer), req));
 }
@@ -151,6 +153,7 @@ export async function submitFullText(hub: Hub, req: MemberRequest): Promise<Repl
   return seeOther(saying(`/sources/${id}`, 'full-text-chosen'));
 }
 
+/** Page: asks before a source is deleted. Throws status 403 or 404 if the viewer may not manage the source. */
 export function showDeleteSource(hub: Hub, req: MemberRequest): Reply {
   const source = manageableSource(hub, pathId(req.params), req.viewer);
   return page(confirmDeleteSourcePage(source, countFollowers(hub, source)));
@@ -162,6 +165,7 @@ export async function submitHandOver(hub: Hub, req: MemberRequest): Promise<Repl
   return seeOther(saying(`/sources/${source.id}`, offer ? 'source-offered' : 'source-handed-over'));
 }
 
+/** Page: the form to transfer a source. Throws status 403 or 404 if the viewer may not manage the source. */
 export function showTransfer(hub: Hub, req: MemberRequest): Reply {
   return page(transferForm(hub, req));
 }
@@ -171,6 +175,7 @@ function transferForm(hub: Hub, { params, viewer }: MemberRequest, form: AddForm
   return transferPage(source, offerOf(hub, source, viewer), form);
 }
 
+/** Form: transfers a source to an administrator, or offers the source to a member. */
 export async function submitTransfer(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const id = pathId(req.params);
@@ -195,6 +200,7 @@ export async function submitLook(hub: Hub, req: MemberRequest): Promise<Reply> {
     (problem) => addAgain(hub, req, { values, problem }));
 }
 
+/** Form: adds a source; a new webhook answers with a page that shows its secret once. */
 export async function submitSource(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   return orAgain(async () => {

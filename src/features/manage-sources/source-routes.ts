@@ -20,6 +20,7 @@ import { sentOfferJson } from './offer-pages.ts';
 
 const OPML_TYPES = /^(text\/x-opml(\+xml)?|application\/xml|text\/xml|application\/octet-stream)\b/i;
 
+/** GET /api/sources: the sources that the viewer may see, by pages. */
 export function listSources(hub: Hub, req: HubRequest): Reply {
   const { items, next } = sourcesAfter(hub, req.viewer, req.query, readLimit(req.query));
   const followed = followedAmong(hub, req.viewer, items);
@@ -32,10 +33,12 @@ export function sourcesAfter(hub: Hub, viewer: Viewer | null, query: URLSearchPa
   return readPage<Source, 'id'>(query, ['id'], (after, most) => sources(hub).list(viewer, after?.id ?? 0, most), limit);
 }
 
+/** GET /api/sources/:id. Throws status 404 for a hidden source. */
 export function showSourceJson(hub: Hub, req: HubRequest): Reply {
   return json(asJson(hub, visibleSource(hub, pathId(req.params), req.viewer), req.viewer));
 }
 
+/** POST /api/sources: answers 201 with a new source, 200 with a source that already exists. */
 export async function createSource(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { source, webhook, isNew } = await addSource(hub, await readJson(req), req);
   const shown = asJson(hub, source, req.viewer);
@@ -45,20 +48,24 @@ export async function createSource(hub: Hub, req: MemberRequest): Promise<Reply>
   return json(body, 201, { location: `${hub.config.baseUrl}/api/sources/${source.id}`, ...noStore });
 }
 
+/** PATCH /api/sources/:id: changes the given fields of a source; answers with the changed source. */
 export async function changeSourceJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
   return json(asJson(hub, await changeSource(hub, id, await readJson(req), req), req.viewer));
 }
 
+/** POST /api/sources/:id/sync: makes a feed due now; answers 202 with the source. */
 export function syncSourceJson(hub: Hub, req: MemberRequest): Reply {
   return json(asJson(hub, syncNow(hub, pathId(req.params), req.viewer), req.viewer), 202);
 }
 
+/** POST /api/sources/:id/transfer: answers with the transferred source, or 202 with the offer that was made. */
 export async function transferSourceJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
   return transferredJson(hub, await transferSource(hub, id, await readJson(req), req), req.viewer);
 }
 
+/** POST /api/sources/:id/hand-over: answers with the transferred source, or 202 with the offer that was made. */
 export async function handOverJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   return transferredJson(hub, await handOverSource(hub, pathId(req.params), req), req.viewer);
 }
@@ -67,6 +74,7 @@ function transferredJson(hub: Hub, { source, offer }: Transferred, viewer: Viewe
   return offer ? json({ offer: sentOfferJson(offer) }, 202) : json(asJson(hub, source, viewer));
 }
 
+/** GET /api/sources.opml: the viewer's feeds as OPML 2.0. */
 export function downloadOpml(hub: Hub, { viewer }: MemberRequest): Reply {
   const headers = {
     'content-type': 'text/x-opml; charset=utf-8', 'content-disposition': 'attachment; filename="content-hub.opml"',
@@ -75,6 +83,7 @@ export function downloadOpml(hub: Hub, { viewer }: MemberRequest): Reply {
   return { status: 200, headers, body: exportOpml(hub, viewer.id) };
 }
 
+/** POST /api/sources/import: adds feeds of an OPML document. Throws 400 for a bad visibility, 415 for another type. */
 export async function importOpmlJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const wanted = req.query.get('visibility') ?? 'public';
   const visibility = VISIBILITIES.find((one) => one === wanted);

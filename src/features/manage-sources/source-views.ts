@@ -94,6 +94,7 @@ ${runs}
 ${mayChange && kind === 'feed' && state !== 'paused' && button(`/sources/${id}/sync`, 'Synchronise now')}</details>`;
 }
 
+/** A form with a single button, which posts to the path `action`. */
 export function button(action: string, label: string): Html {
   return html`<form method="post" action="${action}"><button class="secondary">${label}</button></form>`;
 }

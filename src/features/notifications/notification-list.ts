@@ -14,6 +14,7 @@ const MAX_IDS = 1000;
 
 const BATCH = 500; // a transaction marks so many notifications as read within a few milliseconds
 
+/** GET /api/notifications: a page of the viewer's notifications, newest first. */
 export function listNotifications(hub: Hub, req: MemberRequest): Reply {
   const { items, next } = requestedPage(hub, req);
   return json({ items: items.map(notificationJson), next }, 200, nextLink(req.path, req.query, next));
@@ -43,6 +44,7 @@ function requestedPage(hub: Hub, { query, viewer }: MemberRequest, only = sectio
     notifications(hub).list({ ...wanted, after: after?.id ?? Number.MAX_SAFE_INTEGER, limit }));
 }
 
+/** POST /api/notifications/read: marks the notifications `ids`, or all, as read. Throws status 422 for other bodies. */
 export async function markNotificationsRead(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { ids, all } = await readJson(req);
   if (all === true && ids === undefined) await markAllRead(hub, req);

@@ -9,6 +9,7 @@ import { feedPosts } from './feed-posts-store.ts';
 import { deletablePost } from './post-access.ts';
 import { posts, type Post } from './post-store.ts';
 
+/** Page: asks for confirmation before a post is deleted. Throws 403 or 404 if the viewer may not delete the post. */
 export function confirmDeletePost(hub: Hub, req: MemberRequest): Reply {
   const post = deletablePost(hub, pathId(req.params), req.viewer);
   const main = html`
@@ -25,6 +26,7 @@ export function confirmDeletePost(hub: Hub, req: MemberRequest): Reply {
   return page({ title: 'Delete this post?', main });
 }
 
+/** Form: deletes a post. Throws status 403 or 404 if the viewer may not delete the post. */
 export function submitDeletePost(hub: Hub, req: MemberRequest): Reply {
   const { sourceId } = deletePost(hub, pathId(req.params), req);
   return seeOther(saying(`/sources/${sourceId}`, 'post-deleted'));

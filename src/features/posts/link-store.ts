@@ -91,7 +91,7 @@ export const links = store((hub) => {
       }
     },
 
-    /** Scheduled task: stores missing links of old posts, beginning after the last call; returns how many posts. */
+    /** Scheduled task: stores the missing link keys of the next `limit` posts; returns the number of examined posts. */
     putOld(limit: number): number {
       const after = counts(hub).value(LINKED_UP_TO);
       const some = selectAfter.all(after, limit);

@@ -20,10 +20,12 @@ const POSTS_IN_FEED = 30;
 /** Maximum bytes of posts' contents in an output feed; further posts appear with only a summary and a link. */
 const FEED_BYTES = 1024 * 1024;
 
+/** GET /posts.atom and /sources/:id.atom: the newest 30 posts as Atom. */
 export async function showAtomFeed(hub: Hub, req: HubRequest): Promise<Reply> {
   return text(await joinInTurns(atomFeed(hub, requestedFeed(hub, req))), 'application/atom+xml; charset=utf-8');
 }
 
+/** GET /posts.json and /sources/:id.json: the newest 30 posts as JSON Feed. */
 export async function showJsonFeed(hub: Hub, req: HubRequest): Promise<Reply> {
   return text(await joinInTurns(jsonFeed(hub, requestedFeed(hub, req))), 'application/feed+json; charset=utf-8');
 }

@@ -28,7 +28,7 @@ export function fittingContents(hub: StoreHub, posts: Pick<Post, 'id' | 'content
 
 type PostPage = { items: Post[]; next: string | null };
 
-/** `withContents`: a page has fewer posts if their contents do not fit into one answer. `find`: the search to use. */
+/** `withContents`: a page has fewer posts if their contents do not fit into one answer. `find`: searches for posts. */
 type PostFilter = { sourceId?: number | undefined; withContents?: boolean; find?: typeof findPosts };
 
 /** Returns a page of all posts or of a source's posts, by `?q=&cursor=&limit=`. Throws 404 for a hidden source. */

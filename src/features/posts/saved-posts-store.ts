@@ -18,6 +18,7 @@ export function searchSavedPosts(db: Db, text: string, limit: number): FoundPost
      ORDER BY id DESC LIMIT ?`).all(text, limit);
 }
 
+/** Returns the number of posts in a database. */
 export function countPosts({ db }: { db: Db }): number {
   return db.prepare<[], { n: number }>('count posts', 'SELECT COUNT(*) AS n FROM posts').get()?.n ?? 0;
 }

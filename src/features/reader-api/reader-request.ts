@@ -101,7 +101,7 @@ function withQuery(values: URLSearchParams, query: URLSearchParams): URLSearchPa
 
 const SIGN_IN_BYTES = 16 * 1024;
 
-/** The answer repeats the app password as `Auth`. Throws 401 for a wrong name or app password, 429 after failures. */
+/** Signs in an app; its token is the app password. Throws 401 for a wrong name or password, 429 after many failures. */
 export async function clientLogin(hub: Hub, request: HubRequest): Promise<Reply> {
   const values = await readValues(request, SIGN_IN_BYTES);
   const [username, password] = ['Email', 'Passwd'].map((name) => (values.get(name) ?? '').trim());

@@ -22,14 +22,17 @@ const STATES: Record<string, KnownState | 'nothing'> = {
 /** The posts that a stream id names: by state, folder (`label`), or source (by the source's id or feed address). */
 export type Stream = { state: KnownState | 'nothing' } | { label: string } | { source: string };
 
+/** The stream id of the posts in a state. */
 export function stateStream(state: KnownState): string {
   return STATE + state;
 }
 
+/** The stream id of the posts in the folder `name`. */
 export function labelStream(name: string): string {
   return LABEL + name;
 }
 
+/** The stream id of the posts of a source. */
 export function feedStream(sourceId: number): string {
   return `feed/${sourceId}`;
 }
@@ -72,7 +75,10 @@ export function sourceOfFeed(hub: Hub, followed: StreamSource[], feed: string): 
 const FILTERS_MAX = 5;
 const NOTHING: Stream = { state: 'nothing' };
 
-/** Posts in the request's stream and in `it`, not in `xt`, that arrived from `ot` to `nt`; null: no post can fit. */
+/**
+ * The posts of `stream` that are also in each stream of the query parameter `it` and in no stream of `xt`, and that
+ * arrived from the time `ot` to the time `nt` (seconds); null if no post can fit. Throws 400 for an unknown stream.
+ */
 export function readArrivalView(
   hub: Hub, viewer: Viewer, stream: Stream, values: URLSearchParams,
 ): ArrivalView | null {

@@ -86,7 +86,7 @@ async function subscribe(hub: Hub, request: AppRequest, feed: string): Promise<n
   }
 }
 
-/** The name (`t`) and the folder (`a`, `r`) that an app gives a source. Throws 422 for a name that pages refuse. */
+/** The name (`t`) and the folder (`a`, `r`) that an app gives a source. Throws 422 for an invalid name or folder. */
 function readAppFollow(values: URLSearchParams): FollowChange {
   const title = singleLine(values.get('t') ?? '') || undefined;
   const [folder] = labelsIn(values.getAll('a'));

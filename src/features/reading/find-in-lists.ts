@@ -10,7 +10,7 @@ import { searchesInLists, type FoundPost, type SearchParams } from './list-searc
 import { COUNT_MAX, lists, type FollowedSource, type PageParams } from './list-store.ts';
 import { OLDEST } from './reading-store.ts';
 
-/** `since` (unix ms): unread lists keep posts read after this time. `joined`: 1 if one post stands for its doubles. */
+/** `since` (unix ms): unread lists keep posts read after this time. `joined`: 1 if the list has one post per link. */
 type ReadingList = {
   viewer: Viewer;
   folder?: string | undefined;
@@ -51,7 +51,7 @@ function scan(hub: Hub, list: ReadingList, paging: Paging): [Position[], Paging 
   return [found, end ? { ...paging, from: end, limit: paging.limit - found.length } : null];
 }
 
-/** Queries one source after another, each only for posts nearer than the `limit` nearest posts found so far. */
+/** Queries each source in turn, only for posts nearer to `paging.from` than the `limit` nearest posts found so far. */
 export function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList, paging: Paging): Position[] {
   const { ofSource, unreadOfSource, unreadOfFew } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const maySort = sources.length <= FEW_SOURCES || paging.from === OLDEST;
@@ -113,7 +113,7 @@ export function newestOfEach(hub: Hub, list: ReadingList, { from, isBack, limit 
 /** `sourceId`: 0 searches all sources. */
 type Searched = ReadingList & { query: SearchQuery; sourceId: number; isStarred: boolean; isMuted: boolean };
 
-/** One step of a search, through the next SCAN_MAX matches. `reached`: the last examined match if a step follows. */
+/** Examines the next SCAN_MAX matches of a search. `reached`: the last examined post if another call must follow. */
 export function searchList(
   hub: Hub, list: Searched, paging: Paging,
 ): SearchStep {
@@ -137,10 +137,10 @@ export function searchList(
   return withoutLaterDoubles(hub, query, { found, reached, limit: paging.limit }, among);
 }
 
-/** The found posts of one step of a search. `reached`: where the next step begins; undefined if none must follow. */
+/** Posts that one `searchList` call found. `reached`: where the next call begins; undefined if no call must follow. */
 type SearchStep = { found: FoundPost[]; reached?: Position | undefined };
 
-/** Leaves out found posts for which an earlier post of their row stands, on another page of the search. */
+/** Leaves out each found post if another page of the search shows an earlier post with the same link. */
 function withoutLaterDoubles(
   hub: Hub, { fits = () => true, above, below }: SearchQuery, { found, reached, limit }: SearchStep & { limit: number },
   params: SearchParams,
@@ -155,7 +155,7 @@ function withoutLaterDoubles(
   const ids = JSON.stringify(posts.map(({ id }) => id));
   const places = new Set(matching.all({ expression: params.expression, ...range, ids }).map(({ place }) => place));
   const later = new Set(posts.filter(({ searchKey: key }) => places.has(key)).map((post) => post.of));
-  const isCut = later.size > 0 && found.length === limit; // the next step goes on after the last found post
+  const isCut = later.size > 0 && found.length === limit; // the next search goes on after the last found post
   return { found: found.filter(({ id }) => !later.has(id)), reached: isCut ? found.at(-1) : reached };
 }
 

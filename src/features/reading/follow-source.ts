@@ -13,7 +13,7 @@ export type Follower = Pick<Viewer, 'id' | 'role'>;
 
 const UNREAD_AT_FIRST = 30;
 
-/** Follows a source, or changes the given fields of its follow. Throws 404 for a hidden source, 422 at the limit. */
+/** Follows a source, or changes fields of the follow. Throws 404 for a hidden source, 422 at the limit of follows. */
 export function followSource(hub: Hub, viewer: Follower, sourceId: number, change: FollowChange = {}): void {
   hub.db.write('follow source', () => {
     requireKnown(hub, viewer, sourceId);
@@ -43,7 +43,7 @@ export function unfollowSource(hub: Hub, viewer: Follower, sourceId: number): vo
   follows(hub).unfollow(viewer.id, sourceId);
 }
 
-/** Renames a folder, and moves its list's choice unless the folder `to` exists; null takes the sources out. */
+/** Moves a folder's sources to the folder `to` (null: no folder); a new folder gets the old folder's list settings. */
 export function moveFolder(hub: Hub, accountId: number, from: string, to: string | null): void {
   const key = (folder: string): string => sectionOf({ kind: 'unread', folder });
   hub.db.write('move folder', () => {

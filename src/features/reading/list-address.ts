@@ -75,7 +75,7 @@ export function listOfSection(section: string): View | undefined {
   return kind === undefined || name !== '' ? undefined : { kind: kind as View['kind'] };
 }
 
-/** Query parameters that keep a list as its reader opened it. `show`: all posts although unread posts were chosen. */
+/** Query parameters of an opened list. `show`: lists all posts although the reader chose unread posts for the list. */
 export type Opened = { show?: 'all'; since?: number; cursor?: string | null; newest?: number };
 
 /** Returns the address of a list of posts. */

@@ -21,8 +21,8 @@ type RowsParams = SearchParams & { rows: string };
 type EarlierPost = NamedFacts & { of: number; id: number; searchKey: number };
 type FitParams = Range & { expression: string; ids: string; limit: number };
 /**
- * `rowId`: the row that the post shares with posts of the same link. `earlier`: NamedFacts, as JSON, of the row's
- * earlier posts that the statement finds in the list. `rowId` and `earlier` are null in a search of one source.
+ * `rowId`: the group of posts with the same link, which lists show as one row. `earlier`: source and author, as JSON,
+ * of earlier posts in the list with the same link that match. `rowId` and `earlier` are null in a search of one source.
  */
 export type FoundPost = Position & NamedFacts & { rowId: number | null; earlier: string | null };
 
@@ -47,7 +47,7 @@ const EARLIER = `iif(d.row_id IS NULL, NULL, (
 
 export const searchesInLists = store(({ db }) => ({
   older: prepareSearch(db, '<', '>', 'DESC'), newer: prepareSearch(db, '>', '<', 'ASC'),
-  /** Reads the list's earlier posts of rows. `@rows`: pairs of a post and its row, as JSON. */
+  /** Reads the list's earlier posts with the link of a found post. `@rows`: pairs of post id and `rowId`, as JSON. */
   earlier: db.prepare<[RowsParams], EarlierPost>('earlier posts of the rows of found posts', `
     SELECT j.value ->> 0 AS "of", p.id, p.search_key AS searchKey, p.source_id AS sourceId, p.author
       FROM json_each(@rows) j CROSS JOIN ${DOUBLES} e ON e.row_id = j.value ->> 1 AND e.post_id < j.value ->> 0

@@ -17,13 +17,13 @@ export const LATER_MAX = 4_000;
 /** A followed source. `readUpTo`: posts up to this id are read. `lastId`: the newest post's id; null without posts. */
 export type FollowedSource = { sourceId: number; readUpTo: number; lastId: number | null };
 
-/** `arrived`, `readAfter`: posts and read posts above the high-water mark. `unreadBefore`: unread posts below it. */
+/** Numbers of a source's posts after `readUpTo`: `arrived`, `readAfter` (read); up to `readUpTo`: `unreadBefore`. */
 type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'hideGlobally' | 'readUpTo'
   | 'title' | 'state'> & {
   arrived: number; readAfter: number; unreadBefore: number; muted: number;
 };
 
-/** `since`: unix ms. `folder`: null selects all followed sources. `joined`: 1 if one post stands for its doubles. */
+/** `since`: unix ms. `folder`: null selects all followed sources. `joined`: 1 if the list has one post per link. */
 type ListParams = Asking & { folder: string | null; since: number; joined: number };
 export type PageParams = ListParams & Position & { limit: number };
 type Bound = { boundAt: number; boundId: number };

@@ -7,6 +7,7 @@ import { saying, type SaidCode } from '../hub/said.ts';
 import { markRead, setRead, setStar, undoMark } from './mark-read.ts';
 import { readMarking } from './reading-routes.ts';
 
+/** Form: marks a post as read or, with `read=0`, as unread. Throws status 404 for a hidden post. */
 export async function submitRead(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const isRead = formSwitch(values, 'read') ?? true;
@@ -14,6 +15,7 @@ export async function submitRead(hub: Hub, req: MemberRequest): Promise<Reply> {
   return done(req, atPost(values['from'], req), isRead ? 'post-read' : 'post-unread');
 }
 
+/** Form: stars a post or, with `star=0`, takes the star off. Throws status 404 for a hidden post. */
 export async function submitStar(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const isStarred = formSwitch(values, 'star') ?? true;
@@ -37,6 +39,7 @@ export async function submitMarkRead(hub: Hub, req: MemberRequest): Promise<Repl
   return seeOther(saying(localPath(from), 'posts-marked', { count: marked, ...(marked > 0 && { undo }) }));
 }
 
+/** POST /reading/undo: undoes the marking `undo`; after two minutes, throws 410 for a script or tells the page. */
 export async function submitUndo(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { undo = '', from } = await readForm(req);
   try {

@@ -164,7 +164,7 @@ function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits:
   return passed + markedUnread.filter((id) => id <= readUpTo).length + beyond.length;
 }
 
-/** Undoes a call of `markRead`, except for posts marked since. Throws 410 if the call is two minutes old or undone. */
+/** Undoes one `markRead`, except for posts marked since. Throws 410 if the `markRead` is two minutes old or undone. */
 export async function undoMark(hub: Hub, viewer: Viewer, undo: number): Promise<void> {
   if (!readUndo(hub).find(viewer.id, undo)?.isLive) throw new HttpError(410, 'It is too late to undo this marking.');
   while (hub.db.write('undo marking', () => undoStep(hub, viewer.id, undo))) await nextTurn();
@@ -191,8 +191,9 @@ function undoStep(hub: Hub, accountId: number, undo: number): boolean {
 }
 
 /**
- * Lowers a raised high-water mark and marks the posts above the range as read, one by one, or else marks the posts of
- * the range as unread. Does nothing if either needs more than `room` marks. Returns the number of marks.
+ * Lowers a high-water mark below the range `raised`, and marks the read posts above the range as read one by one; if
+ * these posts are more than `room`, marks the posts of the range as unread; if these too are more, changes nothing.
+ * Returns how many posts were marked.
  */
 function lowerMark(hub: Hub, raised: ArrivalRange, madeAt: number, room: number): number {
   const { accountId, sourceId, after, upTo } = raised;

@@ -85,6 +85,7 @@ export function markPostRead(hub: Hub, { params, viewer }: MemberRequest): Reply
   return noContent();
 }
 
+/** DELETE /api/posts/:id/read: marks a post as unread, and takes the post out of the reading history. */
 export function markPostUnread(hub: Hub, { params, viewer }: MemberRequest): Reply {
   const id = pathId(params);
   setRead(hub, viewer, id, false);
@@ -92,11 +93,13 @@ export function markPostUnread(hub: Hub, { params, viewer }: MemberRequest): Rep
   return noContent();
 }
 
+/** PUT /api/posts/:id/star. Throws status 404 for a hidden post. */
 export function star(hub: Hub, { params, viewer }: MemberRequest): Reply {
   setStar(hub, viewer, pathId(params), true);
   return noContent();
 }
 
+/** DELETE /api/posts/:id/star. Throws status 404 for a hidden post. */
 export function unstar(hub: Hub, { params, viewer }: MemberRequest): Reply {
   setStar(hub, viewer, pathId(params), false);
   return noContent();

@@ -17,7 +17,7 @@ export async function raiseMarks(hub: Hub, stopping?: AbortSignal): Promise<void
   await throttled(hub)('raise high-water marks', (limit) => raiseSome(hub, limit), () => stopping?.aborted ?? false);
 }
 
-/** Returns the number of handled follows and removed exceptions, less than `limit` if all follows were handled. */
+/** Returns the number of compacted follows plus removed read-state exceptions; below `limit` after the last follow. */
 function raiseSome(hub: Hub, limit: number): number {
   const at = cursor(hub);
   for (let done = 0; done < limit; ) {
@@ -33,7 +33,7 @@ function raiseSome(hub: Hub, limit: number): number {
   return limit;
 }
 
-/** Does nothing while the account can undo a marking. Returns the number of removed read-state exceptions. */
+/** Removes a follow's needless read-state exceptions unless a marking can still be undone; returns how many. */
 function compactOldFollow(hub: Hub, follow: FollowMark, limit: number): number {
   const { readUpTo, ...key } = follow;
   if (!readMarks(hub).hasOld(key) || readUndo(hub).hasLive(key.accountId)) return 0;
@@ -61,7 +61,7 @@ const compactedAt = once((_hub: Hub) => new Map<number, number>());
 
 /**
  * Raises the account's high-water marks and removes needless read-state exceptions, so that the account can mark more
- * posts one by one. Does nothing while the account can undo a marking, and for ten minutes after it ran.
+ * posts one by one. Changes no marks while a marking can be undone, or within ten minutes of the last `compactMarks`.
  */
 export async function compactMarks(hub: Hub, accountId: number): Promise<void> {
   const [last, now] = [compactedAt(hub).get(accountId), hub.clock()];

@@ -32,7 +32,7 @@ export function countedSources(hub: Hub, viewer: Viewer): CountedSource[] {
   return sources.sort((a, b) => compare(a.title, b.title) || a.id - b.id);
 }
 
-/** The viewer's counts, each at most COUNT_MAX. Folders and their sources are in alphabetical order. */
+/** Numbers (at most COUNT_MAX) of the viewer's unread and starred posts; folders and sources in alphabetical order. */
 export function readingCounts(hub: Hub, viewer: Viewer): ReadingCounts {
   const byFolder = Map.groupBy(countedSources(hub, viewer), ({ folder }) => folder);
   const folders = [...byFolder].map(([name, sources]): CountedFolder =>

@@ -65,7 +65,7 @@ export const readingHistory = store(({ db, clock }) => {
       selectPage.all({ ...asking(reader), readAt: from.readAt, postId: from.postId, limit }),
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
 
-    /** Removes entries older than `before` (unix ms) reader by reader: their entries are neighbours in an index. */
+    /** Removes history entries before `before` (unix ms), reader by reader, because an index is sorted by reader. */
     removeBefore(before: number, limit: number): number {
       for (let removed = 0; ; ) {
         const id = removed < limit ? nextReader(before) : undefined;

@@ -23,6 +23,7 @@ export async function follow(hub: Hub, req: MemberRequest): Promise<Reply> {
   return noContent();
 }
 
+/** DELETE /api/sources/:id/follow, idempotent. Throws 404 for a hidden source that the viewer does not follow. */
 export function unfollow(hub: Hub, { params, viewer }: MemberRequest): Reply {
   unfollowSource(hub, viewer, pathId(params));
   return noContent();
@@ -38,6 +39,7 @@ export function readFollow(values: Record<string, unknown>): FollowChange {
   return { title, folder, notify, hideGlobally };
 }
 
+/** GET /api/reading: numbers of unread and starred posts, by folder and source. */
 export function showReading(hub: Hub, { viewer }: MemberRequest): Reply {
   const { unread, starred, folders } = readingCounts(hub, viewer);
   const shown = folders.map(({ sources, ...folder }) => ({
@@ -48,11 +50,13 @@ export function showReading(hub: Hub, { viewer }: MemberRequest): Reply {
   return json({ unread, starred, folders: shown });
 }
 
+/** POST /api/reading/mark-read: answers with `{marked, undo}`, the number of marked posts and the id for undoing. */
 export async function markReadJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readJson(req);
   return json(await markRead(hub, req.viewer, ...readMarking(hub, req.viewer, values)));
 }
 
+/** POST /api/reading/undo: undoes the marking `undo`. Throws status 410 after two minutes. */
 export async function undoJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const input = createInput(await readJson(req));
   const undo = input.integer('undo', 1, MAX_ID);

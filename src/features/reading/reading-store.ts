@@ -16,7 +16,7 @@ const UNDONE_WITHIN = 2 * UNDO_OFFERED;
 /** Time for which needless read or unread marks of posts stay, because pages that are still open list the posts. */
 const KEPT = DAY;
 
-/** Limited, because each page of an account counts all posts that the account has marked one by one. */
+/** Maximum read-state exceptions of an account: each page counts all posts that the account has marked one by one. */
 const MARKS_MAX = TABLES.read_marks.most;
 
 /** A read-state exception. `isRead`: 1 for a read post after the high-water mark, 0 for an unread post up to it. */
@@ -27,7 +27,7 @@ export type PostState = {
   id: number; sourceId: number; isRead: number; isStarred: number; isFollowed: number; ownTitle: string | null;
 };
 
-/** `moved`: raised high-water marks. `marked`: read-state exceptions. `before`: 0 for unread, null for none. */
+/** `moved`: raised `readUpTo` of sources. `marked`: read posts; `before`: 0 if marked as unread before, else null. */
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
   marked: [sourceId: number, postId: number, before: 0 | null][];
@@ -167,7 +167,7 @@ export const readMarks = store(({ db, clock }) => {
     readAbove: (key: FollowKey, readUpTo: number): { n: number; last: number | null } =>
       selectReadAbove.get({ ...key, readUpTo }) ?? { n: 0, last: null },
     hasOld: (key: FollowKey): boolean => selectOld.get({ ...key, before: clock() - KEPT }) !== undefined,
-    /** Removes marks, at least `age` ms old, that repeat the high-water mark `readUpTo`; returns their number. */
+    /** Removes read-state exceptions, `age` ms or older, that `readUpTo` makes needless; returns how many. */
     removeNeedless: (key: FollowKey, readUpTo: number, limit: number, age = KEPT): number =>
       removeNeedless.run({ ...key, readUpTo, before: clock() - age, limit }).changes,
 

@@ -118,8 +118,8 @@ export function searchCounts(hub: Hub, viewer: Viewer): Map<number, number> {
 }
 
 /**
- * A text that changes when posts arrive, when rules change, and when the viewer marks posts, stars posts, stops joining
- * doubles, or has other sources, such as after a source became private.
+ * A text by which kept counts of searches are found to be out of date: the text changes when posts arrive, when rules
+ * change, and when the viewer marks or stars posts, has other sources, or stops joining posts with the same link.
  */
 function stateOfLists(hub: Hub, viewer: Viewer): string {
   const { starred, folders } = countsForPage(hub, viewer);

@@ -6,7 +6,7 @@ import { listPath, withoutSearch } from './list-address.ts';
 import { countText } from './reading-counts.ts';
 import type { View } from './reading-list.ts';
 
-/** `count`: at most COUNT_MAX. `toSave`: the search as it is saved. `savedId`: a saved search with the same words. */
+/** `count`: found posts, up to COUNT_MAX. `toSave`: the search as saved. `savedId`: a saved search with these words. */
 export type SearchFacts = { count: number; isAll: boolean; toSave: string; savedId: number | undefined };
 
 /** The head of a page of search results: the form, the number of found posts or a mistake, and how to search. */

@@ -20,6 +20,7 @@ export async function importRulesJson(hub: Hub, req: MemberRequest): Promise<Rep
   return json(await importRules(hub, req.viewer, await readJson(req)));
 }
 
+/** Form: adds the rules and saved searches of an account's export, which the member has pasted. */
 export async function submitImport(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { document = '' } = await readForm(req);
   try {

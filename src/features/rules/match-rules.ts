@@ -19,7 +19,7 @@ type TrieNode = {
 
 /**
  * `bits` tells for the hash of a text whether phrases have the text as their first token, or are the text with a star
- * (`harb*`). Hashing a post's characters one by one is much quicker than looking for each token in a Map.
+ * (`harb*`). To find rules' words in a post, hashing its characters is much quicker than looking up each word in a Map.
  */
 type Trie = { root: TrieNode; bits: Uint8Array };
 
@@ -97,6 +97,7 @@ function emptyTrie(): Trie {
   return { root: {}, bits: new Uint8Array(HASHES) };
 }
 
+/** Reads a rule's expression for `compileRules`. */
 export function readExpression(match: string): MatchedExpression {
   const { clauses: parsed, from, until } = parseExpression(match, { isSearch: false });
   const clauses = parsed.map(({ isExcluded, phrases }) => {

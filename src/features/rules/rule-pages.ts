@@ -12,6 +12,7 @@ import { addRule, changeRule, ownRule, previewRule, removeRule } from './change-
 import { rules, type Rule } from './rule-store.ts';
 import { ruleFormPage, rulesPage, type RulePlaces, type RefusedImport, type RuleForm } from './rule-views.ts';
 
+/** GET /settings/rules: the viewer's rules. `refused`: an import that the hub has refused. */
 export function showRules(hub: Hub, { viewer }: MemberRequest, refused?: RefusedImport): Reply {
   const sources = new Map(follows(hub).listed(viewer).map(({ sourceId, title }) => [sourceId, title]));
   const all = rules(hub).listOf(viewer.id);
@@ -51,6 +52,7 @@ function pageBefore({ headers: { referer = '', host } }: MemberRequest): string 
   return page !== null && page.host === host ? page.pathname + page.search : '';
 }
 
+/** GET /settings/rules/:id: the form to change a rule. Throws status 404 for an unknown rule. */
 export function showRule(hub: Hub, req: MemberRequest): Reply {
   const rule = ownRule(hub, req.viewer, pathId(req.params));
   return showForm(hub, req, { rule, values: { match: rule.match, act: rule.act, place: placeOfRule(rule) } });
@@ -60,6 +62,7 @@ function placeOfRule({ sourceId, folder }: Rule): string {
   return sourceId !== null ? `source:${sourceId}` : folder !== null ? `folder:${folder}` : '';
 }
 
+/** POST /settings/rules and /settings/rules/:id: previews, adds or changes a rule. */
 export async function submitRule(hub: Hub, req: MemberRequest): Promise<Reply> {
   const [values, { viewer, params }] = [await readForm(req), req];
   const rule = params['id'] === undefined ? undefined : ownRule(hub, viewer, pathId(params));
@@ -80,6 +83,7 @@ function placeIn({ place = '' }: Record<string, string>): { sourceId: number | n
   return { sourceId: kind === 'source' ? parseId(rest) ?? 0 : null, folder: kind === 'folder' ? rest : null };
 }
 
+/** POST /settings/rules/:id/delete: removes a rule. Throws status 404 for an unknown rule. */
 export async function submitDeleteRule(hub: Hub, { viewer, params }: MemberRequest): Promise<Reply> {
   await removeRule(hub, viewer, pathId(params));
   return seeOther(saying('/settings/rules', 'rule-removed'));

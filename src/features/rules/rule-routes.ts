@@ -9,19 +9,23 @@ import { rules, type Rule } from './rule-store.ts';
 
 const SHOWN = 30;
 
+/** GET /api/rules: the viewer's rules. */
 export function listRules(hub: Hub, { viewer }: MemberRequest): Reply {
   return json({ items: rules(hub).listOf(viewer.id).map(ruleJson), next: null });
 }
 
+/** POST /api/rules: adds a rule. Throws status 422 for a mistake in the rule, or at the limit of rules. */
 export async function createRule(hub: Hub, req: MemberRequest): Promise<Reply> {
   return json(ruleJson(addRule(hub, req.viewer, await readJson(req))), 201);
 }
 
+/** PATCH /api/rules/:id: changes a rule, whose muted posts come back. Throws status 404 for an unknown rule. */
 export async function changeRuleJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readJson(req);
   return json(ruleJson(await changeRule(hub, req.viewer, pathId(req.params), values)));
 }
 
+/** DELETE /api/rules/:id: removes a rule, whose muted posts come back. Throws status 404 for an unknown rule. */
 export async function deleteRule(hub: Hub, { viewer, params }: MemberRequest): Promise<Reply> {
   await removeRule(hub, viewer, pathId(params));
   return noContent();
@@ -35,6 +39,7 @@ export async function previewRuleJson(hub: Hub, req: MemberRequest): Promise<Rep
   return json({ count: posts.length, among, items });
 }
 
+/** A rule as the API shows it to its owner. */
 export function ruleJson({ id, match, act, sourceId, folder, applied, lastAppliedAt, createdAt }: Rule) {
   const [last, created] = [isoTime(lastAppliedAt), isoTime(createdAt)];
   return { id, match, act, sourceId, folder, applied, lastAppliedAt: last, createdAt: created };

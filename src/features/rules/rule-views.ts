@@ -34,6 +34,7 @@ const SHOWN = 30;
 export type RefusedImport = { problem: HttpError; document: string };
 type Around = { sources: Map<number, string>; times: Times; refused?: RefusedImport | undefined };
 
+/** Page: the viewer's rules. */
 export function rulesPage(all: Rule[], { sources, times, refused }: Around): Page {
   const bar = html`<h1>Rules</h1><span class="space"></span><a class="button primary" href="/settings/rules/new">Add a
   rule</a>`;
@@ -64,6 +65,7 @@ function ruleItem({ id, match, act, sourceId, folder, applied, lastAppliedAt }: 
   ${match}">Remove</button></form></li>`;
 }
 
+/** Page: the form to add or change a rule, with a preview of the posts that the rule fits. */
 export function ruleFormPage(form: RuleForm): Page {
   const { rule, values, like, problem, preview, places } = form;
   const title = rule ? 'Change a rule' : like ? 'Less like this' : 'Add a rule';

@@ -24,6 +24,7 @@ export function isContentFull(hub: Hub, usage: ContentUsage | undefined, part = 
 
 export type ContentRoom = { bytes: number; quota: number | null; isFull: boolean };
 
+/** Bytes of contents that an account's sources use, and the account's quota in bytes; `quota`: null without a limit. */
 export function contentRoom(hub: Hub, accountId: number): ContentRoom {
   const usage = contentUsage(hub).of(accountId);
   const isBounded = hub.config.contentQuotaBytes > 0 && accounts(hub).find(accountId)?.role === 'member';

@@ -10,6 +10,7 @@ const NOTHING = { times: 1, failed: 0, added: 0, changed: 0, tookMs: null, bytes
 /** Results of a source's synchronisations or webhook events that are not stored yet: daily sums, and the newest. */
 export type Noted = Omit<RunDay, 'day'> & { last: SourceRun[] };
 
+/** Results of no synchronisation or webhook event, to which `addRun` adds results. */
 export function nothingNoted(): Noted {
   return { runs: 0, failed: 0, added: 0, last: [] };
 }

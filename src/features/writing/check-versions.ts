@@ -8,7 +8,7 @@ import { sourcePosts } from '../posts/source-posts-store.ts';
 import { manySources } from '../sources/source-store.ts';
 import { drafts, type Tab } from './draft-store.ts';
 
-/** A post that was published from a form. `mark`: a number above 0, which differs after the post was deleted. */
+/** A post that was published from a form. `mark`: the post's id; for a deleted post, the time of deletion (unix ms). */
 type PostOfForm = { state: 'published' | 'taken back' | 'deleted'; mark: number };
 
 /** Returns the post that was published from a form of an account, if any; of several posts, the newest. */
@@ -22,10 +22,10 @@ export function postOfForm(hub: Hub, accountId: number, form: string): PostOfFor
   return deletedAt === undefined ? undefined : { state: 'deleted', mark: deletedAt };
 }
 
-/** The id for feeds of the first post that is published from a form: the tombstone of the deleted post has this id. */
+/** The id, in feeds, of the first post published from a form; the record of a post's deletion keeps the post's id. */
 export function guidOfForm(accountId: number, form: string): string {
   const hash = createHash('sha256').update(`post of ${accountId} from ${form}`).digest('hex');
-  return `urn:uuid:${hash.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-a$4-$5')}`; // RFC 9562, version 8
+  return `urn:uuid:${hash.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-a$4-$5')}`; // UUIDv8 (RFC 9562)
 }
 
 /**
@@ -39,7 +39,7 @@ export function revisionOf(hub: Hub, accountId: number, form: string): number {
 
 /** Why a form is refused whose post was published, by what has become of the post. */
 const PUBLISHED: Record<PostOfForm['state'], string> = {
-  'published': 'This form has already published a post. The changed text of this form would be a second post.',
+  'published': 'This form has already published a post. Sending this form again would publish a second post.',
   'taken back': 'The post of this form was taken back into a draft. This form would publish a second post.',
   'deleted': 'The post of this form was deleted. This form would publish the post a second time.',
 };

@@ -78,7 +78,7 @@ export const drafts = store(({ db, clock }) => {
     setWithdrawn: (id: number, post: WithdrawnPost): void => void sql.setWithdrawn.run(JSON.stringify(post), id),
     formOfWithdrawn: (accountId: number, postId: number): string | undefined =>
       sql.ofWithdrawn.get(accountId, postId)?.form,
-    /** The post taken back that was published from `form`; the form of its draft is null if the draft is discarded. */
+    /** The post published from `form` and taken back; the draft's form in the result is null for a discarded draft. */
     takenBackFrom: (accountId: number, form: string): { postId: number; form: string | null } | undefined =>
       sql.takenBack.get(accountId, form),
     schedule: (id: number, at: number | null): void => void sql.schedule.run(at, id),
@@ -98,7 +98,7 @@ export const drafts = store(({ db, clock }) => {
       return secret;
     },
 
-    /** Makes a pending draft ordinary. A newer draft of the form from another tab becomes a discarded draft. */
+    /** Lets pages show a pending draft. A newer draft of the same form from another tab becomes a discarded draft. */
     adopt(accountId: number, form: string, secret: string): void {
       const taken = sql.takePending.get(hashSecret(secret), accountId, form, clock() - PENDING_LIFETIME);
       if (!taken) return;

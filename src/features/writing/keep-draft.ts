@@ -68,7 +68,7 @@ export function keepDraft(
   });
 }
 
-/** Gives new files names of their own: a text names its files. Leaves out the files of a form that was sent again. */
+/** Renames new files whose names are taken, since a post's text names its files. Leaves out files sent twice. */
 function newFiles(hub: Hub, { id: draftId, form }: Draft, isSentAgain: boolean, files: NewUpload[]): NewUpload[] {
   const postId = postIdOf(form);
   const ofPost = postId === undefined ? [] : attachments(hub).ofPosts([postId]);
@@ -114,7 +114,7 @@ export function openDraft(hub: Hub, { viewer, query }: MemberRequest, form: stri
   return drafts(hub).find(viewer.id, form);
 }
 
-/** Restores a discarded draft; returns the path of its form. Throws 409 if the same form has a newer draft. */
+/** Restores a discarded draft; returns the path of its form. Throws 422 if the same form has a newer draft. */
 export function restoreDraft(hub: Hub, accountId: number, id: number): string {
   const discarded = drafts(hub).list(accountId).find((draft) => draft.id === id && draft.discardedAt !== null);
   if (!discarded) throw notFound('discarded draft');

@@ -71,6 +71,7 @@ function writableSources(hub: Hub, viewer: Viewer, chosen = ''): Source[] {
   return other?.kind === 'native' && mayManage(other, viewer) ? [...own, other] : own;
 }
 
+/** POST /write and /write/:draft: publishes or schedules a post, previews the post, or saves the draft. */
 export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
   return submitForm(hub, req, (form) => writeForm(hub, req, form), async (values, files) => {
     if (!values['sourceId']) throw invalid([{ pointer: '/sourceId', detail: 'Choose a place for the post.' }]);
@@ -83,6 +84,7 @@ export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
   });
 }
 
+/** Form: makes a native source for the member's posts, and leads back to the form of the post. */
 export async function submitOwnSource(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { form = '', ...values } = await readForm(req);
   const path = form.startsWith('/write/') ? form : '/write';
@@ -96,6 +98,7 @@ export async function submitOwnSource(hub: Hub, req: MemberRequest): Promise<Rep
   }
 }
 
+/** Page: the form of a stored post. Throws status 404, 403 or 409 if the viewer may not change the post. */
 export async function showChangePost(hub: Hub, req: MemberRequest): Promise<Reply> {
   const post = changeablePost(hub, pathId(req.params), req.viewer);
   const draft = openDraft(hub, req, formPath(req));
@@ -105,6 +108,7 @@ export async function showChangePost(hub: Hub, req: MemberRequest): Promise<Repl
   return page(changePostPage(post, { ...form, isOpened: draft !== undefined }));
 }
 
+/** POST /posts/:id/edit: stores a changed post with new files, previews the post, or saves the draft. */
 export function submitPostChange(hub: Hub, req: MemberRequest): Promise<Reply> {
   const post = changeablePost(hub, pathId(req.params), req.viewer);
   return submitForm(hub, req, (form) => changePostPage(post, form), async (values, files) =>
@@ -150,11 +154,13 @@ async function takeBack(hub: Hub, req: MemberRequest): Promise<Draft> {
   return withdrawPost(hub, post, fields, req);
 }
 
+/** POST /drafts/:id/discard: discards a draft, which can be restored for a day. */
 export function submitDiscardDraft(hub: Hub, req: MemberRequest): Reply {
   drafts(hub).discard(req.viewer.id, pathId(req.params));
   return seeOther(saying('/write', 'draft-discarded'));
 }
 
+/** POST /drafts/:id/restore: restores a discarded draft. Throws 404 for an unknown draft, 422 for an older draft. */
 export function submitRestoreDraft(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying(restoreDraft(hub, req.viewer.id, pathId(req.params)), 'draft-restored'));
 }
@@ -175,8 +181,8 @@ export async function submitDeleteAttachment(hub: Hub, req: MemberRequest): Prom
 }
 
 /**
- * Stores the form's post by `act`, which returns the next page, or previews the post, or only saves the draft. Keeps a
- * refused post as a draft, which is pending without a session, but no incomplete text, which would replace a draft.
+ * Stores the form's post by `act`, which returns the next page, or previews the post, or only saves the draft. A
+ * refused post becomes a draft, or a pending draft if the session has ended; an incomplete text replaces no draft.
  */
 async function submitForm(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page,

@@ -19,7 +19,7 @@ import { postIdOf } from './keep-draft.ts';
 import { POST_MAX } from './write-post.ts';
 
 /**
- * `cut`: the fields that were too long. `isWhole`: whether the whole text has arrived. `hasFiles`: whether the draft
+ * `cut`: the fields that were too long. `isWhole`: whether all of the post's text came. `hasFiles`: whether the draft
  * has the sent files. `proof`: the signed account id with which the form can be sent without a session. `revision`,
  * `version`: the states of the form and of the stored post that the tab knows. `isChanged`: whether the stored post has
  * changed since the form was opened. `isOpened`: whether the form shows an opened draft, and not a sent form.
