@@ -35,6 +35,7 @@ export function object(required: Record<string, Schema>, optional: Record<string
   return { type: 'object', required: Object.keys(required), properties: { ...required, ...optional } };
 }
 
+/** The schema of a list in which every item has the schema `items`. */
 export function array(items: Schema): Schema {
   return { type: 'array', items };
 }

@@ -48,7 +48,7 @@ type ScheduledTask = {
   rehearse?(hub: Hub): void;
 };
 
-/** While a new version or restored data is being tried, shows that the process is alive and can write. */
+/** While a new version or restored data is being tried, this task proves that its process is alive and can write. */
 const TRIAL_BEAT: ScheduledTask = { name: 'heartbeat on trial', everyMs: 2 * SECOND, run: beatOnTrial };
 
 const WORKER_SCHEDULE: ScheduledTask[] = [

@@ -4,7 +4,7 @@ import { madeUpWords } from './made-up-words.ts';
 
 /**
  * node feeds-peer.ts <seed> <items>: answers each path with a feed of its own of new posts, the same at each request.
- * After a request to `/published/N`, each feed has only the first N of its posts.
+ * After a request to `/published/N`, each feed has only the first N of its posts. An unchanged feed is answered with 304.
  */
 const [seed = '', items = ''] = process.argv.slice(2);
 const { words, title } = madeUpWords(Number(seed));
@@ -17,7 +17,9 @@ const server = createServer((req, res) => {
   if (count !== undefined) published = Number(count);
   const posts = feeds.get(name) ?? postsOf(name);
   feeds.set(name, posts);
-  res.writeHead(200, { 'content-type': 'application/rss+xml' }).end(feedOf(posts.slice(0, published)));
+  const etag = `"${name} ${published}"`;
+  if (req.headers['if-none-match'] === etag) return void res.writeHead(304, { etag }).end();
+  res.writeHead(200, { 'content-type': 'application/rss+xml', etag }).end(feedOf(posts.slice(0, published)));
 });
 server.listen(0, '0.0.0.0', () => process.send?.({ port: (server.address() as AddressInfo).port }));
 process.on('SIGTERM', () => process.exit(0));

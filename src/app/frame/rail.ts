@@ -17,7 +17,7 @@ import { MARK } from './assets.ts';
 
 const MOST_TOLD = 100;
 
-/** If a member follows more sources, folders collapse, and a long folder lists only sources with unread posts. */
+/** If a member follows more sources, folders collapse; a longer folder lists only its sources with unread posts. */
 const MOST_OPEN = 40;
 
 const MOST_FOLDERS = 60;

@@ -120,8 +120,8 @@ export type Prepared = {
 
 type Preparation = {
   prepared: Prepared;
-  announce(message: Listening): void; // makes prepare.ts print the address once web is healthy
-  end(): void; // ends prepare.ts if it still waits for web
+  announce(message: Listening): void; // tells prepare.ts where web listens: prepare.ts prints the hub's address
+  end(): void; // makes prepare.ts end, even if prepare.ts still waits until web is healthy
 };
 
 /** Runs prepare.ts. Resolves to the message of prepare.ts, or to the exit status with which `npm start` must end. */

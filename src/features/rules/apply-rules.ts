@@ -66,12 +66,14 @@ export async function matchRules(
 
 function sourceSeenBy(hub: Hub, { id, title: newTitle = '' }: MatchedSource): (rule: Rule) => SourceNames | undefined {
   const tokens = (title: string): string[] => tokensOf(searchTerms(title));
+  if (id === null) return () => ({ names: [tokens(newTitle)], folder: null });
   let seen: Map<number, SourceNames> | undefined;
   return ({ accountId }) => {
-    if (id === null) return { names: [tokens(newTitle)], folder: null };
-    const title = tokens(sources(hub).find(id)?.title ?? newTitle);
-    seen ??= new Map(follows(hub).readersOf(id).map(({ accountId, ownTitle, folder }) =>
-      [accountId, { names: ownTitle === null ? [title] : [title, tokens(ownTitle)], folder }]));
+    if (!seen) {
+      const title = tokens(sources(hub).find(id)?.title ?? newTitle);
+      seen = new Map(follows(hub).readersOf(id).map(({ accountId, ownTitle, folder }) =>
+        [accountId, { names: ownTitle === null ? [title] : [title, tokens(ownTitle)], folder }]));
+    }
     return seen.get(accountId);
   };
 }
@@ -88,19 +90,21 @@ function applyRules(hub: Hub, sourceId: number, arrivals: Arrival[], fitting: Ma
   }
   const source = hits.size > 0 ? sources(hub).find(sourceId) : undefined;
   if (!source) return;
-  const folders = new Map(follows(hub).readersOf(sourceId).map(({ accountId, folder }) => [accountId, folder]));
-  const isFor = ({ accountId, sourceId: only, folder }: Rule): boolean =>
-    (source.visibility === 'public' || source.ownerId === accountId) && folders.has(accountId)
-    && (only === null || only === sourceId) && (folder === null || folders.get(accountId) === folder);
-  const likely = [...hits.values()].filter(({ rule }) => isFor(rule));
-  const applied = rules(hub).noteApplied(likely.map(({ rule: { id, version }, ids }) => [id, version, ids.length]));
-  const applying = Map.groupBy(likely.filter(({ rule }) => applied.has(rule.id)), ({ rule }) => rule.act);
+  const applied = [...hits.values()].filter(({ rule, ids }) =>
+    isFor(hub, rule, source) && rules(hub).noteApplied(rule, ids.length));
+  const applying = Map.groupBy(applied, ({ rule }) => rule.act);
   for (const act of ACTS) { // muting comes first, because notifications do not count muted posts
     const some = applying.get(act);
     if (!some) continue;
     counts(hub).add('rules_applied_total', act, some.reduce((sum, { ids }) => sum + ids.length, 0));
     ACTIONS[act](hub, some, source);
   }
+}
+
+function isFor(hub: Hub, { accountId, sourceId, folder }: Rule, source: Source): boolean {
+  const follow = follows(hub).find(accountId, source.id);
+  return (source.visibility === 'public' || source.ownerId === accountId) && follow !== undefined
+    && (sourceId === null || sourceId === source.id) && (folder === null || folder === follow.folder);
 }
 
 type Hit = { rule: Rule; ids: number[] };

@@ -31,9 +31,8 @@ export const rules = store(({ db, clock }) => {
     UPDATE rules SET match = @match, act = @act, source_id = @sourceId, folder = @folder, version = ${NEXT_VERSION}
      WHERE id = @id AND account_id = @accountId`);
   const remove = db.prepare<[RuleKey]>('remove rule', 'DELETE FROM rules WHERE id = @id AND account_id = @accountId');
-  const note = db.prepare<[{ now: number; applied: string }], { id: number }>('note applied rules', `
-    UPDATE rules SET applied = applied + j.value ->> 2, last_applied_at = @now FROM json_each(@applied) j
-     WHERE rules.id = j.value ->> 0 AND rules.version = j.value ->> 1 RETURNING rules.id`);
+  const note = db.prepare<[posts: number, now: number, id: number, version: number]>('note applied rule',
+    'UPDATE rules SET applied = applied + ?, last_applied_at = ? WHERE id = ? AND version = ?');
   const moveFolder = db.prepare<[{ accountId: number; from: string; to: string }]>('move rules of folder', `
     UPDATE rules SET folder = @to, version = ${NEXT_VERSION} WHERE account_id = @accountId AND folder = @from`);
   const removeOf = db.prepare<[number, number]>('remove rules of account',
@@ -47,9 +46,8 @@ export const rules = store(({ db, clock }) => {
     add: (accountId: number, terms: RuleTerms): number => insert.get({ ...terms, accountId, now: clock() })?.id ?? 0,
     change: (key: RuleKey, terms: RuleTerms): void => void update.run({ ...terms, ...key }),
     remove: (key: RuleKey): boolean => remove.run(key).changes > 0,
-    /** Counts the posts to which rules are applied. Returns the ids of rules that still have their given versions. */
-    noteApplied: (applied: [id: number, version: number, posts: number][]): Set<number> =>
-      new Set(note.all({ now: clock(), applied: JSON.stringify(applied) }).map(({ id }) => id)),
+    /** Counts the posts to which a rule is applied; returns false if the rule has another version or is gone. */
+    noteApplied: ({ id, version }: Rule, posts: number): boolean => note.change(posts, clock(), id, version) > 0,
     moveFolder: (accountId: number, from: string, to: string): void => void moveFolder.run({ accountId, from, to }),
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };

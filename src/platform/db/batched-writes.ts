@@ -2,8 +2,8 @@ import { charged, othersWait } from '../turns.ts';
 import { type Db, emptyLog, isStorageTrouble } from './open-database.ts';
 
 /**
- * A transaction holds the write lock for about 10 ms with its commit. SQLite's busy handler retries after 1, 3, 8, 18,
- * 33, 53 ms: one retry falls into the pause, which is at least as long as the transaction before.
+ * A transaction holds the write lock for about 10 ms with its commit. The pause after a transaction is at least as
+ * long as the transaction, so one retry of SQLite's busy handler (after 1, 3, 8, 18, 33, 53 ms) falls into the pause.
  */
 const WORKING_MS = 6;
 const PAUSE_MS = 25;
@@ -102,7 +102,8 @@ const LONG_BATCH_MS = 25;
 
 /**
  * Lets concurrent writes share one transaction, and so one fsync (group commit), which begins after GATHERING_MS at the
- * latest. A write that throws is rejected alone. If the commit fails (full disk, lock), all writes are rejected.
+ * latest. If a single write throws, only the promise of this write rejects. If the commit of the shared transaction
+ * fails (full disk, lock), the promises of all writes gathered for the transaction reject.
  */
 export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedWrite<Item> {
   let waiting: Waiting<Item>[] = [];

@@ -51,7 +51,7 @@ export async function writeNewFile(path: PathLike, content: string | Buffer): Pr
   }
 }
 
-/** Replaces a file in one durable step. Processes that may replace the file at once need names for `partial`. */
+/** Replaces a file in one durable step. `partial`: temporary path, unique if several processes replace the file. */
 export async function replaceFile(path: string, content: string, partial = `${path}.partial`): Promise<void> {
   await rm(partial, { force: true });
   await writeNewFile(partial, content);

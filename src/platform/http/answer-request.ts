@@ -37,8 +37,9 @@ export const MAX_PAGE_BYTES = 2.5 * 1024 * 1024;
 /** Paths that only programs request: error replies to these programs are never HTML pages. */
 const FOR_PROGRAMS = /^\/+(?:api|reader|accounts)\//;
 
-const NOT_KEPT = -1; // the version of content that is never cached
+const NOT_KEPT = -1; // stands for the content version if the response must not be cached
 
+/** Returns functions that answer or refuse a request; both resolve to the status sent, or CLIENT_GONE. */
 export function createAnswerRequest(options: AnswerOptions) {
   const { cache, security, errorPage, noteFault, untaken, discardBytes = DISCARD_BYTES } = options;
   const callHandler = createCallHandler(options);

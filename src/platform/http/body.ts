@@ -15,7 +15,7 @@ const JSON_LIMIT = 1024 * 1024;
 const FORM_LIMIT = 64 * 1024;
 const LIMIT_OF_ANYBODY = 16 * 1024; // the limit of any body from a client that is not signed in
 
-/** A body with files has the server's longer limit. */
+/** The time limit in ms for receiving a body without files. Only the server's `requestTimeout` limits files. */
 const BODY_TIME = MINUTE;
 
 export type JsonObject = Record<string, unknown>;
@@ -25,14 +25,14 @@ type MetName = 'bodies' | 'body-size' | 'body-pieces' | 'connections' | 'answers
 /** Counts a request over a limit and returns the error for its client, who should retry after `seconds`. */
 export type MetLimit = (limit: MetName, seconds: number, reason: string) => HttpError;
 
-/** `recheck` is called when the body has arrived. */
+/** `recheck` checks the sender's permissions again when the body has arrived. */
 type WithBody = Pick<HubRequest, 'stream'> & Partial<Pick<HubRequest, 'viewer' | 'memory' | 'recheck'>>;
 
 /** Limits in bytes of all bodies in memory: in total, and per account or network (twice as many for an IPv6 /48). */
 const MEMORY_OF_ALL = 48 * 1024 * 1024;
 const MEMORY_OF_ONE = 16 * 1024 * 1024;
 
-const PIECE = 256; // bytes of memory overhead
+const PIECE = 256; // bytes of memory that a chunk of a body takes besides its content
 
 /** The memory budget for all request bodies. `who`: the client's account, or its networks, narrowest first. */
 export function createBodyMemory(metLimit: MetLimit): (who: readonly string[]) => BodyShare {

@@ -62,7 +62,7 @@ export type CallHandlerOptions = {
   hostNames: readonly string[] | null;
   /** Finds the sender of a request, or null, unless the request's route has an `authenticate` function of its own. */
   authenticate(req: IncomingMessage): Caller;
-  /** Throws HttpError if the hub takes no writes. Called before unsafe requests, and again after their bodies. */
+  /** Throws HttpError if the hub takes no writes. Runs before, and again after, an unsafe request's body is read. */
   admitWrite(route: Route, viewer: Viewer | null): void;
   /** `who`: the client's account, or its networks, narrowest first. */
   bodyMemory(who: readonly string[]): BodyShare;
@@ -71,7 +71,10 @@ export type CallHandlerOptions = {
 
 const NOBODY: Caller = { viewer: null, hasCookie: false };
 
-/** Returns a function that checks and answers a request. Throws HttpError (400, 401, 403, 404, 405, 421). */
+/**
+ * Returns a function that checks a request's path, host, sender and permissions, then calls the route's handler.
+ * Throws HttpError (400, 401, 403, 404, 405, 421).
+ */
 export function createCallHandler(options: CallHandlerOptions) {
   const { match, baseUrl, trustedProxies, hostNames, bodyMemory, authenticate, admitWrite, untaken } = options;
   const callerOf = (req: IncomingMessage, route: Route | undefined): Caller =>

@@ -27,10 +27,12 @@ type Networks = readonly string[]; // the smallest first
 type Place = { networks: Networks; isExempt: boolean };
 
 /**
- * Refuses connections over the limits. If `places` connections are open, first closes the oldest connection that is
- * idle, or whose network has more connections than the newcomer's, of the network with the most connections.
- * Connections from `proxies` and this machine have no limit per address, and are not closed while busy. The returned
- * function tells if a connection is an extra connection for monitoring.
+ * Refuses connections over the limits. If `places` connections are open, a new connection replaces an open connection
+ * that is idle, or whose network has more open connections than the network of the new connection. If several open
+ * connections can be replaced, the hub takes the network with the most connections, and closes the oldest idle
+ * connection of this network, or the oldest connection if all are busy. Connections from `proxies` and this machine
+ * have no limit per address, and are not closed while busy. The returned function tells if a connection is an extra
+ * connection for monitoring.
  */
 export function limitConnections(
   server: Server, proxies: readonly Cidr[], metLimit: MetLimit, refuse: (socket: Socket, error: HttpError) => void,

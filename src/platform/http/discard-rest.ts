@@ -6,7 +6,7 @@ export const DISCARD_BYTES = 2 * 1024 * 1024;
 /** The maximum number of bodies discarded at the same time: a thousand bodies would block the event loop. */
 const DISCARDED_AT_ONCE = 16;
 
-/** How long the hub discards a body before the next body that waits. */
+/** After this time, the bodies that the hub is discarding give way to bodies that wait to be discarded. */
 const TURN_MS = 250;
 
 /** Each waiting body takes up to 128 KiB of memory. */
@@ -24,8 +24,9 @@ let turn: NodeJS.Timeout | undefined;
 
 /**
  * Reads and discards the rest of a request body after an early response, up to `limit` bytes: a client that is still
- * sending might otherwise never see the response. Then the connection serves the client's next request. A waiting body
- * has a `readable` listener, because node:http itself would read and drop a body that has no listener.
+ * sending might otherwise never see the response. When the body has ended, the connection serves the client's next
+ * request. A waiting body has a `readable` listener, because node:http itself would read and drop a body that has no
+ * listener.
  */
 export function discardRest(req: IncomingMessage, limit = DISCARD_BYTES): void {
   if (isOver(req)) return;

@@ -13,7 +13,7 @@ export async function orAgain(
   }
 }
 
-/** `whole`: the field shows a refusal that names no field. `isFirst`: the field has the focus without a refusal. */
+/** `whole`: the field shows an error that names no field. `isFirst`: the field has focus if the form has no error. */
 type FieldOptions = { whole?: boolean; isFirst?: boolean };
 
 /** Attributes that mark a refused field and link its reason. The first refused field has the focus. */

@@ -21,7 +21,7 @@ export type Input = {
   optionalSwitch(name: string): boolean | undefined;
   optionalInteger(name: string, min: number, max: number): number | undefined;
   integer(name: string, min: number, max: number): number;
-  /** `min` and `max` are bytes of untrimmed UTF-8 with any characters. */
+  /** A text of `min` to `max` bytes of UTF-8. The text is not trimmed and may contain any characters. */
   secret(name: string, min: number, max: number): string;
   has(name: string): boolean;
   /** A field with the value null reads as undefined. */

@@ -53,7 +53,7 @@ type RouteOptions = {
   cached?: readonly string[];
   /** Finds the sender of a request to this route without cookies, in place of the check of sessions and API tokens. */
   authenticate?: (req: IncomingMessage) => Caller;
-  /** Replaces the page or `application/problem+json` of a refused or failed request. */
+  /** Makes the reply to a refused or failed request, in place of the HTML page or `application/problem+json`. */
   refusal?: (error: HttpError) => Reply;
   /** The handler checks a bearer token that is not an API token of the hub, so the request's `viewer` is null. */
   checksBearer?: boolean;

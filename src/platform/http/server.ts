@@ -22,7 +22,7 @@ import { createUntakenAnswers } from './untaken-answers.ts';
 const LIMITS = { headersTimeout: 15 * SECOND, requestTimeout: HOUR, keepAliveTimeout: 65 * SECOND };
 const IDLE_MS = 2 * MINUTE;
 
-/** High-water mark in bytes; one further read of the socket may exceed this high-water mark. */
+/** The high-water mark of Node's buffers for a socket, in bytes. One further read of the socket may exceed the mark. */
 const READ_AHEAD = 16 * 1024;
 
 const STATUS_LINES: Record<string, string> = {
@@ -126,7 +126,7 @@ export function createHubServer(options: ServerOptions): Server {
     return sendKept(exchange) ?? withTicket(ticket, () => act(exchange));
   }
 
-  /** Later requests on the connection get no response. */
+  /** Refuses a request. The hub then closes the request's connection, and ignores later requests on this connection. */
   function end(exchange: Exchange, error: unknown): Promise<number> {
     ending.add(exchange.req.socket);
     return refuse(exchange, error);

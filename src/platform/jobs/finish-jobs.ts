@@ -9,7 +9,7 @@ export type Effects = () => void;
 
 export type Fate = 'retrying' | 'failed';
 
-/** `retryAt`: earliest next attempt, unix ms. `effects`: writes in the transaction that records the failure. */
+/** `retryAt`: earliest next attempt, unix ms. `effects`: writes in the transaction that stores the job's failure. */
 type FailOptions = { retryAt?: number; permanent?: boolean; effects?: (fate: Fate) => void };
 
 type Finished = { job: Job; effects?: Effects | undefined };
@@ -77,7 +77,7 @@ export function createFinish(db: Db, clock: Clock, random: Random) {
   return {
     /** Completes the job and runs its effects in one transaction. Returns false if another worker has the job. */
     complete,
-    /** Completes jobs with one fsync. Jobs beyond the results need a later call, after other processes could write. */
+    /** Completes jobs with one fsync. A job without a result needs a later call, after other processes could write. */
     completeMany: (finished: Finished[]): (true | 'lost' | Error)[] =>
       finished.length > 0 ? completeMany(finished) : [],
     /** Schedules a retry after a backoff, or at `retryAt` if later; dead-letters the job after its last attempt. */
@@ -90,8 +90,9 @@ export function createFinish(db: Db, clock: Clock, random: Random) {
 }
 
 /**
- * Milliseconds until the next attempt after `attempts` (1 or more) failures: 30 s, 2 min, 8 min, 32 min, then 1 h. The
- * jitter is ±25 %. Five attempts span 32 to 53 minutes, enough for a restart or a short outage elsewhere.
+ * Milliseconds until the next attempt after `attempts` (1 or more) failures: 30 s, 2 min, 8 min, 32 min, then 1 h. A
+ * random jitter changes each delay by up to ±25 %. Five attempts span 32 to 53 minutes, enough for a restart or a short
+ * outage elsewhere.
  */
 export function backoff(attempts: number, random: Random): number {
   const delay = Math.min(FIRST_DELAY * GROWTH ** (attempts - 1), LONGEST_DELAY);

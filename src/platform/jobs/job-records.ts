@@ -143,7 +143,7 @@ function toRow(row: JobColumns): JobRow {
 
 export type JobReadings = ReturnType<typeof createJobReadings>;
 
-/** `total` is null if unknown. */
+/** `done` of `total` units of a job's work are done; `total` is null if the job does not know the number of units. */
 export type JobProgress = { done: number; total: number | null };
 
 /** Queue figures for health checks, metrics and the worker; every query stays fast as the table `jobs` grows. */

@@ -117,7 +117,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
     await nextTurn();
   }
 
-  /** Jobs that end meanwhile do not shorten the pause. */
+  /** Waits for `milliseconds`, or until the worker stops. A job that ends during the wait does not shorten the wait. */
   async function pause(milliseconds: number): Promise<void> {
     const until = performance.now() + milliseconds;
     for (let left = milliseconds; !stopping && left > 0; left = until - performance.now()) await idle.wait(left);

@@ -9,7 +9,7 @@ const PASSED_KINDS = new Set(['inline', 'anchor', 'ruby-text']);
 const PASSED_OUTPUTS = new Set(['', 'div', 'p', 'address']);
 const FOUND_BEHIND_DROPPED = new Set<ElementKind>(['block', 'heading', 'item', 'table-part', 'dropped', 'media']);
 
-/** Closes elements that cannot contain this kind, as browsers do. False for parts of a table outside of a table. */
+/** Closes elements that, in browsers, cannot contain `kind`. Returns false for a part of a table outside of a table. */
 export function makeRoomFor(draft: MarkupDraft, kind: ElementKind, output: string): boolean {
   if (kind === 'table-part' || kind === 'column') return makeRoomInTable(draft, output);
   // An open <p> is closed first, because a removed element in the <p> would hide an open <li> from `closeNearest`.

@@ -26,6 +26,7 @@ export function readingInParts<Result>(parts: Generator<void, Result>): Reading<
   };
 }
 
+/** Does all steps of a `Reading` in one go and returns its result. */
 export function atOnce<Result>({ read, end }: Reading<Result>): Result {
   while (read(STEP));
   return end();
@@ -39,7 +40,7 @@ export function isPauseDue(pace: Pace, characters: number): boolean {
   return true;
 }
 
-/** Reads markup in one step per event-loop round, without fair queuing: several requests wait for the result. */
+/** Reads a text in one step per event-loop round, without queuing for turns: several requests may wait for the text. */
 export async function inSteps<Result>(reading: Reading<Result>): Promise<Result> {
   const [read, end] = [charged(reading.read), charged(reading.end)];
   let isLong = false;

@@ -18,7 +18,7 @@ export function parseIpAddress(text: string): IpAddress | undefined {
   return six >> 32n === MAPPED_PREFIX ? embeddedIpv4(six) : { bits: 128, value: six };
 }
 
-/** Parses comma-separated CIDRs; a bare address is a block of one address. Throws an Error with the first fault. */
+/** Parses comma-separated CIDRs; a bare address is a block of one address. Throws an Error on the first wrong CIDR. */
 export function parseCidrs(text: string): Cidr[] {
   if (text.trim() === '') return [];
   return text.split(',').map((entry) => parseCidr(entry.trim()));

@@ -225,7 +225,7 @@ export function openRequest(url: URL, { method = 'GET', headers, lookup, signal 
   });
 }
 
-/** Resolves to the response's headers. `failure` makes the error; its `cause` is undefined for a closed connection. */
+/** Resolves to the response's headers, or rejects with `failure(cause)`; a closed connection gives no `cause`. */
 export function responseTo(
   request: ClientRequest, failure: (cause?: NodeJS.ErrnoException) => Error,
 ): Promise<IncomingMessage> {
