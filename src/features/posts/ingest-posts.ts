@@ -180,7 +180,7 @@ function readingTermsOf(content: string, author: string | null): Reading<string>
   return readingTerms(`${author ?? ''}\n${content.slice(0, MAX.searchText)}`);
 }
 
-/** Recognises unchanged posts. If another field of `IncomingPost` is hashed, every stored post counts as changed. */
+/** Recognises unchanged posts. If a further field is hashed also when null, every stored post counts as changed. */
 function hashOf(post: IncomingPost): string {
   const { guid, title, url, author, language, contentHtml, baseUrl, summary, publishedAt, updatedAt } = post;
   const attachments = post.attachments.map((file) => {
