@@ -22,12 +22,14 @@ import { hasCookie, signInPage } from './sign-in-pages.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
+/** Page: the form for joining by an invitation; a page with status 410 if the invitation is gone. */
 export function showJoin(hub: Hub, { params }: HubRequest): Reply {
   const invitation = findInvitation(hub, params['token'] ?? '');
   if (!invitation) return page(invitationGonePage(), 410, NO_STORE);
   return page(joinPage({ isFirst: invitation.purpose === 'set-up' }), 200, NO_STORE);
 }
 
+/** Form: joins the hub by an invitation and signs the new member in; a refused form is shown again with the error. */
 export async function submitJoin(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readForm(req);
   const token = req.params['token'] ?? '';
@@ -38,15 +40,18 @@ export async function submitJoin(hub: Hub, req: HubRequest): Promise<Reply> {
   });
 }
 
+/** Page: the form for signing in. A signed-in viewer goes on to the local path `next` at once. */
 export function showSignIn(hub: Hub, { query, viewer, headers }: HubRequest): Reply {
   const next = localPath(query.get('next'));
   return viewer ? seeOther(next) : page(signInPage({ next, isEnded: hasCookie(hub, headers) }), 200, NO_STORE);
 }
 
+/** Page: the form for a new password through a link; a page with status 410 if the password link is gone. */
 export function showNewPassword(hub: Hub, { params }: HubRequest): Reply {
   return newPasswordForm(hub, params['token'] ?? '');
 }
 
+/** Form: stores the new password and signs the member in; a refused form is shown again with the error. */
 export async function submitNewPassword(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readForm(req);
   const token = req.params['token'] ?? '';
@@ -61,6 +66,7 @@ function newPasswordForm(hub: Hub, token: string, problem?: HttpError): Reply {
   return page(form, problem?.status, { ...NO_STORE, ...problem?.headers });
 }
 
+/** Form: signs in and goes on to the local path `next`; a refused form is shown again with the error. */
 export async function submitSignIn(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readForm(req);
   const next = localPath(values['next']);
@@ -68,6 +74,7 @@ export async function submitSignIn(hub: Hub, req: HubRequest): Promise<Reply> {
     again(signInPage({ next, isEnded: false, values, problem }), problem));
 }
 
+/** Form: ends the viewer's session. Throws 403 for a request with an API token. */
 export function submitSignOut(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying('/', 'signed-out'), deleteSession(hub, req).headers);
 }
@@ -88,6 +95,7 @@ function again(form: Page, { status, headers }: HttpError): Reply {
   return page(form, status, headers);
 }
 
+/** Page: the account's settings. `sent`: the form that was sent, with its error or its new API token. */
 export function showSettings(hub: Hub, { viewer }: MemberRequest, sent?: SentSettings): Reply {
   const account = ownAccount(hub, viewer);
   const tokens = apiTokens(hub).listOf(viewer.id, 0, TOKENS_MAX).filter(({ scope }) => scope !== 'reader');
@@ -98,10 +106,12 @@ export function showSettings(hub: Hub, { viewer }: MemberRequest, sent?: SentSet
   return page(shown, sent?.problem?.status, sent?.problem?.headers);
 }
 
+/** Form: changes the display name; a refused form is shown again with the error. */
 export function submitName(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'name', ({ displayName = '' }) => change(hub, req, { displayName }));
 }
 
+/** Form: changes the password; a refused form is shown again with the error. */
 export function submitPassword(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'password', ({ currentPassword, newPassword = '' }) =>
     change(hub, req, { currentPassword, newPassword }));
@@ -112,6 +122,7 @@ async function change(hub: Hub, req: MemberRequest, values: Record<string, unkno
   return seeOther(saying('/settings', values['newPassword'] === undefined ? 'name-saved' : 'password-changed'));
 }
 
+/** Form: replaces the preferences of the viewer; a refused form is shown again with the error. */
 export function submitPreferences(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'preferences', async (values) => {
     preferences(hub).set(req.viewer.id, readPreferences(values));
@@ -119,6 +130,7 @@ export function submitPreferences(hub: Hub, req: MemberRequest): Promise<Reply> 
   });
 }
 
+/** Form: creates an API token, whose value the page shows once. If `days` is empty, the token never expires. */
 export function submitToken(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'token', async ({ days, ...values }) => {
     const expiry = days === '' ? {} : { days }; // if the choice of a lifetime is empty, the token never expires

@@ -94,7 +94,7 @@ const INVITATION = 'id, role, purpose, created_at AS createdAt, expires_at AS ex
 
 export const INVITATIONS_MAX = TABLES.invitations.most;
 
-/** Invitation links, and the set-up links for the first account. Using a link removes the link's row. */
+/** Invitation links and set-up links for the first account. Joining by an invitation or set-up link removes its row. */
 export const invitations = store(({ db, clock }) => {
   const insert = db.prepare<[string, Role, string, number | null, number, number], Invitation>('create invitation', `
     INSERT INTO invitations (token_hash, role, purpose, created_by, created_at, expires_at)

@@ -6,7 +6,7 @@ import { PASSWORD_MIN } from './passwords.ts';
 /** The sent values and the error of a form that was refused; empty if no form was refused. */
 export type FormState = { values?: Record<string, string>; problem?: HttpError };
 
-/** If the hub has refused a form with 403, the error stands under this input, unless the error names another input. */
+/** The password input shows the error of a form refused with 403, unless the error names another input of the form. */
 export function passwordField(problem?: HttpError, label = 'Your password'): Html {
   const whole = { whole: problem?.status === 403 };
   return html`<label>${label}

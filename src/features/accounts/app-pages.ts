@@ -10,7 +10,7 @@ import { makeToken } from './change-account.ts';
 import { apiTokens, TOKENS_MAX, type ApiToken, type NewToken } from './credential-store.ts';
 import { settingsSection } from './settings-views.ts';
 
-/** The form for an app password that was just sent. `made`: the new app password, whose value the page shows once. */
+/** A form that asked for a new app password. `made`: the new app password, whose value the page shows once. */
 type SentApp = FormState & { made?: NewToken };
 type AppSettings = SentApp & { username: string; baseUrl: string; passwords: ApiToken[]; times: Times };
 

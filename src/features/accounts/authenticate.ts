@@ -47,7 +47,10 @@ export function appPasswordOf({ headers }: Pick<IncomingMessage, 'headers'>): st
   return /^GoogleLogin +auth=(\S+)$/i.exec(headers.authorization ?? '')?.[1];
 }
 
-/** The account for fair queueing. Reads one row and writes nothing, so that forged tokens or sessions cost little. */
+/**
+ * The id of the account that sends a request, so that the web server can let accounts take turns. Reads one row and
+ * writes nothing, so that requests with forged tokens or sessions cost little.
+ */
 export function accountOf(hub: Hub, req: IncomingMessage): number | undefined {
   const bearer = apiTokenOf(req);
   if (bearer !== undefined) return apiTokens(hub).accountOf(bearer, 'api');

@@ -120,7 +120,7 @@ export const sessions = store((hub) => {
 
     accountOf: (secret: string): number | undefined => select.get(hashSecret(secret), clock())?.id,
 
-    /** Returns the secret for the cookie. The oldest sessions beyond SESSIONS_KEPT end. */
+    /** Returns the new session's secret for the session cookie. The oldest sessions beyond SESSIONS_KEPT end. */
     start(accountId: number, address: string | null = null): string {
       const secret = newSecret();
       const now = clock();

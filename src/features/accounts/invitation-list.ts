@@ -24,6 +24,7 @@ export const invitationList = adminList<Invitation>({
   more: 'More invitations',
 });
 
+/** Form: creates an invitation, whose link the page shows once; a refused form is shown again with the error. */
 export async function submitInvitation(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   try {

@@ -51,7 +51,10 @@ export function withdrawInvitation(hub: Hub, id: number, by: By): void {
   });
 }
 
-/** Returns null if an account exists. Set-up links stay valid until one is used: the operator may have one open. */
+/**
+ * Returns the token of a new set-up link for the first account, or null if the hub has an account already. Earlier
+ * set-up links stay valid until a set-up link is used, because the operator may have an earlier set-up link open.
+ */
 export function makeSetUpLink(hub: StoreHub): string | null {
   return hub.db.write('make set-up link', () => {
     if (accounts(hub).exists()) return null;

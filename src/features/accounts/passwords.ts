@@ -37,7 +37,7 @@ const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Z
 const CONFIRMATION_LIMIT: NamedLimit = { name: 'sign-in-session', burst: 10, everyMs: MINUTE };
 const KNOWN_NETWORK_LIMIT: NamedLimit = { name: 'sign-in-known', burst: 10, everyMs: MINUTE };
 const ADDRESS_LIMIT: NamedLimit = { name: 'sign-in', burst: 10, everyMs: MINUTE };
-/** The limit of a user name from unknown networks is high, so that strangers cannot lock owners out. */
+/** The limit of sign-ins to a user name from unknown networks is high, so that strangers cannot lock owners out. */
 const NAME_LIMIT: NamedLimit = { name: 'sign-in-name', burst: 100, everyMs: 10 * SECOND };
 
 const ROUNDS = 2;
@@ -47,7 +47,7 @@ type Attempt = {
   password: string;
   address: string;
   sessionId?: number; // the viewer's session, if a signed-in viewer confirms an action
-  newPassword?: string | undefined; // stored if `password` is the current password
+  newPassword?: string | undefined; // the hub stores the new password if `password` is right
 };
 
 /**

@@ -67,16 +67,19 @@ function find(hub: Hub, { params }: MemberRequest): ListedAccount {
   return listed;
 }
 
+/** GET /api/admin/accounts/:id: an account with its role and state. Throws 404 if no account has the id. */
 export function showAccountOf(hub: Hub, req: MemberRequest): Reply {
   return json(listedJson(find(hub, req)));
 }
 
+/** PATCH /api/admin/accounts/:id: gives an account another role or state. Throws 403, 404 and 409. */
 export async function changeAccountOf(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { id } = find(hub, req);
   await governAccount(hub, id, await readJson(req), req);
   return showAccountOf(hub, req);
 }
 
+/** POST /api/admin/accounts/:id/reset-password: 201 with a link for a new password. Throws 403, 404 and 409. */
 export async function createPasswordLink(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { id } = find(hub, req);
   const { url, expiresAt } = await linkForPassword(hub, id, await readJson(req), req);
@@ -85,6 +88,7 @@ export async function createPasswordLink(hub: Hub, req: MemberRequest): Promise<
 
 type Sent = { problem?: HttpError; url?: string; done?: string };
 
+/** Page: one account. `sent`: the error, the password link or the message that a sent form leads to. */
 export function showAccountPage(hub: Hub, req: MemberRequest, sent: Sent = {}): Reply {
   return page(accountPage(find(hub, req), sent, timesOf(hub, req.viewer)), sent.problem?.status, sent.problem?.headers);
 }
@@ -96,6 +100,7 @@ const CHANGES: Record<string, { role: string } | { disabled: boolean }> = {
   'enable': { disabled: false },
 };
 
+/** Form: changes the role or state of an account, or makes a password link; shows the account again, or the error. */
 export async function submitAccount(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { id } = find(hub, req);
   const { act = '', currentPassword } = await readForm(req);

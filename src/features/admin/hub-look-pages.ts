@@ -19,6 +19,7 @@ const HUES: [hue: number, name: string][] = [
   [125, 'Moss'], [155, 'Fern'], [185, 'Teal'], [215, 'Lake'], [240, 'Sea'],
 ];
 
+/** PATCH /api/admin/hub: changes the name, front-page text or accent of the hub. Throws 422. */
 export async function changeHub(hub: Hub, req: MemberRequest): Promise<Reply> {
   return json(changeLook(hub, await readJson(req), req));
 }
@@ -39,6 +40,7 @@ function changeLook(hub: Hub, values: Record<string, unknown>, by: By): HubLook 
   });
 }
 
+/** Page: the form for the name, front-page text and accent of the hub. */
 export function showLook(hub: Hub): Reply {
   const { name, text, hue } = hubLook(hub).read();
   return page(lookPage({ name, text, hue: String(hue) }));

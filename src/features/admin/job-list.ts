@@ -77,11 +77,13 @@ function buttons({ id, state }: JobRow): Html {
       <button class="link" aria-label="Discard job ${id}">Discard</button></form>`}</div>`;
 }
 
+/** POST /api/admin/jobs/:id/retry: queues a failed job again. Throws 404 or 409. */
 export function retryJobJson(hub: Hub, req: MemberRequest): Reply {
   if (settleJob(hub, 'retry', find(hub, req), actorOf(req))) return json(jobJson(find(hub, req)));
   throw new HttpError(409, 'This job has not failed, or another job for the same subject is already waiting.');
 }
 
+/** DELETE /api/admin/jobs/:id: discards a failed or waiting job. Throws 404 or 409. */
 export function deleteJob(hub: Hub, req: MemberRequest): Reply {
   if (settleJob(hub, 'discard', find(hub, req), actorOf(req))) return noContent();
   throw new HttpError(409, 'This job cannot be discarded: it is running or has ended.');
@@ -95,7 +97,10 @@ function find(hub: Hub, { params }: MemberRequest): JobRow {
 
 const SETTLED = { retry: 'job.retried', discard: 'job.discarded' } as const;
 
-/** Returns false if a job of the same kind and key already waits, or if the job to discard runs or has ended. */
+/**
+ * Retries or discards a job. Returns false if a job to retry has not failed, if another job of the same kind and key is
+ * unfinished, or if a job to discard is running or has ended.
+ */
 export function settleJob(hub: Hub, act: 'retry' | 'discard', { id, kind }: JobRow, actor: Actor): boolean {
   return hub.db.write(`${act} job`, () => {
     const isDone = jobs(hub)[act](id);

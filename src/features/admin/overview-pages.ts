@@ -83,7 +83,7 @@ function jobsView(kept: CountsReading): Html {
 ${labels.length > 0 ? table : html`<p class="empty">The queue is empty.</p>`}</section>`;
 }
 
-type PastTrouble = { words: string; at: number }; // `at`: when the trouble ended
+type PastTrouble = { words: string; at: number }; // `at`: when the hub told the operator that a health problem is over
 
 function verdict(problems: Finding[], past: PastTrouble | null, times: Times): Html {
   const [worst, ...others] = problems;

@@ -113,7 +113,10 @@ function outsideLinks(text: string, change: (part: string) => string): string {
 
 const SHRINK = 0.85;
 
-/** `limit` counts units of `measure`. The text is cut before it is escaped, so that no escape is cut in half. */
+/**
+ * Renders a text, shortened so that `measure` of the rendered text is at most `limit`. The text is cut before `render`
+ * escapes the text, so that no escape is cut in half.
+ */
 export function fitText(
   text: string, limit: number, render: (text: string) => string,
   measure: (rendered: string) => number = ({ length }) => length,
@@ -128,7 +131,7 @@ const WORD_START = '=?UTF-8?B?';
 const WORD_END = '?=';
 const WORD_BYTES = 45; // bytes: 60 characters of base64, because an encoded word has at most 75 (RFC 2047, section 2)
 
-/** Visible ASCII stays as it is. Any other text becomes encoded words (RFC 2047), which never split a character. */
+/** Keeps a header value of visible ASCII; encodes any other value in words (RFC 2047) that never split a character. */
 export function encodeHeaderValue(text: string): string {
   const line = text.toWellFormed().replace(/\s+/g, ' ').trim();
   if (/^[ -~]*$/.test(line) && !line.includes('=?')) return line;

@@ -11,7 +11,7 @@ export type AlertRequest = { method: 'POST'; url: string; headers: Record<string
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Credentials in the address become Basic authorization (RFC 7617). Throws a TypeError without the address. */
+/** Credentials in `address` become Basic authorization (RFC 7617). Throws a TypeError if `address` is no valid URL. */
 export function formatAlert(format: AlertFormat, address: string, alert: Alert): AlertRequest {
   const url = URL.parse(address);
   if (url === null) throw new TypeError('the address of the alert receiver is not valid');

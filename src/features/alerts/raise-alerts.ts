@@ -13,7 +13,7 @@ export const REMIND_EVERY = DAY;
 const LISTED = 5; // the number of problems that one message lists
 const MAX_PROBLEM = 300; // characters
 
-/** `event`: the name of a condition in `health/conditions.ts`. `problem`: one line of text. */
+/** `event`: the name of a condition in `health/conditions.ts`. `problem`: the health problem in one line of text. */
 type NewAlert = { event: string; source: { id: number; title: string } | null; problem: string };
 
 /** The texts of the alert messages that tell the operator that a problem exists (`title`) or has ended (`over`). */

@@ -116,7 +116,10 @@ export function formatFor({ url, format }: Pick<Receiver, 'url' | 'format'>): Al
   return format === 'auto' ? guessFormat(url) : format;
 }
 
-/** A redirect counts as failed, an abort as 'retry'. Throws a TypeError, which does not quote the address. */
+/**
+ * A redirect by the receiver counts as 'failed', an abort of the request by `signal` as 'retry'. Throws a TypeError,
+ * which does not quote the receiver's address, if the address is no http or https address.
+ */
 export async function sendAlert(receiver: Receiver, alert: Alert, signal?: AbortSignal): Promise<SendResult> {
   const { url, userAgent, clock, timeoutMs = 15 * SECOND } = receiver;
   const host = hostOf(url);
@@ -228,7 +231,7 @@ const COMMON_WORDS = new Set([
   'triggers', 'v1', 'webhook', 'webhooks', 'workflows',
 ]);
 
-/** Empty if the answer repeats a part of the receiver's address besides the host, as in "cannot POST /services/…". */
+/** Returns '' for an answer that repeats part of the receiver's address besides the host: "cannot POST /services/…". */
 function quoteAnswer(body: string, address: string): string {
   const visible = body.slice(0, 4 * MAX_QUOTED).toWellFormed().replace(/[\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
   const quoted = excerpt(singleLine(visible), MAX_QUOTED);

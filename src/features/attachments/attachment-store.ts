@@ -8,7 +8,7 @@ export type Attachment = {
   id: number;
   urlKey: string; // the random part of the file's address
   postId: number;
-  kind: 'native' | 'remote'; // uploaded to the hub, or on the server of its publisher
+  kind: 'native' | 'remote'; // a native file was uploaded to the hub; a remote file is on its publisher's server
   filename: string;
   mediaType: string | null;
   bytes: number | null;
@@ -71,7 +71,7 @@ export const uploads = store(({ db, clock }) => {
         sql.mark.run(clock());
       });
     },
-    /** Deletes the rows in the caller's transaction, and returns the hashes of the files. */
+    /** Deletes rows of uploads unnamed since `before`, in the caller's transaction; returns their SHA-256 hashes. */
     takeUnnamed: (before: number, limit: number): string[] =>
       sql.takeUnnamed.all(before, limit).map(({ sha256 }) => sha256),
     unscanned: (after: string, limit: number): string[] =>

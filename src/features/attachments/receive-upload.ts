@@ -28,9 +28,9 @@ type ReceivedForm = { fields: Map<string, string[]>; files: ReceivedFile[] };
 /**
  * Passes the fields and files of a multipart form to `use`. A single bad file refuses the whole form. Status 413: a
  * file is too large; 415: a type is not accepted; 422: a file is damaged, infected or over the quota; 429: too many
- * forms at once; 503: a required scanner does not answer; 507: the disk is full. Removes the files that `use` did not
- * keep, and kept files that no row of the database names. `typed` collects the text fields, so that the page can fill
- * in a refused form again.
+ * forms at once; 503: a required scanner does not answer; 507: the disk is full. Then removes the files of the form
+ * that `use` did not move to uploads/ (`keepFiles`), and the moved files that no row of the database names. `typed`
+ * collects the text fields, so that the page can fill in a refused form again.
  */
 export async function receiveUpload<Result>(
   hub: Hub, req: MemberRequest, use: (form: ReceivedForm) => Promise<Result>, typed?: Map<string, string[]>,

@@ -7,7 +7,7 @@ import {
 /** `extension`: the usual extension, without a dot. `width`, `height`: undefined for files that are no images. */
 export type RecognisedFile = { mediaType: string; extension: string; width?: number; height?: number };
 
-/** `begins` matches the first 16 bytes of a file, read as latin1. A text may begin with any bytes. */
+/** `begins` matches the first 16 bytes of a file as latin1; it is not set for text, which may begin with any bytes. */
 type FileType = {
   name: string;
   mediaType: string;

@@ -158,7 +158,7 @@ function colourTableBytes(flags = 0): number {
   return flags >= 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0;
 }
 
-/** WebP is RFC 9649. The first size in the file is the image's size; the size limit holds for every picture. */
+/** Reads a WebP image (RFC 9649) and returns the first size in its file. The hub's size limit holds for every frame. */
 export function* parseWebp(file: ArrivingFile): Parsing<ImageSize> {
   file.skip(4);
   const end = 8 + (yield* file.take(4)).readUInt32LE();

@@ -171,7 +171,7 @@ async function fetchContent(
   return { body, ...recogniseContent(body) };
 }
 
-/** Throws an error that is no OutboundError or RefusedFile. */
+/** Records a failed fetch and returns the message of `error`. Throws any error but OutboundError and RefusedFile. */
 function noteFailure(hub: Hub, urlHash: string, error: unknown): string {
   if (!(error instanceof OutboundError || error instanceof RefusedFile)) throw error;
   const isSlow = error instanceof OutboundError && SLOW_REASONS.has(error.reason);

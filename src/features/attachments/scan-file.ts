@@ -196,7 +196,7 @@ export async function scanUnscanned(hub: Hub, stopping: AbortSignal): Promise<vo
   }, () => stopping.aborted);
 }
 
-/** Quarantines stored files with the same content. Writes an audit record even if the sender may no longer upload. */
+/** Quarantines stored copies of an infected file. Writes an audit record even if the sender may no longer upload. */
 export function noteScan(
   hub: Hub, result: ScanResult, { filename, sha256 }: { filename: string; sha256: string }, req: MemberRequest,
 ): void {
@@ -259,7 +259,7 @@ function noteAnswer(hub: Hub, verdict: ScanResult['verdict']): void {
   if (isSilent !== since > 0) counts(hub).add(SILENT_SINCE, '', isSilent ? hub.clock() : -since);
 }
 
-/** In unix ms; null if the scanner answers, if no scanner is configured, or if no upload needs the scanner. */
+/** Since when (unix ms) the scanner is silent; null if the scanner answers, is not set, or is needed by no upload. */
 export function scannerSilentSince(hub: Hub): number | null {
   const since = scannerOf(hub) && counts(hub).value(SILENT_SINCE);
   const isNeeded = Boolean(since) && (hub.config.virusScanRequired || uploads(hub).unscanned('', 1).length > 0);

@@ -20,7 +20,7 @@ export type ServedFile = {
   bytes: number;
   mediaType: string;
   filename: string;
-  sha256: string; // of the content; the entity tag
+  sha256: string; // the hash of the file's content, which is also the file's entity tag
   isPublic: boolean;
   isSigned?: boolean; // the address is signed for an app, which may show an image on pages of another origin
 };

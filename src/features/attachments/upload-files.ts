@@ -63,7 +63,7 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
 
     discard: ({ path }: ReceivedBytes): Promise<void> => rm(path, { force: true }),
 
-    /** Runs in a write transaction: the transaction that writes the row of an equal upload checks `isThere`. */
+    /** Runs in a write transaction: transactions that write the row of a file first ask `isThere` for the file. */
     removeNow: (sha256: string): void => rmSync(pathOf(sha256), { force: true }),
     isThere: (sha256: string): boolean => statSync(pathOf(sha256), { throwIfNoEntry: false }) !== undefined,
 
@@ -135,7 +135,7 @@ export async function removeAbandonedUploads({ config, clock, log }: Hub): Promi
   if (old.length > 0) log.info('abandoned uploads removed', { removed: old.length });
 }
 
-/** Returns undefined during a backup. Callers lock for each batch, so that a new backup waits for one batch only. */
+/** Runs `work` unless a backup is running. Callers lock for one batch of files at a time, so a backup waits briefly. */
 function unlessBackup<Result>({ config }: Hub, work: () => Result): Result | undefined {
   const lock = takeFileLock(backupLock(config.dataDir));
   if (!lock) return undefined;

@@ -145,7 +145,7 @@ export const leavers = store(({ db }) => {
     /** Removes the title of a source or post of the deleted account from records about the acts of other accounts. */
     hideTitle: (id: number, { kind, id: thingId }: Thing): void => void hideTitle.run({ id, kind, thingId }),
 
-    /** Returns the number of changed records: acts by the account, or acts on the account if there are more. */
+    /** Renames the account as actor and as target, in up to `limit` records each; returns the larger number. */
     hideNames(leaver: Leaver, limit: number): number {
       const step = { ...leaver, limit };
       return Math.max(hideActor.run(step).changes, hideTarget.run(step).changes);

@@ -54,9 +54,9 @@ export const AUDIT_EVENTS = {
 export type AuditEvent = keyof typeof AUDIT_EVENTS;
 
 /**
- * People can repeat these acts without end, so equal acts by one actor on one target within a minute become one record.
- * MERGED must never contain changes of roles, passwords, tokens, links or sign-ins, which each have a record of their
- * own.
+ * Equal acts in MERGED by one actor on one target within a minute become one record, because people can repeat acts in
+ * MERGED without end. MERGED must never contain changes of roles, passwords, tokens, links or sign-ins, which each have
+ * a record of their own.
  */
 const MERGED: readonly AuditEvent[] = [
   'account.exported', 'account.renamed', 'hub.changed', 'post.changed', 'source.full-text-chosen', 'source.paused',
@@ -64,8 +64,9 @@ const MERGED: readonly AuditEvent[] = [
 ];
 
 /**
- * These acts have a rate limit of their own, so that a member can always sign in and end stolen sessions and tokens. An
- * act in ACCESS needs the password, or the session or token that the act itself ends.
+ * Sign-ins, new passwords, and acts that end sessions or tokens have a rate limit of their own, so that a member can
+ * always sign in and end stolen sessions and tokens. Each act in ACCESS needs the password, or the session or token
+ * that the act itself ends.
  */
 const ACCESS: readonly AuditEvent[] = [
   'account.password-changed', 'session.created', 'session.ended', 'session.others-ended', 'token.revoked',

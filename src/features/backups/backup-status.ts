@@ -54,11 +54,12 @@ export type BackupStatus = {
    */
   lost: 'missing' | 'empty' | null;
   damaged: { name: string; problem: string | null } | null; // the newest backup that a verification found damaged
-  newest: (Dated & { verified: boolean }) | null; // without the backups that are `ahead`
+  newest: (Dated & { verified: boolean }) | null; // the newest backup that is not in `ahead`
   newestVerified: Dated | null;
   ahead: string[]; // backups whose names lie in the future, so that their age is unknown
   newestComplete: string | null; // not known to be damaged, however old the backup is
-  byVerification: { name: string; at: number; verdict: Verdict | null }[]; // oldest first; a future time becomes 0
+  /** All backups; `at`: the time of the last verdict, or else of the backup; 0 if in the future. Sorted by `at`. */
+  byVerification: { name: string; at: number; verdict: Verdict | null }[];
 };
 
 export type BackupPlaces = Pick<Config, 'dataDir' | 'backupDir'>;
@@ -139,7 +140,7 @@ export function readKept<R extends RunResult | OffsiteRun = RunResult>(dataDir: 
   return { last: toRun<R>(kept?.last), lastGood: toRun<R>(kept?.lastGood) };
 }
 
-/** The file may be damaged. */
+/** Null if `value` describes no run, because the file from which the hub reads runs may be damaged. */
 function toRun<R extends RunResult | OffsiteRun>(value: unknown): R | null {
   const run = value as Partial<RunResult> | null;
   const isRun = typeof run === 'object' && run !== null && Number.isFinite(run.at) && typeof run.ok === 'boolean' &&
@@ -241,7 +242,7 @@ export function recoveryKitPrintedAt(dataDir: string): number | null {
   return typeof at === 'number' && Number.isFinite(at) ? at : null;
 }
 
-/** Null if the file is missing, unreadable or damaged; a file may have any members. */
+/** Returns null if a JSON file is missing, unreadable or damaged. The object in a JSON file may have any members. */
 export function readJsonFile<Expected>(path: string): Partial<Expected> | null {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as Partial<Expected> | null;

@@ -12,7 +12,7 @@ export const INTERIM_KEPT = 24;
 /** Time after a nightly backup without interim backups; shorter than an hour, their smallest interval. */
 const NIGHT_COUNTS = 50 * MINUTE;
 
-/** Returns null shortly after a nightly backup (NIGHT_COUNTS). Rejects as `makeBackup` does. */
+/** Returns null, without an interim backup, within NIGHT_COUNTS of a nightly backup. Rejects as `makeBackup` does. */
 export function makeInterim(options: BackupOptions): Promise<MadeBackup | null> {
   const { backupDir, clock, dataDir } = options;
   return whileLocked(options, 'interim', async () => {

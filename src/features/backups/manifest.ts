@@ -29,7 +29,10 @@ const TITLE = '# Content Hub backup';
 const HASH_LINE = /^([0-9a-f]{64})  (.+)$/;
 const COUNTS: (keyof Counts)[] = ['accounts', 'admins', 'sources', 'posts', 'attachments', 'uploads', 'uploadBytes'];
 
-/** Facts are comments, which `sha256sum --check --strict` ignores. The last comment is the hash of all other lines. */
+/**
+ * Writes SHA256SUMS with facts about the backup as comments, which `sha256sum --check --strict` ignores. The last
+ * comment in SHA256SUMS is the hash of all other lines.
+ */
 export function formatManifest({ createdAt, version, schemaVersion, counts, absent }: Facts, hashes: Hashes): string {
   const comments = [
     TITLE,
@@ -44,7 +47,7 @@ export function formatManifest({ createdAt, version, schemaVersion, counts, abse
   return `${[...comments, `# lines ${hashOf([...comments, ...lines])}`, ...lines].join('\n')}\n`;
 }
 
-/** Throws BackupError unless SHA256SUMS has one hash for each file of the backup, and either all facts or no facts. */
+/** Throws BackupError unless SHA256SUMS has the backup's hashes, and either all members of Facts or no comments. */
 export function parseManifest(text: string): Manifest {
   if (!text.endsWith('\n')) throw new BackupError('SHA256SUMS is cut off or empty');
   const lines = text.slice(0, -1).split('\n');

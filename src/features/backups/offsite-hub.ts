@@ -6,7 +6,7 @@ import type { Config } from '../hub/read-config.ts';
 import { readJsonFile, readKept } from './backup-status.ts';
 import { destinationKey } from './offsite-status.ts';
 
-/** Backups never contain this file. A restore replaces this file together with the data (`swap-data.ts`). */
+/** Backups never contain the file OFFSITE_HUB. A restore replaces OFFSITE_HUB as well as the data (`swap-data.ts`). */
 export const OFFSITE_HUB = 'offsite-hub.json';
 
 /** Another hub that came from the same first hub, and that has backups in the same restic repository. */
@@ -51,7 +51,7 @@ export async function stageOffsiteHub(staged: string, dataDir: string): Promise<
   await writeNewFile(join(staged, OFFSITE_HUB), toLine(newOffsiteHub(place, true)));
 }
 
-/** Makes a new identity if the file is missing or was copied. The caller must hold the lock of off-site.sh. */
+/** Makes a new off-site identity if OFFSITE_HUB is missing or a copy. The caller must hold the lock of off-site.sh. */
 export async function settleOffsiteHub(dataDir: string, place: Place): Promise<OffsiteHub> {
   const kept = readOffsiteHub(dataDir);
   if (!kept || !isSamePlace(kept, place)) return writeOffsiteHub(dataDir, newOffsiteHub(place, false));
@@ -85,7 +85,7 @@ export function readOffsiteHub(dataDir: string): OffsiteHub | null {
 
 export const HUB_ID = /^[0-9a-f]{16}$/;
 
-/** The origin is the same for all hubs that came from one backup. In version 1.0.0, a hub's id was its origin. */
+/** A hub's origin, an id that all hubs restored from one backup share. In version 1.0.0, a hub's id was its origin. */
 export function originOf(seed: string): string {
   return shortHash(`restic ${seed}`);
 }
@@ -94,7 +94,10 @@ function shortHash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** `about`: the id of an older hub, or null for all undecided older hubs. Returns null if no older hub fits. */
+/**
+ * `about`: the id of an older hub (`OlderHub`), or null for all older hubs about which the operator has not decided.
+ * Returns null if no older hub has the id, or if the operator has decided about all older hubs.
+ */
 export function answerAbout(hub: OffsiteHub, isAdopted: boolean, about: string | null): OffsiteHub | null {
   const undecided = hub.older.map(({ id }) => id);
   const ids = about === null ? undecided : [...undecided, ...hub.adopted, ...hub.left].filter((id) => id === about);
@@ -112,7 +115,10 @@ export function withOlder(hub: OffsiteHub, place: string, found: OlderHub[]): Of
   return { ...hub, lookedAt: place, older: found.filter(({ id }) => !decided.includes(id)) };
 }
 
-/** Whether this hub may remove older hubs' backups. `older` is empty until the restic repository has been searched. */
+/**
+ * Asks whether this hub may remove the backups of other hubs that came from the same first hub (`OlderHub`). The list
+ * `older` of these hubs is empty until this hub has searched the restic repository.
+ */
 export type OffsiteQuestion = { reason: 'restored' | 'copied' | 'upgraded' | 'found'; older: OlderHub[] };
 
 /** The operator's open question about older hubs' backups in the restic repository, or null. Never throws. */

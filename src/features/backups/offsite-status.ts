@@ -41,7 +41,7 @@ export function readOffsite(hub: Pick<Hub, 'config' | 'clock'>): OffsiteStatus[]
   });
 }
 
-/** A hash, so that copies at an earlier destination do not count; null if no destination is configured. */
+/** A hash of a destination's address, so that copies at an earlier address do not count; null without an address. */
 export function destinationKey(config: Config, name: Destination): string | null {
   const { backupOffsiteDir: dir, backupRcloneRemote: rclone, backupResticRepository: restic } = config;
   const set = { dir, rclone, restic }[name];

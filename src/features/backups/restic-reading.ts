@@ -15,7 +15,7 @@ export type RepositoryReading = {
 /** `isMoved`: the pack may hold data that a prune moved there from packs that disappeared. */
 type Pack = { since: number; readAt: number; isMoved: boolean; isBad: boolean };
 
-/** `readAt`: when all packs of the snapshot had been read after `since`, the time when the hub first saw it. */
+/** `since`: when the hub first saw a snapshot. `readAt`: when all packs of the snapshot had been read after `since`. */
 type ReadSnapshot = { since: number; readAt: number };
 
 /** A restic repository with fewer bytes is read completely each time. */
@@ -34,6 +34,7 @@ const LONGEST_UNREAD = 30 * DAY;
 
 const BETWEEN_PRUNINGS = 7 * DAY;
 
+/** The reading of a restic repository of which the hub knows no packs and no snapshots yet. */
 export function emptyReading(): RepositoryReading {
   return { isLarge: false, checkedAt: 0, damagedAt: 0, prunedAt: 0, packs: new Map(), snapshots: new Map() };
 }
@@ -53,7 +54,10 @@ export function takeIn(reading: RepositoryReading, packs: string[], snapshots: s
   reading.snapshots = new Map(listed);
 }
 
-/** WHOLE, or part n of t by the first byte of the packs' ids, or null. `isNext`: a part has been read just now. */
+/**
+ * Returns the part of a restic repository to read next: WHOLE, `n/t` for part n of t, or null for no part. The first
+ * byte of a pack's id decides to which part the pack belongs. `isNext`: the off-site run has just read another part.
+ */
 export function nextPart(reading: RepositoryReading, now: number, isNext = false): string | null {
   const parts = partsOf(reading);
   const [first] = parts.toSorted((a, b) => a.unreadSince - b.unreadSince);

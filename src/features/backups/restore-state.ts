@@ -18,8 +18,8 @@ export type Phase = (typeof PHASES)[number];
 
 export type RestoreState = {
   phase: Phase;
-  id: string; // a part of the names of the restore's folders
-  backup: string; // as the operator named the backup: a folder, a file or an address on a remote
+  id: string; // the restore's id, which the names of the restore's folders contain
+  backup: string; // the operator's name for the backup: a folder, a file or an address on a remote
   startedAt: number; // unix ms
   old: string[]; // the names of the items that DATA_DIR had before the restore; set from the phase `swapping` on
 };
@@ -62,7 +62,10 @@ export function readRestoreState(dataDir: string): RestoreState | undefined {
   return undefined;
 }
 
-/** 'rehearsal': a trial in a temporary folder. `seconds`: the hub ends the trial after this time, or never if null. */
+/**
+ * 'rehearsal': a trial in a temporary folder. `seconds`: the hub ends the trial of an upgrade or a restored backup
+ * after this time, or never if null.
+ */
 type Trial = { what: 'upgrade' | 'restore' | 'rehearsal'; seconds: number | null };
 
 /** The trial in which this hub tries a restored backup or new version, or null if the hub is not on trial. */
@@ -74,7 +77,10 @@ export function readTrial(dataDir: string): Trial | null {
   return { what, seconds: typeof seconds === 'number' ? seconds : null };
 }
 
-/** Returns false if the trial has ended already. Only one of `acceptTrial` and `rejectTrial` can move the file. */
+/**
+ * Accepts the upgrade or restored backup on trial; returns false if its trial has ended already. Only one of
+ * `acceptTrial` and `rejectTrial` can remove the state file at `probationPath`.
+ */
 export async function acceptTrial(dataDir: string): Promise<boolean> {
   return endTrialBy(dataDir, (path) => unlink(path));
 }

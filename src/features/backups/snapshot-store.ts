@@ -16,7 +16,7 @@ export type SavedRows = { schemaVersion: number; counts: Counts; uploads: Upload
 export type DatabaseFacts = SavedRows & {
   /** The backup's schema, compared with this program's. The program cannot run on `newer` and `foreign` schemas. */
   schema: 'same' | 'older' | 'newer' | 'foreign';
-  defects: string[]; // of the backup's content; the hub's own database had the same defects
+  defects: string[]; // defects in the backup's content, which the hub's own database also had
 };
 
 const MAGIC = 'SQLite format 3\0';

@@ -14,7 +14,10 @@ export function readStorageSizes(databasePath: string): StorageSizes {
   return { databaseBytes: fileBytes(databasePath), walBytes: fileBytes(`${databasePath}-wal`), freeBytes: free };
 }
 
-/** `times` multiplies both limits. `isBackupDisk`: only the disk of BACKUP_DIR, another disk, has too little space. */
+/**
+ * `times` multiplies the required free space of DATA_DIR and of BACKUP_DIR. `isBackupDisk`: only the disk of
+ * BACKUP_DIR, another disk, has too little space.
+ */
 export function findSpace({ config, disk }: Hub, uploadBytes: number, times = 1) {
   const { databaseBytes, freeBytes } = readStorageSizes(config.databasePath);
   const hasBackups = existsSync(config.backupDir);

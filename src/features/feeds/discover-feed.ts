@@ -88,7 +88,7 @@ function pageOf(error: unknown): WebPage | null {
   return isPage ? { url, html, header, answer: error.message } : null;
 }
 
-/** `offered`: the feeds that a page offers. `addresses`: to try first. `further`: advertised feeds to try last. */
+/** `offered`: the page's feeds. `addresses`: possible feeds, tried first. `further`: advertised feeds, tried last. */
 async function linksOf({ url, html, header }: WebPage, typed: string) {
   const advertised = [...playlistFeed(typed), ...findFeedLinks(html, url, header)];
   await nextTurn(); // reading a page of 2 MiB takes 15 ms, and reading its `a` elements 40 ms

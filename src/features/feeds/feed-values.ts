@@ -168,7 +168,7 @@ export const MAX_ITEMS = 2000; // the newest items of a feed, which are the item
 /** The items, half from each end of a feed, among which the newest items are found, because reading dates is slow. */
 const MAX_DATED = 10_000;
 
-const MAX_GUID_LENGTH = 1024; // characters; a hash replaces each longer id
+const MAX_GUID_LENGTH = 1024; // characters of a feed item's id; a hash replaces each longer id of an item
 
 export type ParsedFeed = FeedFacts & {
   items: IncomingPost[];

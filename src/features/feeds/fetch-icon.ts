@@ -19,7 +19,7 @@ const ICON_PAGE_BYTES = 2 * 1024 * 1024;
 const HEAD_BYTES = 256 * 1024;
 
 const TIME = 5 * SECOND; // of each request
-const MAX_REQUESTS = 8; // in search of one source's icon, not counting redirects
+const MAX_REQUESTS = 8; // the most requests in search of one source's icon, not counting redirects
 
 /** Due icons beyond this number get no job yet, so that they do not count as late jobs. */
 const PLANNED_AT_ONCE = 20;

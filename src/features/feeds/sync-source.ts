@@ -188,7 +188,7 @@ const MANY_ITEMS = 150;
 /** `store` runs in the caller's transaction, and does nothing for a large feed, which the worker stores later. */
 export type OpenedFeed = { url: string; title: string; store(sourceId: number): void };
 
-/** Fetches the feed at an address, or the feed of the web page there. Errors are worded for the member who adds it. */
+/** Fetches the feed at an address, or of the web page there. Errors are worded for the member who adds the feed. */
 export async function openFeed(hub: Hub, address: string, authorization: string | undefined): Promise<OpenedFeed> {
   const began = performance.now();
   const fetched = await discoverFeed(hub, address, { guess: true, authorization });

@@ -12,7 +12,7 @@ const OFFERED = 200;
 
 /**
  * A source that an account follows. `readUpTo` is a high-water mark: posts with at most this id are read, and later
- * posts are unread. The table `read_marks` holds the posts whose read state differs from this rule.
+ * posts are unread. The table `read_marks` holds the posts whose read state differs from the state by `readUpTo`.
  */
 export type Follow = {
   sourceId: number;
@@ -117,7 +117,7 @@ export const follows = store(({ db, clock }) => {
     listed: (viewer: Pick<Viewer, 'id' | 'role'>, folder?: string): ListedFollow[] =>
       selectListed.all({ ...asking(viewer), folder: folder ?? null }),
     hasFolder: (accountId: number, name: string): boolean => selectFolder.get(accountId, name) !== undefined,
-    /** At most OFFERED names, in alphabetical order. */
+    /** Returns at most OFFERED names of an account's folders, in alphabetical order. */
     folderNames: (accountId: number): string[] => selectFolders.all(accountId).map(({ name }) => name),
     follow: (accountId: number, sourceId: number, readUpTo: number): void =>
       void insert.run(accountId, sourceId, readUpTo, clock()),

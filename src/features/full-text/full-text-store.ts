@@ -69,7 +69,10 @@ export const fullTexts = store((hub) => {
     ask: (postId: number): void => void sql.ask.run({ postId, now: clock(), dueAt: clock() + LOST_AFTER }),
     /** Makes a post wait for its full text, unless its page was fetched before, in the caller's transaction. */
     want: (postId: number): void => void sql.want.run({ postId, now: clock() }),
-    /** In the caller's transaction. Owners take turns; owners for whom `isBusy` returns true are left out. */
+    /**
+     * Takes posts that are due for a full text, in the caller's transaction. The owners of the posts' sources take
+     * turns; owners for whom `isBusy` returns true, because their earlier jobs still wait, are left out.
+     */
     takeDue(limit: number, isBusy: (ownerId: number) => boolean): DueFullText[] {
       const all = sql.due.all({ now: clock() });
       const busy = new Set([...new Set(all.map(({ ownerId }) => ownerId))].filter(isBusy));

@@ -7,13 +7,13 @@ export type MeasuredPage = {
   tree: HtmlTree;
   count: number;
   sizes: Int32Array; // characters of a text, with white space collapsed; an ideograph counts as two
-  linkedSizes: Int32Array; // the characters within links
+  linkedSizes: Int32Array; // the size of a text that is within a link; 0 for any other node
   blocks: Int32Array; // the node itself, if the node is a block, or else the nearest block around the node
-  isOuter: Uint8Array; // whether a block has other blocks within
+  isOuter: Uint8Array; // 1: the node is a block element that contains other block elements
   isHidden: Uint8Array;
   hints: Hint[];
-  own: Int32Array; // for each block, its own characters outside links
-  prose: Int32Array; // for each subtree, the characters of blocks with at least LONG own characters
+  own: Int32Array; // for each block element, the characters outside links, without inner block elements
+  prose: Int32Array; // for each node, the sum of all numbers in `own` of at least LONG within the node
 };
 
 const LONG = 60; // characters
@@ -96,10 +96,10 @@ export function sumSubtrees(page: MeasuredPage, values: Int32Array, dropped?: Ui
 
 type Hint = {
   isComments: boolean;
-  isClutter: boolean; // comments, advertisements, navigation and the like
-  isMedia: boolean; // a picture, a film, a quoted message or a caption
-  isNotes: boolean; // footnotes or references
-  isByline: boolean; // author or date, which the post has already
+  isClutter: boolean; // the element seems to hold comments, advertisements, navigation or the like
+  isMedia: boolean; // the element seems to hold a picture, a film, a quoted message or a caption
+  isNotes: boolean; // the element seems to hold footnotes or references
+  isByline: boolean; // the element seems to hold the author or the date, which the post has already
 };
 
 // Words in class names and ids that mark clutter; `-ad-` matches only the whole word `ad`.

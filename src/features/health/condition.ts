@@ -27,7 +27,7 @@ export type Restores = (typeof RESTORES)[Destination];
 /** `warn`: the hub works, but somebody should look. `bad`: people cannot use the hub, or data is at risk. */
 type TroubleLevel = 'warn' | 'bad';
 
-/** A problem that `look` has found; its text, state or level replaces the text, state or level of the condition. */
+/** A problem found by a health condition's `look`. The problem's text, state or level replaces the condition's own. */
 export type Trouble = {
   headline?: string; // the problem in few words; the default is the condition's title
   problem?: string; // sentences that explain the health problem; the default is the text of `headline`
@@ -80,7 +80,7 @@ const WORKER_ALIVE_SECONDS = 30;
 
 export type WorkerState = { ok: boolean; lastSeenSeconds: number | null };
 
-/** The state of the hub for one check or one scrape. Each function reads its part of the state when first called. */
+/** The hub's state for one check or one scrape. Each function reads its part of the hub's state when first called. */
 export type HubReading = {
   hub: Hub;
   pending: readonly Migration[]; // migrations that the database lacks; always empty in the web and worker processes
@@ -95,6 +95,7 @@ export type HubReading = {
   errors(): { count: number; since: number | null };
 };
 
+/** Starts one reading of the hub's state, in which most parts are read once, when first asked for. */
 export function startReading(hub: Hub, pending: readonly Migration[] = []): HubReading {
   const kept = lazily(() => counts(hub).read());
   return {

@@ -174,7 +174,7 @@ export const backupRuns = store(({ db, clock }) => {
     'SELECT place, at, result, bytes, seconds, problem FROM backup_runs WHERE at >= ? ORDER BY at');
 
   return {
-    /** In the caller's transaction; a run that is already stored is skipped. */
+    /** Stores a backup run in the caller's transaction; skips a backup run that is already stored. */
     note(run: BackupRun): void {
       if (insert.run(run).changes === 0) return;
       removeOld.run({ place: run.place, before: clock() - RUNS_KEPT, after: clock(), skipped: MOST_RUNS - 1 });

@@ -12,7 +12,7 @@ import { backupRuns, type BackupRun } from './history-store.ts';
  */
 export type NightOutcome = 'good' | 'late' | 'degraded' | 'failed' | 'none' | 'unknown';
 
-/** `day`: its number in the viewer's calendar. `elsewhere`: the worst off-site result; null without a destination. */
+/** `day`: the day's number in the viewer's calendar. `elsewhere`: worst off-site result; null without a destination. */
 export type Night = { day: number; here: NightOutcome; elsewhere: NightOutcome | null; problems: string[] };
 
 export const NIGHTS = 35;

@@ -125,7 +125,7 @@ function table({ id, title, series, unit }: Plot, { steps }: Axis): Html {
 export type Unit = {
   say(value: number): string; // for the tooltip and the table: "13.5 ms", "1,234"
   top(most: number): number; // the end of the axis: a round number that is at least `most`
-  mark(value: number): string; // a label of the axis, without digits that say nothing
+  mark(value: number): string; // the short label of a value on a plot's axis, such as "3 GiB" instead of "3.0 GiB"
 };
 
 const ROUND = [1, 2, 4, 6, 8, 10];

@@ -26,7 +26,7 @@ type Definition<Item, Key extends keyof Item, Filter> = {
   select(hub: Hub, after: Pick<Item, Key> | undefined, limit: number, filter: Filter): Item[];
   filter?: ListFilter<Filter>;
   toJson(item: Item): object;
-  csv?: CsvColumns<Item>; // without columns, only JSON lines can be exported
+  csv?: CsvColumns<Item>; // a list without CSV columns can be exported as JSON lines only
   lead?(hub: Hub): Html; // a text that introduces the list below the page's title
   above?(hub: Hub): Html | false; // content above the items, such as a form that creates an item
   refreshSeconds?(items: Item[]): number | undefined; // seconds until the page reloads; undefined: never

@@ -5,7 +5,7 @@ import { type Db, isBusy, openDatabase } from '../../platform/db/open-database.t
 
 export type FileLock = { release(): void };
 
-/** Longer than `isFileLocked` holds a lock to check it. */
+/** The time for which `takeFileLock` waits for a lock, longer than `isFileLocked` holds a lock to check the lock. */
 const PATIENCE_MS = 250;
 
 /**
@@ -46,7 +46,10 @@ export function backupLock(dataDir: string): string {
   return join(dataDir, 'run', 'backup-lock.db');
 }
 
-/** The lock `verify` without a place is held for a moment as a verification begins, and while a backup is removed. */
+/**
+ * `place`: the number of a worker or a backup verification, each of which has a lock file of its own. The lock file
+ * `verify-lock.db`, without a number, is locked for a moment as a verification begins, and while a backup is removed.
+ */
 function lockPath(dataDir: string, who: 'web' | 'verify' | 'worker', place?: number): string {
   return join(dataDir, 'run', place === undefined ? `${who}-lock.db` : `${who}-lock-${place}.db`);
 }
@@ -66,7 +69,7 @@ function isAnyPlaceTaken(dataDir: string, who: 'verify' | 'worker'): boolean {
   return false;
 }
 
-/** Undefined for a second web process on one DATA_DIR. Several workers may run, because workers share the job queue. */
+/** Undefined if another web process uses DATA_DIR. Several workers may run, because workers share the job queue. */
 export function lockForRunning(dataDir: string, program: 'web' | 'worker'): FileLock | undefined {
   return program === 'web' ? takeFileLock(lockPath(dataDir, 'web')) : takePlace(dataDir, 'worker');
 }

@@ -90,7 +90,7 @@ export function mayRecord(hub: Hub): boolean {
   return !isOnTrial(hub) && !isDiskLow(hub);
 }
 
-/** Notes what a reader has read, unless `mayRecord` is false. A failed write does not fail the reader's request. */
+/** Notes what a reader has read, unless `mayRecord` is false. A storage error in `write` does not fail the request. */
 export function recordReading(hub: Hub, write: () => void): void {
   if (!mayRecord(hub)) return;
   try {

@@ -27,7 +27,7 @@ const AFTER_QUOTES = /^\s*(?:#.*)?$/;
 /**
  * Parses lines of the form `KEY=value`; values are never run or expanded. A value may be quoted (\" and \\ are escapes
  * inside double quotes), ` #` begins a comment, and a later line overrides an earlier line. The problems name malformed
- * lines by their numbers and never quote their content.
+ * lines of .env by their numbers and never quote the lines' content.
  */
 export function parseEnvFile(text: string): { entries: Record<string, string>; problems: string[] } {
   const entries = new Map<string, string>();
@@ -68,7 +68,7 @@ function quoted(text: string, form: RegExp): string {
   return match[1] ?? '';
 }
 
-/** Shorter names are likely to belong to other programs. */
+/** Names of environment variables with fewer than LONG characters are likely to belong to other programs. */
 const LONG = 10;
 const SLIPS = 2;
 

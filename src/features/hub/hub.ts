@@ -125,7 +125,7 @@ type Configurable = number | ((config: Config) => number);
 export type JobKind<Payload> = {
   name: string;
   key(payload: Payload): string; // for each kind and key, at most one job waits or runs
-  attempts: Configurable; // before the job is dead-lettered
+  attempts: Configurable; // the job is dead-lettered after this many failed attempts
   concurrency: Configurable; // in one worker
   /** Whether a restored backup's waiting jobs of this kind run, though they may have run before the restore already. */
   afterRestore: 'run' | 'discard';

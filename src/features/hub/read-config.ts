@@ -45,7 +45,7 @@ export type SettingsSource = {
   fileNames?: readonly string[]; // the names that .env defines
   fileSettings?: FileSettings;
   projectRoot: string;
-  readFile: (path: string, encoding?: 'latin1') => string; // as UTF-8 by default
+  readFile: (path: string, encoding?: 'latin1') => string; // reads a file as UTF-8 by default
   nameOf?: (path: string) => string; // the spelling of a path to which Node's permission model gives access
 };
 

@@ -40,7 +40,8 @@ const SAID = {
   'rule-changed': 'The rule was changed. The rule acts on posts that arrive from now on.',
   'rule-removed': 'The rule was removed.',
   'rules-left-out': (count) => `The import left out ${plural(count, 'rule or search', 'rules and searches')}: an ` +
-    'entry was faulty, named a source or folder that is not yours, or was one too many. All other entries are there.',
+    'entry was faulty, named a source or folder that is not yours, or was one too many. ' +
+    'Your rules and searches include all other entries.',
   'rules-imported': (count) => `${plural(count, 'rule or search', 'rules and searches')} added.`,
   'search-removed': 'The search is no longer in your sidebar.',
   'search-saved': 'The search is in your sidebar now.',

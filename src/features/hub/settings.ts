@@ -36,10 +36,7 @@ export type SettingValues<List extends SettingList> = {
   readonly [Key in keyof List]: ReturnType<List[Key]['parse']> | (List[Key]['default'] extends null ? null : never);
 };
 
-/**
- * Every setting of the hub, by its name in `Config`. From this list, `node test/support/settings-texts.ts` writes the
- * settings in README.md and .env.example; only `test/features/hub/config.test.ts` repeats the defaults.
- */
+/** Every setting of the hub, by its name in `Config`. Code reads a setting from `hub.config`. */
 export const SETTINGS = {
   host: { name: 'HOST', parse: host, default: '127.0.0.1', meaning: 'address or host name that the hub listens on' },
   port: {

@@ -91,7 +91,7 @@ const WAIT_FOR_READERS = 5 * SECOND;
 /** Deleted accounts whose words this process has removed from the search index: a retried job skips the removal. */
 const forgotten = once((_hub: Hub) => new Set<number>());
 
-/** Rows of each table that the request itself removes; enough for most accounts. */
+/** The request that deletes an account removes up to this many rows of each table at once; enough for most accounts. */
 const FIRST_BATCH = 200;
 
 /** Job: removes the data of a deleted account in small steps, then the account's row. */
@@ -153,7 +153,7 @@ const OWN_ROWS: Record<Exclude<SteppedTable, 'audit_records'>, OwnRows> = {
   saved_searches: savedSearches, read_marks: readMarks, stars, read_undo: readUndo, notifications,
 };
 
-/** Also hides the titles of deleted sources and posts, which may contain names. */
+/** Hides the leaver's names in the audit log, and titles of deleted sources and posts, which may contain names. */
 function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   for (const thing of leavers(hub).thingsOf(leaver.id, limit)) {
     if (isThere(hub, thing)) continue;

@@ -10,6 +10,7 @@ import { exportAccount } from './export-account.ts';
 import { offers } from '../manage-sources/offer-store.ts';
 import { LEAVE_CONFIRMATION, leaveHub, obstacleToLeaving, ownedSources, type OwnedSource } from './leave-hub.ts';
 
+/** Form: deletes the account and signs out; a refused form is shown again with the error. */
 export async function submitLeave(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   try {
@@ -21,6 +22,7 @@ export async function submitLeave(hub: Hub, req: MemberRequest): Promise<Reply> 
   }
 }
 
+/** Page: the form for deleting the viewer's account, or the obstacle to it. `problem`: the error of a refused form. */
 export function showLeave(hub: Hub, { viewer }: MemberRequest, problem?: HttpError): Reply {
   const { backupRetentionDays } = hub.config;
   const owned = ownedSources(hub, viewer.id).map((source, index) =>
@@ -84,6 +86,7 @@ function form(problem: HttpError | undefined): Html {
   </form>`;
 }
 
+/** Page: tells a former member that the account has been deleted. */
 export function showGoodbye(): Reply {
   const main = html`
 <section class="narrow">
@@ -94,11 +97,13 @@ export function showGoodbye(): Reply {
   return page({ title: 'Account deleted', main, shape: 'door' });
 }
 
+/** DELETE /api/account: deletes the viewer's account. Throws 403, 409, 422 or 429, as `leaveHub` does. */
 export async function deleteAccount(hub: Hub, req: MemberRequest): Promise<Reply> {
   await leaveHub(hub, await readJson(req), req);
   return noContent(endedSession(hub));
 }
 
+/** GET /api/account/export: all personal data of the viewer as one JSON document. */
 export function downloadAccount(hub: Hub, req: MemberRequest): Reply {
   const headers = {
     'content-type': 'application/json; charset=utf-8',

@@ -189,10 +189,7 @@ function readingTermsOf(content: string, author: string | null): Reading<string>
   return readingTerms(`${author ?? ''}\n${content.slice(0, MAX.searchText)}`);
 }
 
-/**
- * Recognises unchanged posts. A further hashed field of `IncomingPost` makes every stored post count as changed; if the
- * hash leaves out the field's null values, only the stored posts with a value in the field count as changed.
- */
+/** Recognises unchanged posts. If a further field is hashed also when null, every stored post counts as changed. */
 function hashOf(post: IncomingPost): string {
   const { guid, title, url, author, language, contentHtml, baseUrl, summary, publishedAt, updatedAt } = post;
   const attachments = post.attachments.map((file) => {
