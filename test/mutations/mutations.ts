@@ -4045,7 +4045,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'WHERE m.is_read IS NOT 1 GROUP BY own.post_id',
     to: 'WHERE m.is_read = 1 GROUP BY own.post_id',
     test: 'test/features/reading/doubles.test.ts',
-    name: 'after any acts, also of muting rules, each list has one post of each link, and counts and states agree with the lists',
+    name: 'posts of two followed sources with the same link are one row that names both, and each list has one of them',
   },
   {
     promise: 'a star on a post that was hidden since shows nothing of it',
