@@ -71,8 +71,8 @@ function* members(
 const PIECE = 256 * 1_024; // bytes
 
 /**
- * Opens an uploaded file. A zero replaces each byte that the disk cannot read. Reads block this process, but take a
- * tenth of the time of asynchronous reads.
+ * Opens an uploaded file. A zero replaces each byte that the disk cannot read. Reads block this process, but
+ * take a tenth of the time of asynchronous reads for small files.
  */
 export function openUpload(dataDir: string, row: UploadRow) {
   const fd = openOrMissing(join(dataDir, uploadPath(row.sha256)));
