@@ -170,7 +170,9 @@ export const SCHEMAS: Record<string, Schema> = {
     sources: array(named('Source')), posts: array(named('Post')),
     // The fields of a draft's form are additional properties of the draft.
     drafts: array({ ...object({ form: text, savedAt: time }), additionalProperties: text }),
-    offers: array(object({ ...offer, endedAt: { ...orNull(time), description: 'When the offer was closed' } })),
+    offers: array(object({
+      ...offer, endedAt: { ...orNull(time), description: 'When the offer was declined or expired' },
+    })),
     imports: array(object({
       visibility, madeAt: time, doneAt: orNull(time),
       lines: array(object({

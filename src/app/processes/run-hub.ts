@@ -95,7 +95,7 @@ export async function runAroundRestores(
   return beginAnew();
 }
 
-/** Waits until new data or another version is in place; after a failure, until the previous data or version is back. */
+/** Waits until a restore or an upgrade is over; if the hub failed, until the previous data or version is back. */
 async function restoreToMakeWay(dataDir: string, problem: string): Promise<void> {
   const hasFailed = problem !== PAUSED && !isRestoreUnderWay(dataDir);
   if (hasFailed) tellRestore(dataDir, problem);

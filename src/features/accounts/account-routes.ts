@@ -80,7 +80,7 @@ export function listSessions(hub: Hub, { viewer }: MemberRequest): Reply {
   return json({ items: ownSessions(hub, viewer), next: null });
 }
 
-/** GET /api/sessions/:id: one of the viewer's sessions. Throws 404 for any other session. */
+/** GET /api/sessions/:id: one of the viewer's sessions. Throws 404 for a session of another account. */
 export function showSession(hub: Hub, { viewer, params }: MemberRequest): Reply {
   const session = ownSessions(hub, viewer).find(({ id }) => id === pathId(params));
   if (!session) throw notFound('session');

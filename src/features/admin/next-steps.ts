@@ -16,7 +16,7 @@ import { manySources } from '../sources/source-store.ts';
 
 type NextStep = { title: string; href: string; isDone: boolean; how: Html; button?: Html | false };
 
-/** The list of first steps; false if the viewer has done all steps or hidden the list. `from`: the path of its page. */
+/** The list of first steps; false if the viewer did all steps or hid the list. `from`: the path of the list's page. */
 export function nextSteps(hub: Hub, viewer: Viewer, from: string): Html | false {
   if (!viewer.preferences.nextSteps) return false;
   const steps = viewer.role === 'admin' ? stepsOfAdmin(hub, viewer) : stepsOfMember(hub, viewer);
@@ -76,7 +76,7 @@ function isReading(hub: Hub, viewer: Viewer): boolean {
   return countsForPage(hub, viewer).folders.length > 0;
 }
 
-/** An account older than DELIVERED_KEPT completes this step without a delivered alert: the hub removes old alerts. */
+/** Accounts older than DELIVERED_KEPT complete the step “alerts” without a delivered alert: old alerts are removed. */
 function alertStep(hub: Hub, viewer: Viewer): NextStep {
   const [found] = findingOn('Alerts', startReading(hub));
   const isSetUp = hub.config.alertWebhookUrl !== null;

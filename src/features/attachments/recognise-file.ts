@@ -43,7 +43,10 @@ export const FILE_EXTENSIONS = FILE_TYPES.flatMap(({ extensions }) => extensions
 
 const SIGNATURE_BYTES = 16;
 
-/** Holds less than 4 KiB. Throws RefusedFile for an extension at once, for a type in `push`, else in `finish`. */
+/**
+ * Starts to recognise a file, of which the parser holds less than 4 KiB at a time. Throws RefusedFile at once for a
+ * refused extension. The parser's `push` throws RefusedFile for a refused type, `finish` for other faults of a file.
+ */
 export function startRecognition(filename: string): PushParser<RecognisedFile> {
   const expected = typeOfName(filename);
   return startParser((file) => recognise(file, expected));

@@ -158,7 +158,7 @@ function colourTableBytes(flags = 0): number {
   return flags >= 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0;
 }
 
-/** Reads a WebP image (RFC 9649) and returns the first size in its file. The hub's size limit holds for every frame. */
+/** Reads a WebP image (RFC 9649) and returns the first size in its file. MAX_PIXELS limits each frame. */
 export function* parseWebp(file: ArrivingFile): Parsing<ImageSize> {
   file.skip(4);
   const end = 8 + (yield* file.take(4)).readUInt32LE();
@@ -238,7 +238,10 @@ function* isAvifSequence(file: ArrivingFile): Parsing<boolean> {
   return major === 'avis' || major === 'msf1';
 }
 
-/** Size 1 means that eight bytes of size follow. Size 0 is refused, because a truncated file would look complete. */
+/**
+ * Reads the head of an AVIF box. If the box's 32-bit length field is 1, a 64-bit length follows. Length 0 (a box up to
+ * the end of the file) is refused, because a truncated file would look complete.
+ */
 function* readBox(file: ArrivingFile): Parsing<{ type: string; length: number }> {
   const head = yield* file.take(8);
   const short = head.readUInt32BE(0);

@@ -145,7 +145,10 @@ export const leavers = store(({ db }) => {
     /** Removes the title of a source or post of the deleted account from records about the acts of other accounts. */
     hideTitle: (id: number, { kind, id: thingId }: Thing): void => void hideTitle.run({ id, kind, thingId }),
 
-    /** Renames the account as actor and as target, in up to `limit` records each; returns the larger number. */
+    /**
+     * Renames the account in up to `limit` audit records as actor, and in up to `limit` as target. Returns the number
+     * of records that were changed for the actor or for the target, whichever is larger.
+     */
     hideNames(leaver: Leaver, limit: number): number {
       const step = { ...leaver, limit };
       return Math.max(hideActor.run(step).changes, hideTarget.run(step).changes);

@@ -54,7 +54,7 @@ export type BackupStatus = {
    */
   lost: 'missing' | 'empty' | null;
   damaged: { name: string; problem: string | null } | null; // the newest backup that a verification found damaged
-  newest: (Dated & { verified: boolean }) | null; // the newest backup that is not in `ahead`
+  newest: (Dated & { verified: boolean }) | null; // the newest backup whose name does not lie in the future
   newestVerified: Dated | null;
   ahead: string[]; // backups whose names lie in the future, so that their age is unknown
   newestComplete: string | null; // not known to be damaged, however old the backup is
@@ -140,7 +140,7 @@ export function readKept<R extends RunResult | OffsiteRun = RunResult>(dataDir: 
   return { last: toRun<R>(kept?.last), lastGood: toRun<R>(kept?.lastGood) };
 }
 
-/** Null if `value` describes no run, because the file from which the hub reads runs may be damaged. */
+/** Returns null unless `value` is the record of a run (such as a backup): the file of these records may be damaged. */
 function toRun<R extends RunResult | OffsiteRun>(value: unknown): R | null {
   const run = value as Partial<RunResult> | null;
   const isRun = typeof run === 'object' && run !== null && Number.isFinite(run.at) && typeof run.ok === 'boolean' &&

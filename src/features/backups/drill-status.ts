@@ -4,7 +4,10 @@ import type { Config } from '../hub/read-config.ts';
 import { readJsonFile, readKept, statusPath } from './backup-status.ts';
 import { type Destination, readOffsite } from './offsite-status.ts';
 
-/** `proven`: a temporary hub ran on the copy. `compared`: a copy whose key is elsewhere has the noted hash. */
+/**
+ * `proven`: a temporary hub ran on the off-site copy. `compared`: the copy is encrypted and its key is not on this
+ * machine, so that the drill only compared the copy's hash with the hash that the hub had noted.
+ */
 export type DrillOutcome = (typeof DRILL_OUTCOMES)[number];
 
 export const DRILL_OUTCOMES = ['proven', 'compared', 'failed'] as const;

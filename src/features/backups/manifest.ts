@@ -47,7 +47,10 @@ export function formatManifest({ createdAt, version, schemaVersion, counts, abse
   return `${[...comments, `# lines ${hashOf([...comments, ...lines])}`, ...lines].join('\n')}\n`;
 }
 
-/** Throws BackupError unless SHA256SUMS has the backup's hashes, and either all members of Facts or no comments. */
+/**
+ * Parses the text of SHA256SUMS. Throws BackupError if a hash of the backup is missing, or if the comments, which hold
+ * the facts about the backup, lack a fact. A file without any comments is accepted.
+ */
 export function parseManifest(text: string): Manifest {
   if (!text.endsWith('\n')) throw new BackupError('SHA256SUMS is cut off or empty');
   const lines = text.slice(0, -1).split('\n');

@@ -117,7 +117,7 @@ export function withOlder(hub: OffsiteHub, place: string, found: OlderHub[]): Of
 
 /**
  * Asks whether this hub may remove the backups of other hubs that came from the same first hub (`OlderHub`). The list
- * `older` of these hubs is empty until this hub has searched the restic repository.
+ * `older` names these other hubs, and is empty until this hub has searched the restic repository.
  */
 export type OffsiteQuestion = { reason: 'restored' | 'copied' | 'upgraded' | 'found'; older: OlderHub[] };
 

@@ -15,7 +15,7 @@ export type RepositoryReading = {
 /** `isMoved`: the pack may hold data that a prune moved there from packs that disappeared. */
 type Pack = { since: number; readAt: number; isMoved: boolean; isBad: boolean };
 
-/** `since`: when the hub first saw a snapshot. `readAt`: when all packs of the snapshot had been read after `since`. */
+/** `since`: when the hub first saw a snapshot. `readAt`: when the hub had read all packs of the snapshot since then. */
 type ReadSnapshot = { since: number; readAt: number };
 
 /** A restic repository with fewer bytes is read completely each time. */

@@ -35,8 +35,9 @@ export class FeedGoneError extends Error {}
 export class NothingThereError extends Error {}
 
 /**
- * `recognise`: read only the title of a large feed. `totalMs`: a shorter timeout. `authorization`: a header for the
- * origin of the address alone. `toRead`: gets the size of the body; parsing waits for the returned promise.
+ * `recognise`: read only the title of a large feed. `totalMs`: a time limit shorter than the usual limit of a fetch.
+ * `authorization`: a header for the origin of the address alone. `toRead`: gets the size of the body; parsing waits for
+ * the returned promise.
  */
 export type FetchOptions = Within & { recognise?: boolean };
 type Within = {
@@ -154,7 +155,8 @@ export type LargeFeedTurns = {
 export function largeFeedTurns(hub: Hub, signal: AbortSignal): LargeFeedTurns {
   const { receive, read } = lanes(hub);
   const over = Promise.withResolvers<void>();
-  // A synchronisation takes one turn for all its documents: a second turn would wait for the first turn for ever.
+  // A synchronisation queues once for all large documents that it fetches: the first place ends with the run, so that a
+  // second place would wait for ever.
   const beginning = (lane: typeof read): () => Promise<void> => {
     let begun: Promise<void> | undefined;
     return () => begun ??= new Promise((resolve, reject) => {

@@ -10,7 +10,10 @@ import { enqueueFullText, hasFullTexts } from './fetch-full-text.ts';
 import { fullTexts } from './full-text-store.ts';
 import { sourceFullTexts } from './source-full-text-store.ts';
 
-/** A permit is used for an hour. One limit with a burst of 60 would admit 120 requests in the first hour. */
+/**
+ * A request for a full text uses one of the member's permits for an hour. One limit with a burst of 60 would admit 120
+ * requests in the first hour.
+ */
 const PERMITS = 60;
 const PERMIT: NamedLimit = { name: 'full-texts', burst: 1, everyMs: HOUR };
 

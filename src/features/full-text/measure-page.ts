@@ -13,7 +13,7 @@ export type MeasuredPage = {
   isHidden: Uint8Array;
   hints: Hint[];
   own: Int32Array; // for each block element, the characters outside links, without inner block elements
-  prose: Int32Array; // for each node, the sum of all numbers in `own` of at least LONG within the node
+  prose: Int32Array; // for each node, the sum of the numbers in `own` that are at least LONG, of all blocks in the node
 };
 
 const LONG = 60; // characters

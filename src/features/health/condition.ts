@@ -44,7 +44,7 @@ export type Trouble = {
 type Alerting = {
   over: string; // the title of the message that the problem has ended
   severity?: Severity; // severity of the alert; the default is error
-  /** By default the worker. `its cause`: the function that fails, such as a synchronisation, raises the alert. */
+  /** Who raises the alert: by default the worker; `its cause`: the failing function, such as a synchronisation. */
   raisedBy?: 'worker' | 'web' | 'its cause';
   /** Whether an alert that was raised by its cause stays open; by default, as long as `look` finds the problem. */
   lasts?: (reading: HubReading) => boolean;

@@ -129,7 +129,7 @@ export const SERVICE_METRICS: readonly Metric<HubReading>[] = [
     'When a drill last proved that the newest copy at an off-site destination can be restored, 0 for never.',
     ({ lastProven }) => seconds(lastProven?.at ?? null)),
   drill('service_backup_drill_interval_seconds',
-    'Time between drills that run by themselves and prove a restore, 0 if no drill does.',
+    'Configured time between scheduled drills that prove a restore, 0 if no scheduled drill proves a restore.',
     ({ isSealed, intervalDays }) => isSealed ? 0 : seconds(intervalDays * DAY)),
 
   gauge('service_database_bytes', 'Size of the database file.', ({ storage }) => storage().databaseBytes),

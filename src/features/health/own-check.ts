@@ -7,7 +7,7 @@ import { newSecret } from '../../platform/secrets.ts';
 /** A header by which `scripts/healthcheck.sh` proves to the web process that it may read DATA_DIR. */
 export const OWN_CHECK_HEADER = 'x-own-check';
 
-/** Without room on the disk for the secret, the rate limit of health requests limits the hub's own check too. */
+/** Stores a new secret of health checks. On a full disk, the rate limit of health requests limits own checks too. */
 export function makeOwnCheckSecret(dataDir: string, log: Log): string {
   const secret = newSecret();
   try {

@@ -98,7 +98,10 @@ export const history = store(({ db, clock }) => {
   }
 
   return {
-    /** In the caller's transaction. Removes few buckets, so that an hour with a wrong clock costs little. */
+    /**
+     * Adds figures to the time buckets, in the caller's transaction. Each call removes few buckets that look too old or
+     * too new, so that an hour with a wrong clock loses little of the history.
+     */
     add(at: number, figures: Figures): void {
       const places = positionsFor(figures);
       for (const [step, kept] of KEPT) {

@@ -143,7 +143,7 @@ function listed<Item, Key extends keyof Item, Filter>(
     (after, count) => select(hub, after as Pick<Item, Key>, count, filter), limit);
 }
 
-/** A filter by the query parameter `state`. Without the parameter, a page shows the state `first`, or all states. */
+/** A filter by the query parameter `state`. Without `state`, a page lists entries in the state `first`, or all. */
 export function byState<State extends string>(
   name: string, states: readonly State[], first?: State,
 ): ListFilter<State | undefined> {

@@ -37,7 +37,7 @@ export const LIMITS = {
   ],
   'sources-max': [422, 'An account may own at most `SOURCES_MAX` sources.'],
   'transfers': [429, 'An account may transfer or offer at most 60 sources at once, then one every 20 seconds.'],
-  'offers-open': [422, 'An account may offer at most 10 sources to members at the same time.'],
+  'offers-open': [422, 'An account may have open offers to hand over at most 10 of its sources.'],
   'follows-max': [422, 'A reading list may have at most `SOURCES_MAX` sources of other accounts.'],
   'opml-feeds': [422, 'An OPML document may list at most 5,000 feeds.'],
   'imports-at-once': [429, 'An account may have at most 5 running OPML imports.'],

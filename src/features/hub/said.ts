@@ -41,7 +41,7 @@ const SAID = {
   'rule-removed': 'The rule was removed.',
   'rules-left-out': (count) => `The import left out ${plural(count, 'rule or search', 'rules and searches')}: an ` +
     'entry was faulty, named a source or folder that is not yours, or was one too many. ' +
-    'Your rules and searches include all other entries.',
+    'All other entries of the imported file are now among your rules and searches.',
   'rules-imported': (count) => `${plural(count, 'rule or search', 'rules and searches')} added.`,
   'search-removed': 'The search is no longer in your sidebar.',
   'search-saved': 'The search is in your sidebar now.',
@@ -74,7 +74,7 @@ const SAID = {
 
 export type SaidCode = keyof typeof SAID;
 
-/** Adds a message code to a page's path. `undo`: the id of the change that the page's Undo button reverts. */
+/** Adds the code of a message to the query of a page's path. `undo`: the id of the change that Undo reverts. */
 export function saying(path: string, code: SaidCode, about: { count?: number; undo?: number } = {}): string {
   const [beforeHash = '', hash] = path.split('#', 2);
   const [place = '', search = ''] = beforeHash.split('?', 2);

@@ -34,7 +34,8 @@ export function showLeave(hub: Hub, { viewer }: MemberRequest, problem?: HttpErr
 function leavePage(
   sources: ListedSource[], obstacle: HttpError | undefined, backupDays: number | null, problem: HttpError | undefined,
 ): Page {
-  const backupsEnd = backupDays === null ? 'the operator removes them' : `they expire, after ${backupDays} days`;
+  const backupsEnd = backupDays === null
+    ? 'the operator removes the backups' : `the backups expire, after ${backupDays} days`;
   const main = html`
 <section class="narrow">
   <h1>Delete your account</h1>

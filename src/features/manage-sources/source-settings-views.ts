@@ -67,7 +67,7 @@ function listSection({ source: { id, title }, folders, sent }: Settings, follow:
 
 function stateSection({ source, isSyncing, times, webhook, webhookPanel }: Settings): Html {
   const { id, kind, state, feedUrl, lastSuccessAt } = source;
-  return settingsSection('state', 'Status', 'Whether new posts arrive, and when.', html`
+  return settingsSection('state', 'Status', 'This section shows whether and when new posts of the source arrive.', html`
   <p>${stateLine(source, times, true, webhook)}</p>
   ${kind === 'feed' && html`
   <dl class="facts">

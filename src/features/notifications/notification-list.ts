@@ -44,7 +44,7 @@ function requestedPage(hub: Hub, { query, viewer }: MemberRequest, only = sectio
     notifications(hub).list({ ...wanted, after: after?.id ?? Number.MAX_SAFE_INTEGER, limit }));
 }
 
-/** POST /api/notifications/read: marks the notifications `ids`, or all, as read. Throws status 422 for other bodies. */
+/** POST /api/notifications/read: marks the notifications `ids`, or all, as read. Throws 422 if the body is invalid. */
 export async function markNotificationsRead(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { ids, all } = await readJson(req);
   if (all === true && ids === undefined) await markAllRead(hub, req);

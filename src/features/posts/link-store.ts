@@ -62,7 +62,7 @@ export const links = store((hub) => {
     /**
      * Stores the link of a new or changed post, in the caller's transaction, and joins the post to the posts with the
      * same link in other sources. If an earlier post of the source has the link, the link is not stored. `isOld`:
-     * readers may have read or starred the post, so that all posts of the row get its states.
+     * readers may have read or starred this post, so that all posts with the same link get this post's states.
      */
     put(
       { id, sourceId, isNew, isOld = false }: { id: number; sourceId: number; isNew: boolean; isOld?: boolean },
@@ -87,7 +87,7 @@ export const links = store((hub) => {
       for (const other of isOld ? alike : []) {
         if (other !== first && other.rowId === null) continue;
         removeDouble.run(other.postId);
-        join.run(other.postId, other.sourceId, rowId); // a trigger gives the post the states of its row
+        join.run(other.postId, other.sourceId, rowId); // SQL triggers then copy the states of its row to `other`
       }
     },
 

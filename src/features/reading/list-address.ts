@@ -75,7 +75,10 @@ export function listOfSection(section: string): View | undefined {
   return kind === undefined || name !== '' ? undefined : { kind: kind as View['kind'] };
 }
 
-/** Query parameters of an opened list. `show`: lists all posts although the reader chose unread posts for the list. */
+/**
+ * Query parameters in the address of a page of a post list. `show`: lists all posts although the reader chose unread
+ * posts for the list.
+ */
 export type Opened = { show?: 'all'; since?: number; cursor?: string | null; newest?: number };
 
 /** Returns the address of a list of posts. */

@@ -47,7 +47,10 @@ const EARLIER = `iif(d.row_id IS NULL, NULL, (
 
 export const searchesInLists = store(({ db }) => ({
   older: prepareSearch(db, '<', '>', 'DESC'), newer: prepareSearch(db, '>', '<', 'ASC'),
-  /** Reads the list's earlier posts with the link of a found post. `@rows`: pairs of post id and `rowId`, as JSON. */
+  /**
+   * For each post that the search found, reads the earlier posts of the searched list with the same link. `@rows`:
+   * pairs of post id and `rowId`, as JSON.
+   */
   earlier: db.prepare<[RowsParams], EarlierPost>('earlier posts of the rows of found posts', `
     SELECT j.value ->> 0 AS "of", p.id, p.search_key AS searchKey, p.source_id AS sourceId, p.author
       FROM json_each(@rows) j CROSS JOIN ${DOUBLES} e ON e.row_id = j.value ->> 1 AND e.post_id < j.value ->> 0

@@ -27,7 +27,10 @@ export type PostState = {
   id: number; sourceId: number; isRead: number; isStarred: number; isFollowed: number; ownTitle: string | null;
 };
 
-/** `moved`: raised `readUpTo` of sources. `marked`: read posts; `before`: 0 if marked as unread before, else null. */
+/**
+ * `moved`: the sources whose `readUpTo` was raised. `marked`: the posts that were marked as read; `before`: 0 if the
+ * post had been marked as unread, else null.
+ */
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
   marked: [sourceId: number, postId: number, before: 0 | null][];
@@ -156,7 +159,7 @@ export const readMarks = store(({ db, clock }) => {
     },
 
     selected: (selection: Selection & Limit): number[] => selectSelected.all(selection).map(({ id }) => id),
-    /** Returns the ids of posts marked as unread within the bounds `selection`, whose bound `after` does not count. */
+    /** Returns the ids of posts marked as unread within the bounds `selection`; the query ignores the bound `after`. */
     markedUnread: (selection: Selection & Limit): number[] => selectMarkedUnread.all(selection).map(({ id }) => id),
     countUnread: (range: ArrivalRange): number => countUnread.get(range)?.n ?? 0,
     count: (range: ArrivalRange, limit: number): number => countSome.get({ ...range, limit })?.n ?? 0,

@@ -77,7 +77,10 @@ export function renameFolder(hub: Hub, accountId: number, from: string, to: stri
   });
 }
 
-/** Shows a rule's muted posts in short transactions. The last one also does `act`, so that a kill changes no rule. */
+/**
+ * Shows a rule's muted posts in short transactions. The last transaction also does `act`, so that the rule is unchanged
+ * if the process is killed before all muted posts are shown.
+ */
 async function showMuted(hub: Hub, ruleId: number, act: () => void): Promise<void> {
   const showSome = (): boolean => hub.db.write('show muted posts', () => {
     const isMore = mutedPosts(hub).removeOfRule(ruleId, SHOWN_AT_ONCE) === SHOWN_AT_ONCE;

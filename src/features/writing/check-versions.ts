@@ -8,7 +8,7 @@ import { sourcePosts } from '../posts/source-posts-store.ts';
 import { manySources } from '../sources/source-store.ts';
 import { drafts, type Tab } from './draft-store.ts';
 
-/** A post that was published from a form. `mark`: the post's id; for a deleted post, the time of deletion (unix ms). */
+/** A post published from a form. `mark`: a number for its state: the post's id, or the time of deletion (unix ms). */
 type PostOfForm = { state: 'published' | 'taken back' | 'deleted'; mark: number };
 
 /** Returns the post that was published from a form of an account, if any; of several posts, the newest. */

@@ -78,7 +78,10 @@ export const drafts = store(({ db, clock }) => {
     setWithdrawn: (id: number, post: WithdrawnPost): void => void sql.setWithdrawn.run(JSON.stringify(post), id),
     formOfWithdrawn: (accountId: number, postId: number): string | undefined =>
       sql.ofWithdrawn.get(accountId, postId)?.form,
-    /** The post published from `form` and taken back; the draft's form in the result is null for a discarded draft. */
+    /**
+     * Returns the id of the post that was published from `form` and then taken back into a draft, with the form of that
+     * draft: null if the draft was discarded.
+     */
     takenBackFrom: (accountId: number, form: string): { postId: number; form: string | null } | undefined =>
       sql.takenBack.get(accountId, form),
     schedule: (id: number, at: number | null): void => void sql.schedule.run(at, id),

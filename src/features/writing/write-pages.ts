@@ -258,7 +258,9 @@ function keepUntilSignIn(hub: Hub, req: HubRequest, accountId: number, typed: Ma
   const secret = hub.db.write('keep late form', () => accounts(hub).find(accountId)?.disabledAt === null
     ? drafts(hub).savePending(accountId, form, fields, tab) : undefined);
   if (secret === undefined) throw new HttpError(401, 'Sign in first.');
-  const note = ['Your text is kept for a day. Sign in with the account that you wrote with to get your text back.',
-    ...cutSentences(cut, 'kept'), 'Please choose the files again.'];
+  const note = [
+    'The text that you wrote is kept for a day. Sign in with the account that you wrote with to get your text back.',
+    ...cutSentences(cut, 'kept'), 'Please choose the files again.',
+  ];
   return signInAgain(hub, req.headers, 401, { next: `${form}?kept=${secret}`, note: note.join(' ') });
 }

@@ -128,11 +128,11 @@ export function storeNewPost(
   return wholePost(hub, stored.id);
 }
 
-/** By this guid, the hub recognises the form after its post was deleted; undefined if the form made another post. */
+/** The guid for the post of a form, which outlasts the post's deletion; undefined if the form made a post before. */
 function unusedGuid(hub: Hub, sourceId: number, form: string, { id }: Viewer): string | undefined {
   const guid = guidOfForm(id, form);
   const isUsed = form === '/write' || postOfForm(hub, id, form) !== undefined
-    || sourcePosts(hub).deletedAt([sourceId], guid) !== undefined; // in a source of another owner
+    || sourcePosts(hub).deletedAt([sourceId], guid) !== undefined; // the post was in another owner's source
   return isUsed ? undefined : guid;
 }
 

@@ -15,7 +15,7 @@ const JSON_LIMIT = 1024 * 1024;
 const FORM_LIMIT = 64 * 1024;
 const LIMIT_OF_ANYBODY = 16 * 1024; // the limit of any body from a client that is not signed in
 
-/** The time limit in ms for receiving a body without files. Only the server's `requestTimeout` limits files. */
+/** The time limit in ms for receiving a body without files. Files have only the limit of `requestTimeout` (an hour). */
 const BODY_TIME = MINUTE;
 
 export type JsonObject = Record<string, unknown>;

@@ -43,7 +43,7 @@ export function readBoundary(contentTypes: readonly string[]): string {
   return boundary;
 }
 
-/** Parses a part's header lines. Throws 400 for a malformed line, 413 for too many lines or too long lines. */
+/** Parses the header lines of a form's part. Throws 400 for a malformed line, 413 for too many or too long lines. */
 export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
   const headers = readHeaders(block, limits.headers);
   const encoding = headers.get('content-transfer-encoding') ?? 'binary';

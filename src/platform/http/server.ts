@@ -22,7 +22,7 @@ import { createUntakenAnswers } from './untaken-answers.ts';
 const LIMITS = { headersTimeout: 15 * SECOND, requestTimeout: HOUR, keepAliveTimeout: 65 * SECOND };
 const IDLE_MS = 2 * MINUTE;
 
-/** The high-water mark of Node's buffers for a socket, in bytes. One further read of the socket may exceed the mark. */
+/** The high-water mark of Node's buffers for a socket, in bytes; a buffer may exceed this mark by one read. */
 const READ_AHEAD = 16 * 1024;
 
 const STATUS_LINES: Record<string, string> = {
@@ -126,7 +126,7 @@ export function createHubServer(options: ServerOptions): Server {
     return sendKept(exchange) ?? withTicket(ticket, () => act(exchange));
   }
 
-  /** Refuses a request. The hub then closes the request's connection, and ignores later requests on this connection. */
+  /** Refuses a request, closes the request's connection, and ignores later requests on this connection. */
   function end(exchange: Exchange, error: unknown): Promise<number> {
     ending.add(exchange.req.socket);
     return refuse(exchange, error);

@@ -19,9 +19,9 @@ type Held = { who: string; bytes: number };
 
 /**
  * Limits the memory for unread responses; `clientOf` names the client of a request. A response counts in full until the
- * operating system has taken its last byte, because Node holds the whole response until then. A file does not count
- * towards the limit, because the hub reads a file only as fast as the client takes the bytes. If unread responses take
- * too much memory, the oldest responses are cut off, because their readers are the slowest.
+ * operating system has taken its last byte, because Node holds the whole response until then. A file that is sent does
+ * not count towards this limit of memory, because the hub reads a file only as fast as the client takes the bytes. If
+ * unread responses take too much memory, the oldest responses are cut off, because their readers are the slowest.
  */
 export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   metLimit: MetLimit, clientOf: (asked: Asked) => string,
@@ -44,7 +44,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
     beginNext(found.who);
   }
 
-  /** Counts a response against the memory limits until its end. `bytes`: by default, the bytes that Node holds. */
+  /** Counts a response against the memory limits until its end. `bytes`: by default, its bytes that Node holds. */
   function note(asked: Asked, bytes = asked.res.writableLength): void {
     const { res } = asked;
     if (bytes === 0 || res.destroyed || held.has(res)) return;

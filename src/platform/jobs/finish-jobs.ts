@@ -77,7 +77,10 @@ export function createFinish(db: Db, clock: Clock, random: Random) {
   return {
     /** Completes the job and runs its effects in one transaction. Returns false if another worker has the job. */
     complete,
-    /** Completes jobs with one fsync. A job without a result needs a later call, after other processes could write. */
+    /**
+     * Completes jobs with one fsync. Stops after a long time, so that other processes can write: the results are then
+     * shorter than `finished`, and the caller passes the remaining jobs in a later call.
+     */
     completeMany: (finished: Finished[]): (true | 'lost' | Error)[] =>
       finished.length > 0 ? completeMany(finished) : [],
     /** Schedules a retry after a backoff, or at `retryAt` if later; dead-letters the job after its last attempt. */

@@ -83,7 +83,7 @@ export function createHeartbeats(db: Db, clock: Clock) {
   };
 }
 
-/** A column of unix ms, at most `furthest` ms ahead. A repair of this column moves the column `along` by as many ms. */
+/** A column of unix ms, at most `furthest` ms ahead. A repair moves the column `along` (such as the expiry) too. */
 export type StoredTime = { table: string; column: string; furthest: number; where?: string; along?: string };
 
 /** Jobs would wait too long for times that were stored while the clock was ahead: sets these times to now. */

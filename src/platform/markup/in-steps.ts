@@ -26,7 +26,7 @@ export function readingInParts<Result>(parts: Generator<void, Result>): Reading<
   };
 }
 
-/** Does all steps of a `Reading` in one go and returns its result. */
+/** Reads the whole text of a `Reading` without a pause and returns the result. */
 export function atOnce<Result>({ read, end }: Reading<Result>): Result {
   while (read(STEP));
   return end();
@@ -40,7 +40,7 @@ export function isPauseDue(pace: Pace, characters: number): boolean {
   return true;
 }
 
-/** Reads a text in one step per event-loop round, without queuing for turns: several requests may wait for the text. */
+/** Reads a text in one step per event-loop round. Steps need no turn: several requests may wait for the same text. */
 export async function inSteps<Result>(reading: Reading<Result>): Promise<Result> {
   const [read, end] = [charged(reading.read), charged(reading.end)];
   let isLong = false;
