@@ -5,7 +5,7 @@ import type { Hub } from '../hub/hub.ts';
 import { parseExpression } from '../posts/expression.ts';
 import { FROM_THE_TOP, newestFirst, type Position } from '../posts/post-store.ts';
 import { searchKey } from '../posts/search-index-store.ts';
-import { searchQuery, type NamedFacts, type SearchQuery } from '../posts/search-query.ts';
+import { searchQuery, type SearchQuery } from '../posts/search-query.ts';
 import { searchesInLists, type FoundPost, type SearchParams } from './list-search-store.ts';
 import { COUNT_MAX, lists, type FollowedSource, type PageParams } from './list-store.ts';
 import { OLDEST } from './reading-store.ts';
@@ -122,22 +122,21 @@ type Searched = ReadingList & { query: SearchQuery; sourceId: number; isStarred:
 export function searchList(
   hub: Hub, list: Searched, paging: Paging,
 ): SearchStep {
-  const { query, sourceId } = list;
+  const { query, query: { fits = () => true }, sourceId } = list;
   const [params, range] = [paramsOf(list, paging), rangeOf(query, paging)];
   const { found: search, foundEnd, foundAmong } = searchesInLists(hub)[paging.isBack ? 'newer' : 'older'];
   const few = sourceId === 0 ? membersIfFew(hub, list, params) : null;
   if (few?.length === 0) return { found: [] };
-  const stands = standing(query);
   const among = { ...params, ...range, ...onlyOf(list), expression: query.match, scanned: SCAN_MAX, limit: COUNT_MAX };
   if (few) {
-    const found = foundAmong.first(paging.limit, stands, { ...among, ids: JSON.stringify(few) });
+    const found = foundAmong.first(paging.limit, fits, { ...among, ids: JSON.stringify(few) });
     return withoutLaterDoubles(hub, query, { found, limit: paging.limit }, among);
   }
   const startsAtFirst = list.isUnread && !list.isStarred && !list.isMuted && sourceId === 0 && !paging.isBack;
   const key = startsAtFirst ? Math.min(range.key, keyBeforeFirst(hub, list, paging)) : range.key;
   const expression = query.match + sourceFilter(hub, list, params);
   const wanted = { ...params, ...range, ...onlyOf(list), expression, key, scanned: SCAN_MAX };
-  const found = search.first(paging.limit, stands, wanted);
+  const found = search.first(paging.limit, fits, wanted);
   const reached = found.length < paging.limit ? foundEnd.get({ ...wanted, last: SCAN_MAX - 1 }) : undefined;
   return withoutLaterDoubles(hub, query, { found, reached, limit: paging.limit }, among);
 }
@@ -145,7 +144,7 @@ export function searchList(
 /** Posts that one `searchList` call found. `reached`: where the next call begins; undefined if no call must follow. */
 type SearchStep = { found: FoundPost[]; reached?: Position | undefined };
 
-/** Leaves out each found post if another page of the search shows an earlier post with the same link. */
+/** Leaves out each found post if the search also finds an earlier post with the same link, on any page. */
 function withoutLaterDoubles(
   hub: Hub, { fits = () => true, above, below }: SearchQuery, { found, reached, limit }: SearchStep & { limit: number },
   params: SearchParams,
@@ -162,11 +161,6 @@ function withoutLaterDoubles(
   const later = new Set(posts.filter(({ searchKey: key }) => places.has(key)).map((post) => post.of));
   const isCut = later.size > 0 && found.length === limit; // the next search goes on after the last found post
   return { found: found.filter(({ id }) => !later.has(id)), reached: isCut ? found.at(-1) : reached };
-}
-
-function standing({ fits = () => true }: SearchQuery): (post: FoundPost) => boolean {
-  return (post) => fits(post)
-    && (post.earlier === null || !(JSON.parse(post.earlier) as NamedFacts[]).some(fits));
 }
 
 /** Returns the ids of the posts that a rule fits, among the posts with the given ids, which the viewer may see. */

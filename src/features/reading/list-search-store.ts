@@ -20,11 +20,8 @@ type RowsParams = SearchParams & { rows: string };
 /** A post that arrived before the post `of` and has the same link. */
 type EarlierPost = NamedFacts & { of: number; id: number; searchKey: number };
 type FitParams = Range & { expression: string; ids: string; limit: number };
-/**
- * `rowId`: the group of posts with the same link, which lists show as one row. `earlier`: source and author, as JSON,
- * of earlier posts in the list with the same link that match. `rowId` and `earlier` are null in a search of one source.
- */
-export type FoundPost = Position & NamedFacts & { rowId: number | null; earlier: string | null };
+/** `rowId`: the group of posts with the same link, which lists show as one row; null in a search of one source. */
+export type FoundPost = Position & NamedFacts & { rowId: number | null };
 
 const IN_SEARCHED_LIST = `CROSS ${joinSource('p.source_id')}
         LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
@@ -39,11 +36,6 @@ const IN_SEARCHED_LIST = `CROSS ${joinSource('p.source_id')}
 
 const ROW = `LEFT JOIN ${DOUBLES} d ON d.post_id = p.id AND @sourceId = 0 AND ${JOINS_DOUBLES}`;
 const FOUND = `p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author, d.row_id AS rowId`;
-
-const EARLIER = `iif(d.row_id IS NULL, NULL, (
-  SELECT json_group_array(json_object('sourceId', p.source_id, 'author', p.author))
-    FROM ${DOUBLES} e CROSS JOIN ${POSTS} p ON p.id = e.post_id ${IN_SEARCHED_LIST}
-     AND e.row_id = d.row_id AND e.post_id < d.post_id AND p.search_key IN (SELECT place FROM n))) AS earlier`;
 
 export const searchesInLists = store(({ db }) => ({
   older: prepareSearch(db, '<', '>', 'DESC'), newer: prepareSearch(db, '>', '<', 'ASC'),
@@ -63,11 +55,11 @@ function prepareSearch(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC'
   return {
     found: db.prepare<[SearchParams], FoundPost>('found posts', `
       WITH n (place) AS MATERIALIZED (${matchesForMembers(onwards, back, order, 'LIMIT @scanned')})
-      SELECT ${FOUND}, ${EARLIER} FROM n CROSS JOIN ${POSTS} p ON p.search_key = n.place ${ROW} ${IN_SEARCHED_LIST}
+      SELECT ${FOUND} FROM n CROSS JOIN ${POSTS} p ON p.search_key = n.place ${ROW} ${IN_SEARCHED_LIST}
        ORDER BY n.place ${order}`),
     /** Reads the best posts of the list among the next `scanned` matches; a word in a title counts five times. */
     best: db.prepare<[SearchParams], FoundPost>('best found posts', `
-      SELECT ${FOUND}, NULL AS earlier FROM (
+      SELECT ${FOUND} FROM (
               SELECT rowid AS place, bm25(posts_search, 5.0, 1.0, 0.0) AS score FROM ${POSTS_SEARCH}
                WHERE posts_search MATCH @expression AND rowid ${onwards} CAST(@key AS INTEGER)
                  AND rowid ${back} CAST(@end AS INTEGER) ORDER BY rowid ${order} LIMIT @scanned) n
@@ -79,7 +71,7 @@ function prepareSearch(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC'
     foundAmong: db.prepare<[AmongParams], FoundPost>('find the matches of a search among few posts', `
       WITH n (place) AS MATERIALIZED (
         ${matchesAmong(POSTS_SEARCH, onwards, back)} UNION ${matchesAmong(FULL_TEXTS_SEARCH, onwards, back)})
-      SELECT ${FOUND}, ${EARLIER} FROM n CROSS JOIN ${POSTS} p ON p.search_key = n.place ${ROW}
+      SELECT ${FOUND} FROM n CROSS JOIN ${POSTS} p ON p.search_key = n.place ${ROW}
        ORDER BY n.place ${order} LIMIT @limit`),
     matching: db.prepare<[Omit<FitParams, 'limit'>], { place: number }>('matches of a search among posts', `
       ${matchesAmong(POSTS_SEARCH, onwards, back)} UNION ${matchesAmong(FULL_TEXTS_SEARCH, onwards, back)}`),
