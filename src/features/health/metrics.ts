@@ -70,7 +70,7 @@ export const SERVICE_METRICS: readonly Metric<HubReading>[] = [
   kept('counter', 'service_list_pictures_total',
     'Number of pictures of new posts that the worker fetched for lists, or did not get, by result.',
     { result: PICTURE_RESULTS }),
-  kept('counter', 'service_rules_applied_total', 'Number of posts to which rules of members were applied, by act.',
+  kept('counter', 'service_rules_applied_total', 'Posts to which rules of members were applied, by what the rule did.',
     { act: [...ACTS] }),
   kept('gauge', 'service_full_text_bytes',
     'Size of the full texts of posts, with the estimated size of their words in the search index.'),

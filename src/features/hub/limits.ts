@@ -26,7 +26,7 @@ export const LIMITS = {
   'tokens-max': [422, 'At most 100 API tokens and app passwords of one account together.'],
   'invitations-max': [422, 'At most 100 unused invitation links of one administrator.'],
   'acts': [429, 'At most 7,200 audited acts of one account at once, except sign-ins, then one act every 5 seconds.'],
-  'drafts-max': [422, 'At most 30 drafts of one account, with the drafts that it has discarded in the last day.'],
+  'drafts-max': [422, 'An account may have at most 30 drafts, counting drafts that it discarded in the last day.'],
   'content-quota': [507, 'At most `CONTENT_QUOTA_BYTES` bytes of posts of one account’s sources.'],
   'add-source': [429, 'An account may add at most 30 feeds at once, then one every 20 seconds.'],
   'add-source-at-once': [
@@ -42,7 +42,7 @@ export const LIMITS = {
   'opml-feeds': [422, 'An OPML document may list at most 5,000 feeds.'],
   'imports-at-once': [429, 'An account may have at most 5 running OPML imports.'],
   'read-marks': [
-    422, 'An account may mark at most 20,000 posts one by one as read or unread; marks of apps are never refused.',
+    422, 'An account may mark at most 20,000 posts singly as read or unread; marks by reader apps are never refused.',
   ],
   'rules-max': [422, 'An account may have at most 100 rules.'],
   'searches-max': [422, 'An account may have at most 20 saved searches.'],
@@ -59,7 +59,7 @@ export const LIMITS = {
     503, 'At most 200 remote files may be fetched or queued at once; 100 of one account’s sources, 40 of one host.',
   ],
   'turns': [
-    503, 'A client may have 1,000 waiting requests, but only 10 while its kind (members or visitors) has 2,000.',
+    503, 'A client may have 1,000 waiting requests, but only 10 while all members (or all visitors) have 2,000.',
   ],
   'probes': [
     429, 'At most 100 requests a second for health or metrics from an address or IPv6 /56 network, 200 from a /48.',
@@ -75,7 +75,7 @@ export const LIMITS = {
     413, 'The hub cuts off a request body of more than 256 pieces if its pieces have less than 32 bytes on average.',
   ],
   'answers': [
-    503, 'At most 96 MiB of replies that clients have not read; a client with 8 MiB may have 100 waiting requests.',
+    503, 'At most 96 MiB of unread replies of all clients; a client with 8 MiB of them may have 100 waiting requests.',
   ],
   'bodies': [
     503, 'At most 48 MiB of request bodies in memory; 16 MiB of one account or address, 32 MiB of an IPv6 /48 network.',
