@@ -181,7 +181,8 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     query: {
       ...PAGE, source: { ...id, description: 'Only posts of this source' }, q: { ...text, description: SEARCH_SYNTAX },
       view: {
-        ...choice(['unread', 'list', 'starred', 'muted', 'public']), description: 'A reading list, or public posts',
+        ...choice(['unread', 'list', 'starred', 'muted', 'public']),
+        description: 'Which posts: the posts of one of your reading lists, or all public posts',
       },
       folder: { ...text, description: 'Name of one of your folders, to filter a list' },
     },
@@ -250,7 +251,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/admin/audit': adminList('AuditRecord', {
     act: choice(Object.keys(AUDIT_EVENTS)),
     actor: { ...text, description: 'Name of the actor' },
-    target: { ...text, description: 'Kind of the target, or kind:id for one target' },
+    target: { ...text, description: 'Only acts on targets of this kind (source), or on this one target (source:12)' },
     from: { ...text, description: 'Only events from this day or time on' },
     to: { ...text, description: 'Only events until this day (inclusive) or time' },
   }, as('text/csv')),

@@ -20,7 +20,7 @@ export const time: Schema = { type: 'string', format: 'date-time' };
 export const role: Schema = choice(['admin', 'member']);
 export const visibility: Schema = choice(VISIBILITIES);
 
-/** The schema of a text that is one of these strings. */
+/** The schema of a text that is one of the strings in `values`. */
 export function choice(values: readonly string[]): Schema {
   return { type: 'string', enum: values };
 }
@@ -59,7 +59,9 @@ const age = { ageSeconds: integer };
 const counted = { ...integer, maximum: 1_000, description: 'The number of posts, counted up to 1,000' };
 const party = object({ id, displayName: text });
 const sentOffer = {
-  id, source: titled, to: { ...orNull(party), description: 'Null if the hub chose the receiver' }, expiresAt: time,
+  id, source: titled,
+  to: { ...orNull(party), description: 'The receiver of the offered source; null if the hub chose the receiver' },
+  expiresAt: time,
 };
 const offer = { ...sentOffer, direction: choice(['received', 'sent']), from: party, offeredAt: time };
 const webhookState = choice(['active', 'silent', 'disabled']);
@@ -75,15 +77,17 @@ export const SCHEMAS: Record<string, Schema> = {
     errors: array(object({ pointer: text, detail: text }, {
       at: { ...integer, description: 'The place of the fault in a text, counted in characters from 0' },
     })),
-    sources: { ...array(titled), description: 'Sources that prevent deleting an account' },
+    sources: { ...array(titled), description: 'Sources to transfer or delete before you can delete your account' },
     sourceId: { ...id, description: 'Your existing source of this feed' },
-    bytesLeft: { ...integer, description: 'Bytes left in the quota' },
+    bytesLeft: { ...integer, description: 'Bytes left in the account’s quota for uploaded files' },
     bytesMissing: { ...integer, description: 'Bytes by which your quota is too small for an offered source' },
   }),
   Account: object(account),
   ListedAccount: object({ ...account, disabled: flag, sources: integer, contentBytes: integer }),
   PasswordLink: object({ url: { ...text, description: 'Shown only once' }, expiresAt: time }),
-  Session: object({ ...session, current: { ...flag, description: 'Whether this session sends the request' } }),
+  Session: object({
+    ...session, current: { ...flag, description: 'Whether this session has sent the request for the list of sessions' },
+  }),
   Token: object(token),
   NewToken: object({ ...token, token: { ...text, description: 'Shown only once' } }),
   Invitation: object({ id, role, createdAt: time, expiresAt: time }),
@@ -99,7 +103,7 @@ export const SCHEMAS: Record<string, Schema> = {
     iconUrl: orNull(text), createdAt: time, updatedAt: time,
   }, {
     siteUrl: orNull(text), description: orNull(text), // webhook sources have no site URL or description
-    followed: flag, // absent for clients that are not signed in
+    followed: flag, // clients that are not signed in get a source without the field `followed`
     // Only the owner of a source gets the source's address, state and webhook.
     url: orNull(text), hasPassword: flag, showsAuthors: flag, stateReason: orNull(text), nextSyncAt: orNull(time),
     fullText: choice(['asked', 'always']),
@@ -127,18 +131,21 @@ export const SCHEMAS: Record<string, Schema> = {
     author: orNull(text), contentHtml: text, summary: text, publishedAt: time, updatedAt: time, visibility,
     attachments: array(named('Attachment')),
   }, {
-    read: { ...flag, description: 'Only signed-in clients get this member' }, starred: flag,
+    read: { ...flag, description: 'Whether you have read the post; only signed-in clients get this field' },
+    starred: flag,
     also: {
       ...array(object({ id, source: object({ id, title: text, kind: choice(SOURCE_KINDS) }) })),
-      description: 'Posts with the same link in other sources that the client follows',
+      description: 'Posts with the same link as this post, in other sources that you follow',
     },
-    fullText: { ...named('FullText'), description: 'Signed-in clients get this member with a single post' },
+    fullText: {
+      ...named('FullText'), description: 'Only signed-in clients that request a single post get its full text',
+    },
     content: { ...text, description: 'The text as its author wrote the text; only for those who may change the post' },
     contentType: choice(FORMATS),
   }),
   FullText: object({ state: choice(['none', 'waiting', 'ready', 'refused', 'failed']) }, {
     reason: { ...text, description: 'Why there is no full text, such as paywall or robots' },
-    explanation: { ...text, description: 'The reason as a sentence for readers' }, contentHtml: text,
+    explanation: { ...text, description: 'A sentence for readers why the post has no full text' }, contentHtml: text,
   }),
   Preview: object({ contentHtml: text }),
   Draft: object({ draftId: id, title: text, publishAt: orNull(time), url: text }),
@@ -171,7 +178,7 @@ export const SCHEMAS: Record<string, Schema> = {
     // The fields of a draft's form are additional properties of the draft.
     drafts: array({ ...object({ form: text, savedAt: time }), additionalProperties: text }),
     offers: array(object({
-      ...offer, endedAt: { ...orNull(time), description: 'When the offer was declined or expired' },
+      ...offer, endedAt: { ...orNull(time), description: 'When the offer of a source was declined or expired' },
     })),
     imports: array(object({
       visibility, madeAt: time, doneAt: orNull(time),
@@ -197,7 +204,7 @@ export const SCHEMAS: Record<string, Schema> = {
     id, at: time, act: text, actor: object({ id: orNull(id), name: text }),
     target: orNull(object({ kind: text, id: orNull(id), name: orNull(text) })),
     address: orNull(text), detail: anything,
-    count: { ...integer, description: 'How many equal changes within a minute this record stands for' },
+    count: { ...integer, description: 'Number of equal acts of the actor on the target within a minute' },
   }),
   ErrorEvent: object({
     id, program: text, message: text, stack: text, count: integer, firstAt: time, lastAt: time,

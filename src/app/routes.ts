@@ -72,7 +72,7 @@ const NOBODY = { viewer: null, hasCookie: false };
 const REPAIRS = { usesReserve: true };
 
 const ROUTES: ((hub: Hub) => Route)[] = [
-  // Feeds come before pages, because `/sources/:id` also matches the paths of feeds.
+  // Routes of feeds stand before routes of pages, because the page `/sources/:id` also matches the paths of feeds.
   at('GET /posts.atom', 'public', 'Newest posts as Atom', feeds.showAtomFeed, { cached: [] }),
   at('GET /posts.json', 'public', 'Newest posts as JSON Feed', feeds.showJsonFeed, { cached: [] }),
   at('GET /sources/:id.atom', 'public', 'Posts of a source as Atom', feeds.showAtomFeed, { cached: [] }),
@@ -148,7 +148,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     thenSee(notifications.markAllRead, '/notifications?said=notifications-read'),
   ),
 
-  at('GET /api/sources', 'public', 'Public sources and your own', sources.listSources),
+  at('GET /api/sources', 'public', 'List of public sources and your own sources', sources.listSources),
   at('POST /api/sources', 'member', 'Add a source', sources.createSource),
   at('GET /api/sources.opml', 'member', 'Your feeds as OPML 2.0', sources.downloadOpml),
   at('POST /api/sources/import', 'member', 'Add the feeds of an OPML document', sources.importOpmlJson),
@@ -270,8 +270,14 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /posts/:id', 'public', 'Page: one post', readPosts.showPost, { cached: [] }),
   at('GET /help/search', 'public', 'Page: how searches and rules are written', expressions.showHelp, { cached: [] }),
   at('POST /api/posts/:id/full-text', 'member', 'Fetch the full text of a post', fullText.askForFullTextJson),
-  at('POST /posts/:id/full-text', 'member', 'Form: show the full text, or the feed’s text', fullText.submitTextSwitch),
-  at('GET /full-texts/:id/:picture', 'public', 'File: a picture of a full text', fullText.showPictureOfFullText),
+  at(
+    'POST /posts/:id/full-text', 'member', 'Form: switch between the full text of a post and the text from its feed',
+    fullText.submitTextSwitch,
+  ),
+  at(
+    'GET /full-texts/:id/:picture', 'public', 'File: a picture in the full text of a post',
+    fullText.showPictureOfFullText,
+  ),
   at('POST /api/preview', 'member', 'A text as a post would show it', writing.previewText),
   at('GET /write', 'member', 'Page: write a post', writePages.showWrite),
   at('POST /write', 'member', 'Form: write a post, with files', writePages.submitPost, LATE_WORDS),
@@ -306,13 +312,16 @@ const ROUTES: ((hub: Hub) => Route)[] = [
 
   at('GET /api/rules', 'member', 'Your rules', rules.listRules),
   at('POST /api/rules', 'member', 'Add a rule: {match, act, sourceId?, folder?}', rules.createRule),
-  at('POST /api/rules/preview', 'member', 'What of the newest 500 posts an expression fits', rules.previewRuleJson),
+  at('POST /api/rules/preview', 'member', 'Posts among the newest 500 that an expression fits', rules.previewRuleJson),
   at('POST /api/rules/import', 'member', 'Add the rules and searches of an export', rulesImport.importRulesJson),
   at('POST /settings/rules/import', 'member', 'Form: import rules and searches', rulesImport.submitImport),
   at('PATCH /api/rules/:id', 'member', 'Change a rule; posts that the rule has muted come back', rules.changeRuleJson),
   at('DELETE /api/rules/:id', 'member', 'Remove a rule; posts that the rule has muted come back', rules.deleteRule),
   at('GET /settings/rules', 'member', 'Page: rules', rulePages.showRules),
-  at('GET /settings/rules/new', 'member', 'Page: add a rule; with post: less like this post', rulePages.showNewRule),
+  at(
+    'GET /settings/rules/new', 'member', 'Page: add a rule; ?post=ID suggests a rule that mutes posts like the post ID',
+    rulePages.showNewRule,
+  ),
   at('GET /settings/rules/:id', 'member', 'Page: change a rule', rulePages.showRule),
   at('POST /settings/rules', 'member', 'Form: preview or add a rule', rulePages.submitRule),
   at('POST /settings/rules/:id', 'member', 'Form: preview or change a rule', rulePages.submitRule),
@@ -320,7 +329,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
 
   at('GET /history', 'member', 'Page: reading history', history.showHistory),
   at('POST /history/clear', 'member', 'Form: clear the history', thenSee(history.clearHistory, '/history'), REPAIRS),
-  at('POST /history/:id/forget', 'member', 'Form: forget a post that was read', history.submitForget, REPAIRS),
+  at('POST /history/:id/forget', 'member', 'Form: remove a post from your history', history.submitForget, REPAIRS),
 
   at(
     'POST /api/webhooks/:id', 'public', 'A signed event (Standard Webhooks 1.0, or GitHub’s form)',
@@ -344,8 +353,10 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   forApps('POST /reader/api/0/stream/items/ids', 'Reader API: post ids of a stream', readerItems.listItemIds, REPAIRS),
   forApps('GET /reader/api/0/stream/items/contents', 'Reader API: posts by their ids', readerItems.showItems),
   forApps('POST /reader/api/0/stream/items/contents', 'Reader API: posts by their ids', readerItems.showItems, REPAIRS),
-  forApps('GET /reader/api/0/stream/contents', 'Reader API: posts of a stream', readerItems.listItems),
-  forApps('GET /reader/api/0/stream/contents/:stream*', 'Reader API: posts of a stream', readerItems.listItems),
+  forApps('GET /reader/api/0/stream/contents', 'Reader API: posts of a feed or list (stream)', readerItems.listItems),
+  forApps(
+    'GET /reader/api/0/stream/contents/:stream*', 'Reader API: posts of a feed or list (stream)', readerItems.listItems,
+  ),
   forApps('POST /reader/api/0/edit-tag', 'Reader API: mark and star posts', readerEdits.editTags),
   forApps('POST /reader/api/0/mark-all-as-read', 'Reader API: mark a stream as read', readerEdits.markAllAsRead),
   forApps('POST /reader/api/0/subscription/quickadd', 'Reader API: add a feed', readerSubscriptions.quickAdd),

@@ -21,7 +21,7 @@ const config = loadConfigOrExit(process.env);
 const node = nodeFacts(process, PROJECT_ROOT);
 const commands = configOrExit(() => ['web', 'worker'].map((name) =>
   watch ? watchedCommand(config, name, node) : confinedCommand(config, name, [], node)));
-// tsx does not pass on web's messages, so the port would stay unknown.
+// With --watch, web runs under tsx, which passes no messages of web to start.ts: nobody would learn web's port.
 if (watch && config.port === 0) endWith(2, 'PORT must not be 0 with --watch: every restart would change the port');
 makeDataFolderOrExit(config.dataDir);
 

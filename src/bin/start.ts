@@ -28,8 +28,8 @@ process.exit(problem === null ? 0 : 1);
 /** Replaces this process by the version that is installed now, perhaps with another Node, under the same process id. */
 async function beginAnew(): Promise<never> {
   if (!process.execve) throw new Error(`Node cannot replace a process on ${process.platform}`);
-  // The waiting shell ignores SIGUSR2, which another restore may send before start.ts runs again. If find-node.sh finds
-  // no Node, this process's own Node ($0) runs again.
+  // The shell ignores SIGUSR2, which another restore may send before the shell has started start.ts again. If
+  // find-node.sh finds no Node, the shell runs start.ts with this process's own Node ($0).
   const script = `trap '' USR2; root=$1 && . scripts/find-node.sh && shift && exec "\${node:-$0}" "$@"`;
   const again = ['src/bin/start.ts', AGAIN, ...args.filter((arg) => arg !== AGAIN)];
   return process.execve('/bin/sh', ['sh', '-c', script, process.execPath, PROJECT_ROOT, ...again]);

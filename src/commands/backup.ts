@@ -73,7 +73,7 @@ function optionsOf(config: Config) {
   };
 }
 
-/** Records a backup's result for the hub's health. If recording fails, the backup's exit status does not change. */
+/** Records a backup's result for the hub's health. If the result cannot be recorded, the exit status stays. */
 async function note({ config, err }: CommandContext, { interim, every }: Values, run: RunResult): Promise<void> {
   try {
     if (!interim) return await noteLocalRun(config, 'backup', run);

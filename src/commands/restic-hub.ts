@@ -67,7 +67,8 @@ function describeHub({ id, backups, newest }: OlderHub): string {
 
 /**
  * Stores the operator's answer whether this hub replaces an older hub with backups in the restic repository: `adopt`
- * (yes) or `leave` (no). An empty `about` means all older hubs that the operator has not yet answered for.
+ * (yes) or `leave` (no). `about`: the id of the older hub; if empty, the answer is for all older hubs for which no
+ * answer of the operator is stored yet.
  */
 export async function answerAdoption({ config, out }: CommandContext, answer: string, about: string): Promise<void> {
   if (answer !== 'adopt' && answer !== 'leave') throw new UsageError('expected adopt or leave');
@@ -129,8 +130,8 @@ export function readJsonList(from: string | 0): unknown[] {
 
 /**
  * Updates the repository's stored state from two files: restic's snapshots (JSON) and its pack ids. `added`: the bytes
- * that this run has just sent. Prints the part of the repository to read next, or a hyphen; then `prune` if `restic
- * prune` is due, otherwise `keep`.
+ * that off-site.sh has just sent to the repository. Prints, for off-site-restic.sh, the part of the repository that
+ * `restic check` shall read next (a hyphen: no part), then `prune` if `restic prune` is due, otherwise `keep`.
  */
 export async function planPart(context: CommandContext, snapshots: string, packs: string, added: string) {
   const ids = readFileSync(packs, 'utf8').split('\n').filter((line) => /^[0-9a-f]{64}$/.test(line));
@@ -141,7 +142,10 @@ export async function planPart(context: CommandContext, snapshots: string, packs
   });
 }
 
-/** Records that an undamaged part of the repository was read (`bytes` by restic's count), prints the next part. */
+/**
+ * Records that a part of the restic repository was read and is undamaged (`bytes`: how many bytes restic read). If a
+ * part of the repository shall be read next, prints this part for off-site-restic.sh.
+ */
 export async function noteGood(context: CommandContext, part: string, bytes: string): Promise<void> {
   await change(context, (reading, now) => {
     notePartRead(reading, part, bytes === '' ? null : Number(bytes), now);

@@ -90,7 +90,7 @@ async function checkUploads(hub: Hub, withHashes: boolean, context: CommandConte
   return [
     about('Uploads', missing, 'missing or of the wrong size', FROM_BACKUP),
     ...(withHashes ? [about('Contents of uploads', changed, 'changed on disk or unreadable', FROM_BACKUP)] : []),
-    about('Strays', strays, 'not named by the database', 'Do nothing: the worker removes such files within a day.'),
+    about('Strays', strays, 'not named by the database', 'Do nothing: the worker removes stray files within a day.'),
   ];
 }
 

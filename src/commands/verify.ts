@@ -29,7 +29,7 @@ export const verifyCommand: Command = {
     const progress = showProgress(context, 'verify', 'nothing');
     const verification = await verifyBackup(folder, { migrations, clock: Date.now, ...progress });
     progress.end();
-    // If retention removed the backup before this process took the lock, the verification has not failed.
+    // If retention removed the backup before this process took the lock, no failure of the backup is recorded.
     if (dataDir !== null && existsSync(folder)) {
       await noteVerification(context.config, runOf(verification)).catch(() => {});
     }

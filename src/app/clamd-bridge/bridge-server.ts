@@ -72,7 +72,10 @@ function pathOf(req: IncomingMessage): string {
   return (req.url ?? '').split('?', 1)[0] ?? '';
 }
 
-/** Whether the client broke off its request. Node also sets `destroyed` after a request that arrived completely. */
+/**
+ * Whether the client broke off its request. The request's `destroyed` alone does not tell, because Node also sets
+ * `destroyed` after a request that arrived completely.
+ */
 function wasCut(req: IncomingMessage): boolean {
   return req.destroyed && !req.complete;
 }

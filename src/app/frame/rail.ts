@@ -139,7 +139,7 @@ function sourceSection(id: number): string {
 
 const FAILING = html`<span class="failing" title="Failing">!<span class="unseen"> failing</span></span>`;
 
-/** A count in the navigation, hidden if the count is 0. The script hub.js finds the count by `name`. */
+/** A count in the navigation, hidden if the count is 0. hub.js finds the element by `name` to update the count. */
 function countOf(count: number, noun: string, name = '', shown = countText(count)): Html {
   return html`<span class="count" ${name && html`data-count="${name}"`} ${count === 0 && html`hidden`}>${shown}<span
   class="unseen"> ${noun}</span></span>`;

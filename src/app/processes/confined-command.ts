@@ -22,9 +22,9 @@ export function nodeFacts({ execPath, allowedNodeEnvironmentFlags }: NodeJS.Proc
 
 export type ProcessAccess = Pick<Config, 'projectRoot' | 'secretFiles'> & Omit<NodeFacts, 'execPath'> & {
   dataDir: string; // this folder must exist: Node grants a folder's content only if the folder exists at the start
-  backupDir?: string; // absent if BACKUP_DIR is inside DATA_DIR, because the grant of DATA_DIR includes BACKUP_DIR
+  backupDir?: string; // undefined if BACKUP_DIR is inside DATA_DIR: then the grant of DATA_DIR includes BACKUP_DIR
   mayWriteBackups: boolean;
-  folders?: readonly string[]; // further folders that the process may read
+  folders?: readonly string[]; // folders that the process may read besides DATA_DIR and BACKUP_DIR
   needsNetwork: boolean;
 };
 
@@ -51,7 +51,7 @@ const OWN_FACTS = ['/proc/self/status', '/proc/self/limits', '/proc/self/mountin
  */
 const PROGRAM = { folders: ['src', 'migrations', 'node_modules/better-sqlite3'], files: ['package.json', '.env'] };
 
-/** The commands of hubctl that use the network. Node 25 and later denies the network to commands not in this list. */
+/** The commands of hubctl that use the network. Node 25 and later denies the network to hubctl's other commands. */
 const ONLINE_COMMANDS = ['alerts', 'heartbeat', 'rehearse'];
 
 /** The commands of hubctl that make no missing DATA_DIR, because the folder's name may be mistyped. */
@@ -159,8 +159,8 @@ export function permissionFlags(access: ProcessAccess): string[] {
     ...foldersAt(...folders),
   ], node.hasRootLink);
   const nameOf = (path: string): string => names.get(path) ?? path;
-  // BACKUP_DIR may be mounted later. Node grants the files in a folder that is missing at the start only if the flag
-  // names the folder with an asterisk, `BACKUP_DIR/*`.
+  // BACKUP_DIR may be mounted later. If a folder is missing at the start, Node grants its files only if the permission
+  // flag has an asterisk: `--allow-fs-read=BACKUP_DIR/*`.
   const backups = apart.map(nameOf).flatMap((name) => [name, `${name}/*`]);
   const readable = [...new Set([...names.values(), ...backups])];
   const written = [nameOf(dataDir), ...mayWriteBackups ? backups : []];

@@ -72,7 +72,7 @@ export const accounts = store(({ db, clock }) => {
   };
 });
 
-/** An account without its password hash. */
+/** Returns a copy of an account without the account's password hash. */
 export function publicPart({ id, username, displayName, role, createdAt, disabledAt }: Account): Account {
   return { id, username, displayName, role, createdAt, disabledAt };
 }

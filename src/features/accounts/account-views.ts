@@ -14,7 +14,10 @@ export function passwordField(problem?: HttpError, label = 'Your password'): Htm
       ${faulty(problem, 'currentPassword', whole)}>${faultOf(problem, 'currentPassword', whole)}</label>`;
 }
 
-/** The error above a form with a password field, if the error names no field. `passwordField` shows 403 errors. */
+/**
+ * The error above a form with a password field, if the error names no input of the form. Errors with status 403 stand
+ * at the password input instead, where `passwordField` shows these errors.
+ */
 export function problemAbove(problem: HttpError | undefined): Html | false {
   return problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem);
 }
@@ -50,7 +53,8 @@ function newPasswordField(problem: HttpError | undefined, label = 'Password', fo
   return html`<label>${label}
       <input name="password" type="password" required minlength="${PASSWORD_MIN}" autocomplete="new-password"
         ${faulty(problem, 'password', focus)}>${faultOf(problem, 'password')}
-      <small>At least ${PASSWORD_MIN} characters. A few words are easier to remember than random characters.</small>
+      <small>A password needs at least ${PASSWORD_MIN} characters. A few words are easier to remember than random
+        characters.</small>
       </label>`;
 }
 

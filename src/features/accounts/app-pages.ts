@@ -58,8 +58,9 @@ ${settingsSection('address', 'Address for apps', ABOUT_ADDRESS, html`
   <p>If you add a feed in an app, only you can read its posts. The settings of the source can open the posts to
     everyone.</p>`)}
 ${settingsSection('check', 'If an app cannot connect', ABOUT_CHECK, html`
-  <p>The check asks your browser for a name and a password. In the browser’s window, type any word as name and as
-    password, but no real password: the check only tests whether the Authorization header arrives.</p>
+  <p>For the check of the Authorization header, the hub asks your browser for a name and a password. In the browser’s
+    window, type any word as name and as password, but no real password: the check only tests whether the header
+    arrives.</p>
   <div class="actions"><a class="button" href="/settings/apps/check">Check the Authorization header</a></div>`)}
 </div>`;
   return { title: 'Apps', bar: html`<h1>Apps</h1>`, main, section: 'settings' };
@@ -118,7 +119,7 @@ function headerCheckPage(hasArrived: boolean): Page {
   const main = hasArrived ? html`
 <section class="narrow">
   <h1>The Authorization header arrives</h1>
-  <p class="lead">Apps that have signed in can read through this address.</p>
+  <p class="lead">Apps that have signed in can read your posts through the hub’s address for apps.</p>
   <p>If an app still fails, check the address, your sign-in name and the app password.</p>
   <div class="actions"><a class="button" href="/settings/apps">Back to apps</a></div>
 </section>` : html`

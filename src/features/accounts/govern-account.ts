@@ -83,7 +83,8 @@ export async function choosePassword(hub: Hub, token: string, values: Values, ad
   const password = readInput(values, (input) => input.secret('password', PASSWORD_MIN, PASSWORD_MAX));
   const hash = await passwords(hub).hash(password);
   return hub.db.write('choose password', () => {
-    const account = requireLink(hub, token); // somebody may have used the link while the password was hashed
+    // While the new password was hashed, another request may have used the password link.
+    const account = requireLink(hub, token);
     const { id, username } = account;
     accounts(hub).setPasswordHash(id, hash);
     revokeCredentials(hub, id);

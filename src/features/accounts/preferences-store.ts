@@ -10,7 +10,10 @@ export type PreferencesRow = Omit<Preferences, keyof Switches> & Switches;
 /** SQL: 1 if lists of the account `@viewerId` show posts with the same link in one row, otherwise 0. */
 export const JOINS_DOUBLES = 'COALESCE((SELECT joins_doubles FROM preferences WHERE account_id = @viewerId), 1)';
 
-/** Writes preferences of accounts. `credential-store.ts` reads the preferences in its queries for the viewer. */
+/**
+ * Writes preferences of accounts. `credential-store.ts` reads an account's preferences in the query that finds the
+ * account that sends a request.
+ */
 export const preferences = store(({ db }) => {
   const upsert = db.prepare<[PreferencesRow & { id: number }]>('set preferences', `
     INSERT INTO preferences (account_id, time_zone, density, text_size, theme, typeface, measure, sources_by, keys,
