@@ -142,7 +142,7 @@ export const alertDeliveries = store(({ db, clock }) => {
 
 export type Severity = 'error' | 'warning' | 'info' | 'resolved';
 
-/** A message about a condition. `suppressed`: the number of further problems, which the message does not list. */
+/** An alert message about a health condition. `suppressed`: how many of the condition's problems `body` leaves out. */
 export type AlertMessage = { title: string; body: string; severity: Severity; suppressed: number };
 
 /** The `event` of test alerts. */

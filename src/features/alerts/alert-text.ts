@@ -104,7 +104,7 @@ function breakMentions(text: string): string {
   return text.replaceAll('@', `@${ZERO_WIDTH_SPACE}`);
 }
 
-/** Applies `change` to an alert's text between links. In links, only mentions of everybody (@all) are broken up. */
+/** Applies `change` to an alert's text except in links. In links, breaks up only mentions of everybody (@all). */
 function outsideLinks(text: string, change: (part: string) => string): string {
   return text.split(LINK).map((part, index) => {
     return index % 2 === 0 ? change(part) : part.replace(BROADCAST, `@${ZERO_WIDTH_SPACE}`);

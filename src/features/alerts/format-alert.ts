@@ -66,7 +66,8 @@ const RESERVED_TOPICS = new Set([
 
 const DISCORD_PATH = /^\/api\/(?:v\d+\/)?webhooks\/\d+\/[\w-]+/;
 
-// The first rule that fits an alert receiver's address gives the message format. Paths identify self-hosted receivers.
+// The first rule that fits an alert receiver's address gives the message format. The hub recognises self-hosted alert
+// receivers by the paths of their addresses.
 const RULES: { format: AlertFormat; matches: (url: URL) => boolean }[] = [
   { format: 'slack', matches: (url) => isSlack(url) && url.pathname.startsWith('/services/') },
   { format: 'json', matches: isSlack }, // Slack workflows and triggers accept plain JSON only
@@ -126,7 +127,10 @@ const LOOKS = {
 const MAX = { slack: 3_000, mattermost: 4_000, rocketchat: 1_000, discord: 4_000, googlechat: 4_000 };
 const MAX_CARD_BYTES = 20_000; // the text of a card as JSON; Teams limits the whole card to 28 KB
 
-/** `fallback`: the text that Slack shows in notifications. Slack parses no text of this request body as mrkdwn. */
+/**
+ * The body of the request that sends an alert to Slack; Slack parses no text of the body as Slack's markup (mrkdwn).
+ * `fallback`: the text that Slack shows in notifications.
+ */
 function slackBody(message: Message): object {
   const title = escapeSlack(message.title);
   const text = fitText(message.text, MAX.slack, (part) => escapeSlack(messageLines(message, part)));

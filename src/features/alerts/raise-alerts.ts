@@ -30,14 +30,14 @@ function addressEnd(sourceId: number): string {
   return `/sources/${sourceId}):`;
 }
 
-/** Removes the texts about a source from alerts: its title may name a person. Runs in the caller's transaction. */
+/** Removes, in the caller's transaction, texts about a source from alerts: the source's title may name a person. */
 export function forgetSourceAlerts(hub: Hub, sourceId: number): void {
   for (const storeOf of [alertEvents, alertDeliveries]) {
-    storeOf(hub).replaceLines(addressEnd(sourceId), 'A source that has been deleted had this problem.');
+    storeOf(hub).replaceLines(addressEnd(sourceId), 'A source that has been deleted had the problem of this alert.');
   }
 }
 
-/** For each condition: the subjects that had the problem when this process last checked the condition. */
+/** For each health condition: the things that had a problem when this process last checked the health condition. */
 const lookedAt = once(() => new Map<string, ReadonlySet<string>>());
 
 /** Alerts when the problem begins, once a day, and for another subject; without `problems`, the alert ends. */
@@ -127,7 +127,7 @@ function tellOne(hub: Hub, event: string, words: AlertWords): void {
 }
 
 function messageOfProblems(state: AlertEvent, { title, severity, whatToDo }: AlertWords): AlertMessage {
-  const end = state.isOpen === 1 ? whatToDo : 'The problem has already been resolved.';
+  const end = state.isOpen === 1 ? whatToDo : 'The problem of this alert has already been resolved.';
   return messageWith(title, severity, state, [...state.subjects, end]);
 }
 

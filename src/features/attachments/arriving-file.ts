@@ -20,7 +20,7 @@ export function nameRefusal(filename: string): (error: unknown) => never {
 /** A parser that reads a file in one pass. The parser yields when the next bytes that it needs have not arrived. */
 export type Parsing<T> = Generator<undefined, T, undefined>;
 
-/** A file that a parser reads while the file arrives. The position only grows, so a parser's loops always end. */
+/** A file that a parser reads as the file arrives. The parser's position in the file only grows, so its loops end. */
 export type ArrivingFile = {
   position(): number;
   /** Returns a copy of the next `count` bytes and skips them. Refuses a file with fewer than `count` bytes left. */
@@ -43,7 +43,7 @@ export type PushParser<T> = { push: (chunk: Buffer) => void; finish: () => T };
 export function startParser<T>(parse: (file: ArrivingFile) => Parsing<T>): PushParser<T> {
   let held: Buffer = Buffer.alloc(0); // the last bytes of the file that have arrived
   let at = 0; // index in `held` of the next byte to parse; may lie behind the end of `held` after `skip`
-  let start = 0; // number of the file's bytes before `held`
+  let start = 0; // how many bytes of the file came before the bytes in the buffer `held`
   let hasEnded = false;
 
   const file: ArrivingFile = {
@@ -83,13 +83,13 @@ export function startParser<T>(parse: (file: ArrivingFile) => Parsing<T>): PushP
       held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
       parsing.next();
       const used = Math.min(at, held.length);
-      held = Buffer.from(held.subarray(used)); // a copy: the caller may reuse the chunk
+      held = Buffer.from(held.subarray(used)); // the unread bytes are copied: the caller may reuse `chunk`
       [at, start] = [at - used, start + used];
     },
     finish: () => {
       hasEnded = true;
       const last = parsing.next();
-      if (last.done !== true || last.value === undefined) throw cutShort(); // the parser has failed before: no value
+      if (last.done !== true || last.value === undefined) throw cutShort(); // a parser that failed before has no value
       return last.value;
     },
   };

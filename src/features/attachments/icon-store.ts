@@ -32,7 +32,7 @@ export const sourceIcons = store(({ db, clock }) => {
     namedBy: (sourceId: number): string | null => sql.namedBy.get(sourceId)?.url ?? null,
     isCleared: (sourceId: number): boolean => sql.isCleared.get(sourceId) !== undefined,
 
-    /** Notes the icon address that a feed names. Runs in the caller's transaction, as the functions below do. */
+    /** Notes the icon address that a feed names. Every write to the icon store runs in the caller's transaction. */
     noteNamed: (sourceId: number, url: string | null): void =>
       void sql.noteNamed.run({ sourceId, url, now: clock(), later: clock() + ASKED_AFTER_CHANGE }),
     /** Returns up to `limit` due icons, one owner after another, and makes each returned icon due again in a week. */

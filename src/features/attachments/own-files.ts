@@ -5,8 +5,9 @@ import type { Attachment } from './attachment-store.ts';
 import type { ImageSize } from './recognise-images.ts';
 
 /**
- * Stands before the names of a post's own files in stored markup: an author writes `![An owl](owl.png)`. This
- * prefix stays valid when a draft becomes a post or BASE_URL changes. Hosts in `.invalid` never exist (RFC 6761).
+ * Stands before the names of a post's own files in stored markup: an author writes `![An owl](owl.png)`. Links with
+ * the prefix OWN_FILES stay valid when a draft becomes a post or BASE_URL changes. Hosts in `.invalid` never exist
+ * (RFC 6761).
  */
 export const OWN_FILES = 'https://file-of-this-post.invalid/';
 

@@ -26,9 +26,9 @@ export type ReceivedFile = NewUpload & { path: string; isKept: boolean };
 type ReceivedForm = { fields: Map<string, string[]>; files: ReceivedFile[] };
 
 /**
- * Passes the fields and files of a multipart form to `use`. A single bad file refuses the whole form. Status 413: a
- * file is too large; 415: a type is not accepted; 422: a file is damaged, infected or over the quota; 429: too many
- * forms at once; 503: a required scanner does not answer; 507: the disk is full. Then removes the files of the form
+ * Passes the fields and files of a multipart form to `use`. If a file is bad, the hub refuses the whole form. Status
+ * 413: a file is too large; 415: a type is not accepted; 422: a file is damaged, infected or over the quota; 429: too
+ * many forms at once; 503: a required scanner does not answer; 507: the disk is full. Then removes the form's files
  * that `use` did not move to uploads/ (`keepFiles`), and the moved files that no row of the database names. `typed`
  * collects the text fields, so that the page can fill in a refused form again.
  */
@@ -55,7 +55,7 @@ async function receiveForm<Result>(
     await ownTurn();
     return await use({ fields, files });
   } finally {
-    share.release(); // from now on, only files with rows in the database count towards the quota
+    share.release(); // from now on, only the form's files with rows in the database count towards the quota
     await Promise.all(files.map(uploadFiles(hub).discard));
     for (const { sha256, isKept } of files) if (isKept) dropUnnamed(hub, sha256);
   }
@@ -131,7 +131,8 @@ async function receiveFile(
 async function scanAll(hub: Hub, files: ReceivedFile[], req: MemberRequest): Promise<void> {
   const scanner = scannerOf(hub);
   if (!scanner) return;
-  req.stream.socket.setTimeout(0); // no timeout during a virus scan, when no bytes arrive; Node restores it later
+  // The client sends no bytes during a virus scan, so the connection gets no timeout; Node restores the timeout later.
+  req.stream.socket.setTimeout(0);
   for (const file of files) await scanReceived(hub, scanner, file, req);
 }
 
@@ -218,12 +219,12 @@ export function openShare(hub: Hub, accountId: number): UploadShare {
       share.bytes += bytes;
       if (share.bytes - checkedAt < CHECKED_EVERY) return;
       checkedAt = share.bytes;
-      requireRoomForFile(hub, CHECKED_EVERY, NO_SPACE); // reserves room for all bytes that arrive before the next check
+      requireRoomForFile(hub, CHECKED_EVERY, NO_SPACE); // the form's bytes until the next check must fit on the disk
     },
     release() {
       share.bytes = 0;
       ofAccount.delete(share);
-      // The map `all` may already have a newer set of the account's arriving forms; the newer set must stay.
+      // The map `all`, of the forms that accounts are sending, may have a newer set for the account, which must stay.
       if (ofAccount.size === 0 && all.get(accountId) === ofAccount) all.delete(accountId);
     },
   };

@@ -211,7 +211,7 @@ export function* parseAvif(file: ArrivingFile): Parsing<ImageSize> {
     missing.delete(type);
     if (type === 'meta' && size) throw damaged('AVIF', 'the AVIF file has two meta boxes');
     if (type === 'meta') file.skip(4);
-    if (['meta', 'iprp', 'ipco'].includes(type)) continue; // reads the boxes that these AVIF boxes contain
+    if (['meta', 'iprp', 'ipco'].includes(type)) continue; // reads the boxes inside a meta, iprp or ipco box next
     if (type === 'ispe') {
       if (length !== 12) throw damaged('AVIF', 'the size of the image is missing');
       const bytes = yield* file.take(12);

@@ -142,7 +142,7 @@ function inTurn(
 }
 
 async function fetchForReader(hub: Hub, urlHash: string, url: string): Promise<CachedContent> {
-  const kept = await findKept(hub, urlHash); // the fetch for another source may have stored the file meanwhile
+  const kept = await findKept(hub, urlHash); // the hub may have stored the file at `url` meanwhile, for another source
   return kept ?? await fetchAndKeep(hub, urlHash, url).catch((error: unknown) => {
     throw unavailable(noteFailure(hub, urlHash, error));
   });
@@ -255,5 +255,5 @@ function unavailable(reason: string): HttpError {
 }
 
 function tooMany(hub: Hub): HttpError {
-  return metLimit(hub, 'cache-fetches', 10, 'Too many files are being fetched at once.');
+  return metLimit(hub, 'cache-fetches', 10, 'The hub is fetching too many files from publishers at the same time.');
 }

@@ -30,7 +30,7 @@ const MAX_ANSWER_BYTES = 16 * 1024;
 const MAX_QUOTED = 200;
 const UNKNOWN = 'unknown error';
 
-/** Thrown if a scan ends without a verdict; the error's message becomes `reason`. */
+/** Thrown if a virus scan ends without a verdict; the error's message becomes the `reason` of the ScanResult. */
 class ScanFailure extends Error {}
 
 /**
@@ -167,7 +167,7 @@ function reasonOf(error: unknown, host: string): string {
   return `the exchange with ${host} failed (${codeOf(error) ?? UNKNOWN})`;
 }
 
-/** Job: scans a file accepted without a verdict. The job is repeated at least hourly until the scanner answers. */
+/** Job: scans a file stored without a scanner's verdict. The job runs at least hourly until the scanner answers. */
 export const scanUpload: JobKind<{ sha256: string }> = {
   name: 'scan-upload',
   key: ({ sha256 }) => sha256,

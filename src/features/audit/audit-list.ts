@@ -133,7 +133,7 @@ function refused(name: string, detail: string): HttpError {
 
 const DAY_ONLY = /^\d{4}-\d{2}-\d{2}$/;
 
-/** Parses a time to unix ms. A day becomes its beginning in UTC, plus `daysOn` days. */
+/** Parses a time in a query to unix ms. A date without a time of day becomes 0:00 UTC, `daysOn` days after the date. */
 function momentOf(query: URLSearchParams, name: string, daysOn: number): number | undefined {
   const value = text(query, name);
   if (!value) return undefined;

@@ -129,7 +129,7 @@ export const leavers = store(({ db }) => {
     UPDATE audit_records AS about SET target_name = NULL, detail = json_remove(detail, '$.title')
      WHERE ${ofThing} AND actor_id IS NOT @id AND target_name IS NOT NULL
        AND (NOT EXISTS (${madeByAnother}) OR EXISTS (${givenToLeaver}))`);
-  // The title of a token, post, file or source may contain a person's name, so the record keeps only kind and id.
+  // The title of a token, post, file or source may name a person, so audit records keep only the thing's kind and id.
   const hideActor = db.prepare<[Leaver & { limit: number }]>('hide actor', `
     UPDATE audit_records SET actor_id = NULL, actor_name = @name, address = NULL,
            target_name = CASE WHEN target_kind IN ('account', 'invitation', 'job') THEN target_name END,

@@ -10,7 +10,7 @@ import { diskUsage, reserveOf } from '../hub/disk-space.ts';
 import type { Config } from '../hub/read-config.ts';
 import { BackupError, backupName, interimName, timeOfBackup, timeOfInterim } from './backup-name.ts';
 
-/** The only files of a nightly backup. An interim backup has a folder of uploads in place of the archive. */
+/** A nightly backup consists of DATABASE, ARCHIVE and SUMS; an interim backup has a folder of uploads, not ARCHIVE. */
 export const DATABASE = 'hub.db';
 export const ARCHIVE = 'uploads.tar.gz';
 export const SUMS = 'SHA256SUMS';
@@ -55,7 +55,7 @@ export function backupFolder(root: string, { format, timeOf }: Naming = NIGHTLY)
       const leftovers = await matching(isLeftover);
       for (const name of leftovers) await rm(join(root, name), { recursive: true, force: true });
     },
-    /** Renames a complete backup to its final name: `at`, or the first free second after it. Replaces no backup. */
+    /** Names a complete backup by the time `at`, or by the first second after `at` whose name no other backup has. */
     async publish(partial: string, at: number): Promise<string> {
       for (let attempt = 0; attempt < NAMES_TO_TRY; attempt++) {
         const name = format(at + attempt * 1_000);
@@ -118,7 +118,10 @@ export async function applyRetention(
   return result;
 }
 
-/** Removes all but `kept` backups: `made` and the newest other backups stay. The result names backups not removed. */
+/**
+ * Removes old backups until `kept` backups are left: the new backup `made` and the newest other backups. The returned
+ * `problems` name the backups that could not be removed.
+ */
 export async function keepNewest(
   folder: BackupFolder, { made, kept }: { made: string; kept: number }, dataDir: string,
 ): Promise<RetentionResult> {

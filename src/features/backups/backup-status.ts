@@ -49,8 +49,8 @@ export type BackupStatus = {
   lastVerifiedAt: number | null; // unix ms, when a backup was last found good, either when it was made or later
   lastBackupFailed: boolean;
   /**
-   * `missing`: BACKUP_DIR does not exist. `empty`: all backups that were made in BACKUP_DIR are gone. In both cases,
-   * `newest` and `newestVerified` are the newest backups of which DATA_DIR/run has records.
+   * `missing`: BACKUP_DIR does not exist. `empty`: all backups that were made in BACKUP_DIR are gone. If `lost` is
+   * not null, `newest` and `newestVerified` are the newest backups of which DATA_DIR/run has records.
    */
   lost: 'missing' | 'empty' | null;
   damaged: { name: string; problem: string | null } | null; // the newest backup that a verification found damaged
@@ -199,7 +199,7 @@ function readKilled(dataDir: string, kind: 'backup' | 'interim', last: RunResult
   return { name: null, at, ok: false, verdict: 'failed', bytes: null, seconds: 0, problem };
 }
 
-/** The intervals of interim backups, in hours: each divides the day, so that a nightly backup takes one run's place. */
+/** Intervals of interim backups, in hours, which divide 24: each day, a nightly backup replaces an interim backup. */
 export const INTERIM_HOURS = [1, 2, 3, 4, 6, 8, 12];
 
 export type InterimRun = RunResult & { everyHours: number | null }; // null: cron or a timer has made no interim backup

@@ -25,7 +25,7 @@ export type KeptDrills = { last: DrillRun | null; lastProven: DrillRun | null };
 
 export type DrillStatus = KeptDrills & {
   name: Destination;
-  isSealed: boolean; // the copies at this destination are encrypted for an age recipient
+  isSealed: boolean; // the copies at the off-site destination `name` are encrypted for an age recipient
   intervalDays: number; // 0: no drill runs by itself
   isDue: boolean;
   isOverdue: boolean; // drills run by themselves, but no drill has proven a restore for one and a half intervals

@@ -88,7 +88,7 @@ async function makeFolder(backupDir: string, dataDir: string): Promise<void> {
   }
 }
 
-/** Below a mount point without its disk, backups would fill the hub's disk, and the missing disk would show no more. */
+/** If the disk of BACKUP_DIR is not mounted, new backups would fill the hub's disk and hide that a disk is missing. */
 function refuseEmptied({ dataDir, backupDir, clock }: BackupOptions): void {
   if (readBackupStatus({ config: { dataDir, backupDir }, clock }).lost !== 'empty') return;
   throw new BackupError(`BACKUP_DIR ${writtenPath(backupDir)} holds none of the backups that were made in it: mount ` +

@@ -49,7 +49,7 @@ export function formatManifest({ createdAt, version, schemaVersion, counts, abse
 
 /**
  * Parses the text of SHA256SUMS. Throws BackupError if a hash of the backup is missing, or if the comments, which hold
- * the facts about the backup, lack a fact. A file without any comments is accepted.
+ * the facts about the backup, lack a fact. A SHA256SUMS file without any comments is accepted.
  */
 export function parseManifest(text: string): Manifest {
   if (!text.endsWith('\n')) throw new BackupError('SHA256SUMS is cut off or empty');

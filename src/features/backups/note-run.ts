@@ -57,7 +57,7 @@ export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: Run
   await replaceNote(verdictsPath(dataDir), toJsonLine(Object.fromEntries(kept)));
 }
 
-/** Stores which packs of a restic repository have been read. `place`: the `destinationKey` of the repository. */
+/** Stores which packs of a repository were read. `place`: a hash of the repository's address (`destinationKey`). */
 export function noteReading(dataDir: string, place: string, reading: RepositoryReading): Promise<void> {
   return replaceNote(readingPath(dataDir, place), textOfReading(reading));
 }

@@ -27,10 +27,10 @@ export type OffsiteHub = Place & {
   left: string[]; // the ids of older hubs whose backups are never removed
 };
 
-/** The ids of machine, file system and inode of DATA_DIR/run. A null id, as in a container, matches every id. */
+/** The inode of DATA_DIR/run, and the ids of machine and file system; an id of null, as in a container, fits any id. */
 export type Place = { run: string; machine: string | null; fileSystem: string | null };
 
-/** The place of this hub's DATA_DIR, by the ids of machine and file system that scripts/off-site-restic.sh reads. */
+/** Tells where DATA_DIR is: an inode, and the ids of machine and file system that scripts/off-site-restic.sh reads. */
 export function locateHub(dataDir: string, machineId: string, fileSystem: string): Place {
   const machine = /^[0-9a-f]{32}$/.test(machineId) ? shortHash(`content-hub ${machineId}`) : null; // see machine-id(5)
   return { run: inodeOfRun(dataDir), machine, fileSystem: /^(?!0+$)[0-9a-f]+$/.test(fileSystem) ? fileSystem : null };
@@ -75,7 +75,7 @@ function toLine(hub: OffsiteHub): string {
   return `${JSON.stringify(hub)}\n`;
 }
 
-/** This hub's stored identity in restic repositories, even if copied with DATA_DIR; null if the file is unreadable. */
+/** Reads the off-site identity in the file OFFSITE_HUB, even if DATA_DIR is a copy; null if the file is unreadable. */
 export function readOffsiteHub(dataDir: string): OffsiteHub | null {
   const hub = readJsonFile<OffsiteHub>(join(dataDir, OFFSITE_HUB));
   const lists = [hub?.older, hub?.adopted, hub?.left];
@@ -109,7 +109,10 @@ export function answerAbout(hub: OffsiteHub, isAdopted: boolean, about: string |
   return { ...hub, older, adopted, left: [...left, ...ids] };
 }
 
-/** Sets the identity's older hubs to the hubs found in the restic repository, without hubs already decided on. */
+/**
+ * Sets the list `older` of this hub to the older hubs found in the restic repository `place`, without the hubs for
+ * which the operator has already decided whether this hub may remove their backups.
+ */
 export function withOlder(hub: OffsiteHub, place: string, found: OlderHub[]): OffsiteHub {
   const decided = [hub.id, ...hub.adopted, ...hub.left];
   return { ...hub, lookedAt: place, older: found.filter(({ id }) => !decided.includes(id)) };
@@ -117,11 +120,11 @@ export function withOlder(hub: OffsiteHub, place: string, found: OlderHub[]): Of
 
 /**
  * Asks whether this hub may remove the backups of other hubs that came from the same first hub (`OlderHub`). The list
- * `older` names these other hubs, and is empty until this hub has searched the restic repository.
+ * `older` names the hubs that the question is about, and is empty until this hub has searched the restic repository.
  */
 export type OffsiteQuestion = { reason: 'restored' | 'copied' | 'upgraded' | 'found'; older: OlderHub[] };
 
-/** The operator's open question about older hubs' backups in the restic repository, or null. Never throws. */
+/** The question to the operator about older hubs' backups that the operator has not answered, or null. Never throws. */
 export function readOffsiteQuestion(config: Config): OffsiteQuestion | null {
   const place = destinationKey(config, 'restic');
   if (place === null) return null;

@@ -12,17 +12,17 @@ export type RepositoryReading = {
   snapshots: Map<string, ReadSnapshot>;
 };
 
-/** `isMoved`: the pack may hold data that a prune moved there from packs that disappeared. */
+/** A pack of a restic repository. `isMoved`: the pack may hold data that a prune moved from packs that are gone now. */
 type Pack = { since: number; readAt: number; isMoved: boolean; isBad: boolean };
 
-/** `since`: when the hub first saw a snapshot. `readAt`: when the hub had read all packs of the snapshot since then. */
+/** `since`: when the hub first saw a snapshot. `readAt`: when all the snapshot's packs had been read after `since`. */
 type ReadSnapshot = { since: number; readAt: number };
 
 /** A restic repository with fewer bytes is read completely each time. */
 export const WHOLE_BYTES = 1_024 ** 3;
 export const WHOLE = '1G';
 
-/** Packs (files of about 16 MiB) in each part of a restic repository, unless MAX_PARTS parts cannot hold all packs. */
+/** How many packs (files of about 16 MiB) a part of a restic repository has; more if MAX_PARTS parts are too few. */
 const PACKS_OF_A_PART = 40;
 const MAX_PARTS = 30;
 
@@ -39,12 +39,13 @@ export function emptyReading(): RepositoryReading {
   return { isLarge: false, checkedAt: 0, damagedAt: 0, prunedAt: 0, packs: new Map(), snapshots: new Map() };
 }
 
-/** Updates a restic repository's record with its present packs and snapshots. `added`: bytes that were just sent. */
+/** Notes a restic repository's present packs and snapshots. `added`: bytes just sent to the restic repository. */
 export function takeIn(reading: RepositoryReading, packs: string[], snapshots: string[], now: number, added = 0): void {
   const there = new Set(packs);
   const gone = [...reading.packs.keys()].filter((id) => !there.has(id));
   const isMoved = gone.length > 0;
-  if (gone.length * 4 > reading.packs.size) reading.isLarge = false; // the restic repository may be small now
+  // If more than a quarter of the packs has gone, the restic repository may be small enough to be read completely.
+  if (gone.length * 4 > reading.packs.size) reading.isLarge = false;
   if (added >= WHOLE_BYTES) reading.isLarge = true;
   for (const id of gone) reading.packs.delete(id);
   for (const id of there) {
@@ -68,7 +69,7 @@ export function nextPart(reading: RepositoryReading, now: number, isNext = false
   return isDue ? first.name : null;
 }
 
-/** A restic repository's parts. `unreadSince`: since when a pack of the part has not been read; 0 if damaged. */
+/** A repository's parts. `unreadSince`: when a part's longest unread pack was read or first seen; 0 if damaged. */
 function partsOf({ packs }: RepositoryReading): { name: string; unreadSince: number }[] {
   const count = Math.min(MAX_PARTS, Math.max(2, Math.ceil(packs.size / PACKS_OF_A_PART)));
   const parts = new Map<string, number>();
@@ -84,7 +85,7 @@ function partOf(id: string, count: number): string {
   return `${parseInt(id.slice(0, 2), 16) % count + 1}/${count}`;
 }
 
-/** `bytes`: the size of the repository as restic reports it, if the part is the whole repository. */
+/** Records the reading of a repository's part. `bytes`: the repository's size, if the whole repository was read. */
 export function notePartRead(reading: RepositoryReading, part: string, bytes: number | null, now: number): void {
   reading.isLarge = part !== WHOLE || !(bytes !== null && bytes < WHOLE_BYTES);
   if (part === WHOLE && reading.isLarge) return; // restic does not report which packs it has read
@@ -130,7 +131,7 @@ export function readAtOf(reading: RepositoryReading, snapshot: string): number |
   return reading.snapshots.get(snapshot)?.readAt || null;
 }
 
-/** The file that records which packs of a repository were read. `place`: the repository's `destinationKey`. */
+/** The file that notes a repository's read packs. `place`: a hash of the repository's address (`destinationKey`). */
 export function readingPath(dataDir: string, place: string): string {
   return join(dataDir, 'run', `restic-reading.${place}.json`);
 }

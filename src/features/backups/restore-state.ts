@@ -29,7 +29,7 @@ export function statePath(dataDir: string): string {
   return join(dataDir, 'run', 'restore-state.json');
 }
 
-/** The state file of a restore during its probation, when web and worker may start. */
+/** The path of a restore's state file in the phase 'probation', when web and worker may start on the restored data. */
 export function probationPath(dataDir: string): string {
   return join(dataDir, 'run', 'restore-probation.json');
 }
@@ -39,12 +39,12 @@ export function isRestoreUnderWay(dataDir: string): boolean {
   return existsSync(statePath(dataDir));
 }
 
-/** Whether a restore has begun and has not ended; the restore's probation counts too. */
+/** Whether a restore has begun and not ended. The restore goes on while the hub runs on the backup's data on trial. */
 export function isRestoreOpen(dataDir: string): boolean {
   return whereaboutsOf(dataDir).some((path) => existsSync(path));
 }
 
-/** `statePath` is read twice, because another process may rename `probationPath` to `statePath` between two reads. */
+/** Paths of a restore's state file; `statePath` comes twice, as another process may move the file to `statePath`. */
 function whereaboutsOf(dataDir: string): string[] {
   return [statePath(dataDir), probationPath(dataDir), statePath(dataDir)];
 }
@@ -85,7 +85,7 @@ export async function acceptTrial(dataDir: string): Promise<boolean> {
   return endTrialBy(dataDir, (path) => unlink(path));
 }
 
-/** Keeps the hub from starting on data that is on trial. Returns false if the data has been accepted already. */
+/** Rejects the upgrade or restored backup on trial, so that no hub starts; returns false if its trial has ended. */
 export async function rejectTrial(dataDir: string): Promise<boolean> {
   return endTrialBy(dataDir, (path) => rename(path, statePath(dataDir)));
 }

@@ -54,7 +54,7 @@ export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promis
   return state;
 }
 
-/** Begins the probation of the restore: from now on the hub may start on the new data. */
+/** Begins a restore's phase 'probation': from now on, the hub may start on the restored data, on trial. */
 export async function openRestored(dataDir: string): Promise<RestoreState> {
   return writeRestoreState(dataDir, { ...requireState(dataDir, ['swapped', 'probation']), phase: 'probation' });
 }
@@ -175,7 +175,7 @@ export async function writeRestoreState(dataDir: string, state: RestoreState): P
     ? [probationPath(dataDir), statePath(dataDir)]
     : [statePath(dataDir), probationPath(dataDir)];
   await replaceFile(path, `${JSON.stringify(state)}\n`);
-  await rm(other, { force: true }); // after the writing, so that the restore always has a state file
+  await rm(other, { force: true }); // the old state file goes last, so that the restore always has a state file
   await syncPath(dirname(path));
   return state;
 }

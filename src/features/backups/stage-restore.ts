@@ -62,7 +62,7 @@ async function stage(
 ): Promise<Omit<Staged, 'verification'>> {
   const { dataDir, backup, staged, keptFree = 0, onStep, onProgress } = options;
   const { size } = await stat(join(backup, DATABASE));
-  // The room is twice the size of the database, because migrations may rewrite the whole database.
+  // The restore needs room for twice the database's size, because migrations may rewrite the whole database.
   await requireSpace(dataDir, spaceNeeded(2 * size, counts?.uploadBytes ?? 0), 'the restore', keptFree);
   await mkdir(staged, { mode: 0o700 });
 

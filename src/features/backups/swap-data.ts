@@ -24,7 +24,7 @@ export function isStagingName(name: string): boolean {
   return /^\.restore-\d{8}-\d{6}$/.test(name);
 }
 
-/** A function that moves a file or folder. Tests give the restore another Move, which fails or stops at any moment. */
+/** The function that moves a file or folder in a restore. Tests pass a function that fails or stops at any moment. */
 export type Move = (from: string, to: string) => Promise<void>;
 
 const moveByRename: Move = (from, to) => rename(from, to);
@@ -34,7 +34,10 @@ export function itemsIn(folder: string): string[] {
   return DATA_ITEMS.filter((item) => existsSync(join(folder, item)));
 }
 
-/** `swapIn` can be stopped and called again: `live` has a backup's item only if `kept` has the hub's item. */
+/**
+ * Moves the hub's data from DATA_DIR to the folder `kept`, then the backup's data to DATA_DIR. After a stop, `swapIn`
+ * can be called again, because data of the backup comes into DATA_DIR only when `kept` has all the hub's data.
+ */
 export async function swapIn({ live, staged, kept }: Places, old: string[], move = moveByRename): Promise<void> {
   await mkdir(kept, { recursive: true, mode: 0o700 });
   for (const item of DATA_ITEMS) {
@@ -49,7 +52,7 @@ export async function swapIn({ live, staged, kept }: Places, old: string[], move
   await syncPath(live);
 }
 
-/** Moves the items back that `swapIn` has moved, even if a `swapIn` or `swapBack` before was stopped halfway. */
+/** Moves the backup's data out of DATA_DIR and the hub's data back, even if `swapIn` or `swapBack` stopped halfway. */
 export async function swapBack({ live, staged, kept }: Places, old: string[], move = moveByRename): Promise<void> {
   await mkdir(staged, { recursive: true, mode: 0o700 });
   for (const item of DATA_ITEMS) {
@@ -57,7 +60,7 @@ export async function swapBack({ live, staged, kept }: Places, old: string[], mo
     if (!isOldInPlace && existsSync(join(live, item))) await move(join(live, item), join(staged, item));
     if (old.includes(item) && !isOldInPlace) await move(join(kept, item), join(live, item));
   }
-  await syncPath(kept).catch(() => {}); // if `swapIn` never ran, the folder `kept` does not exist
+  await syncPath(kept).catch(() => {}); // `swapIn` makes the folder `kept`; if `swapIn` never ran, `kept` is missing
   await syncPath(live);
 }
 

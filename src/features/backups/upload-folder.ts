@@ -20,7 +20,7 @@ type Placing = {
   previous: string | null; // the folder of the interim backup before this one
   folder: string; // the folder of the new backup
   rows: UploadRow[];
-  isCareful: boolean; // true: `placeUploads` reads every file that it links, and omits damaged files
+  isCareful: boolean; // whether the hub reads every upload that it links into the backup, to omit damaged uploads
   signal: AbortSignal;
   onProgress: (bytes: number) => void; // called with the size of each file when the file is in the backup
   requireRoom: (bytes: number) => Promise<void>; // rejects with BackupError if copies of `bytes` bytes do not fit

@@ -126,7 +126,7 @@ test('the end of a trouble that was told is told once, an hour later; one that w
   await tellFor(2 * HOUR, 5 * MINUTE);
   const [, , last, ...more] = receiver.alerts();
   assert.deepEqual(more, []);
-  assert.match(last?.text ?? '', /no space again\nThe problem has already been resolved\./);
+  assert.match(last?.text ?? '', /no space again\nThe problem of this alert has already been resolved\./);
 });
 
 test('a trouble that is back before its end was told is told again when the hour is over, and then its end', async (t) => {

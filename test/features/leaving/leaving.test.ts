@@ -299,8 +299,8 @@ test('what alerts said of a source goes with it; of others in the same message i
   tellOperator(hub.handle);
   raise(gone, title);
   assert.equal((await bob.delete(`/api/sources/${gone}`)).status, 204);
-  assert.match(alertDeliveries(hub.handle).list({ limit: 1 })[0]?.body ?? '', /^A source that has been deleted had this problem\.\n“Owls” \(/);
-  assert.deepEqual(alertEvents(hub.handle).find('webhook-silent')?.subjects, ['A source that has been deleted had this problem.']);
+  assert.match(alertDeliveries(hub.handle).list({ limit: 1 })[0]?.body ?? '', /^A source that has been deleted had the problem of this alert\.\n“Owls” \(/);
+  assert.deepEqual(alertEvents(hub.handle).find('webhook-silent')?.subjects, ['A source that has been deleted had the problem of this alert.']);
 });
 
 test('without a VACUUM, too, what leaving removes and what was deleted in order to leave is overwritten', async (t) => {
