@@ -104,7 +104,8 @@ type FetchedSource = Pick<SyncState, 'url' | 'ttl' | 'guidPrefix'> & { sourceId:
 
 /**
  * Sanitises the posts of a fetched feed; with `early`, also stores most posts of a large feed, which frees memory.
- * Returns a function that stores all posts not yet stored, in the caller's transaction, and returns the run's result.
+ * Returns a function that, in the caller's transaction, stores all posts that are not stored yet and returns the result
+ * of the synchronisation.
  */
 async function prepareSync(
   hub: Hub, source: FetchedSource, fetched: FetchedFeed, early?: EarlySteps,

@@ -44,9 +44,9 @@ export type Trouble = {
 type Alerting = {
   over: string; // the title of the message that the problem has ended
   severity?: Severity; // severity of the alert; the default is error
-  /** Who raises the alert, by default the worker. 'its cause': the work that failed, such as a synchronisation. */
+  /** Who raises the alert: by default the worker; with 'its cause', the work that failed, such as a synchronisation. */
   raisedBy?: 'worker' | 'web' | 'its cause';
-  /** Whether an alert of 'its cause' stays open; by default, an alert stays open while `look` finds the problem. */
+  /** Whether an alert that the failed work raised stays open; by default, as long as `look` finds a problem. */
   lasts?: (reading: HubReading) => boolean;
 };
 
@@ -64,7 +64,7 @@ export type Condition = {
   degrades?: 'disk' | 'backup-dir'; // the problem's name in `degraded` of GET /api/health
 };
 
-/** The problems that a health condition's `look` finds; a missing text or level is the condition's. */
+/** The problems that a health condition's `look` finds, each completed with the condition's own text and level. */
 export function troublesOf({ subject, level, state, title, href, whatToDo, look }: Condition, reading: HubReading) {
   return [look(reading) ?? []].flat().map((found) => {
     const headline = found.headline ?? `${title}.`;

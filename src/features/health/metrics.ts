@@ -45,7 +45,7 @@ export const SERVICE_METRICS: readonly Metric<HubReading>[] = [
     'Waiting time of the due synchronisation job that has waited longest, 0 if no job is due.',
     ({ hub }) => Math.floor(jobs(hub).oldestDueSeconds(SYNC_SOURCE))),
   gauge('service_sync_oldest_success_seconds',
-    'Longest time since a feed that is not paused was synchronised successfully, 0 without feeds.',
+    'Longest time since the last successful synchronisation of a feed that is not paused, 0 without such feeds.',
     ({ hub }) => wholeSeconds(hub.clock() - (syncState(hub).mostBehindSince() ?? hub.clock()))),
   kept('counter', 'service_sync_runs_total', 'Number of finished synchronisations by result.',
     { result: ['changed', 'unchanged', 'error'] }),
