@@ -132,7 +132,7 @@ const FAULTS: Record<string, Fault> = {
     undo: (hub) => (renameSync(`${hub.upload}.aside`, hub.upload), backUp(hub)),
     health: ['backup not verified'], metrics: ['last_run_failed backup'], alerts: ['backup-degraded error'],
     tile: 'BAD Backup here: the last backup is incomplete',
-    says: /lacks data that the hub has lost: missing or damaged uploads: 1/,
+    says: /is incomplete, because the hub has lost data: missing or damaged uploads: 1/,
     advice: /restore the data from an older backup/,
   },
   'a backup that was damaged': {

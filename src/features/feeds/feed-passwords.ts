@@ -13,7 +13,7 @@ export function basicAuthorization({ username, password }: FeedPassword): string
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
-/** In the caller's transaction. The password belongs to the feed's present origin; null removes the password. */
+/** Stores a feed's password for the feed's present origin, in the caller's transaction; null removes the password. */
 export function keepPassword(hub: Hub, sourceId: number, given: FeedPassword | null): void {
   const url = syncState(hub).find(sourceId)?.url;
   if (url === undefined) return;

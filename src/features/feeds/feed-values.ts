@@ -173,7 +173,7 @@ const MAX_GUID_LENGTH = 1024; // characters of a feed item's id; a hash replaces
 export type ParsedFeed = FeedFacts & {
   items: IncomingPost[];
   deleted: DeletedPost[]; // tombstones (RFC 6721)
-  /** Set if the feed's document was truncated. `lastIsSure`: the id of the item at which the document ends is whole. */
+  /** Null if the feed's document is whole. `lastIsSure`: the id of a truncated document's last item is whole. */
   cut: { lastIsSure: boolean } | null;
 };
 

@@ -155,8 +155,8 @@ export type LargeFeedTurns = {
 export function largeFeedTurns(hub: Hub, signal: AbortSignal): LargeFeedTurns {
   const { receive, read } = lanes(hub);
   const over = Promise.withResolvers<void>();
-  // A synchronisation queues once for all large documents that it fetches: the first place ends with the run, so that a
-  // second place would wait for ever.
+  // Each synchronisation joins a queue for large feeds only once, for all large documents that the synchronisation
+  // fetches: as it leaves the queue only at its end, a synchronisation that joined twice would wait for ever.
   const beginning = (lane: typeof read): () => Promise<void> => {
     let begun: Promise<void> | undefined;
     return () => begun ??= new Promise((resolve, reject) => {

@@ -21,7 +21,7 @@ const HEAD_BYTES = 256 * 1024;
 const TIME = 5 * SECOND; // of each request
 const MAX_REQUESTS = 8; // the most requests in search of one source's icon, not counting redirects
 
-/** Due icons beyond this number get no job yet, so that they do not count as late jobs. */
+/** The hub enqueues only so many searches for icons at a time, so that waiting searches do not count as late jobs. */
 const PLANNED_AT_ONCE = 20;
 
 /** Reasons of an OutboundError after which a search for an icon or pictures sends no more requests to the host. */
@@ -126,7 +126,7 @@ function recognised(content: Buffer): Icon | undefined {
   }
 }
 
-/** The width in pixels at which an icon is sharp on a high-density screen. Larger icons only take longer to load. */
+/** The width in pixels at which an icon is sharp on a high-density screen. A wider icon only takes longer to load. */
 const WANTED_SIDE = 36;
 
 /** The width in pixels that is assumed for an icon without `sizes`; most such icons have 16 or 32 pixels. */
@@ -159,7 +159,7 @@ function iconLink(attributes: ReadonlyMap<string, string>, base: string): IconLi
   return [{ url, cost: sizeCost(attributes.get('sizes')) + (isPlain ? 0 : 1_000) + (isDark ? 10_000 : 0) }];
 }
 
-/** Pixels between WANTED_SIDE and the nearest of the `sizes` (`16x16 32x32`); missing pixels count double. */
+/** How many pixels the best of an icon's sizes (`16x16 32x32`) is off WANTED_SIDE; each pixel too few counts double. */
 function sizeCost(sizes: string | undefined): number {
   const sides = (sizes ?? '').split(/\s+/).map((size) => parseInt(size, 10)).filter((side) => side > 0);
   const costs = (sides.length > 0 ? sides : [USUAL_SIDE])

@@ -13,7 +13,7 @@ export const PAGE_BYTES = 2 * 1024 * 1024;
 const MEMBERS = ['"items"', '"version"'];
 const EMPTY_FEED = Buffer.from('{"version":"https://jsonfeed.org/version/1.1","items":[]}');
 const XML_FEED = /<(?:[\w-]+:)?(?:rss|rdf|channel|feed)[\s>]/i;
-const FEED_LINK = /<link\s[^<>]*\/(?:rss|atom)\+xml/i; // a whole tag, because scripts of pages also contain `rss+xml`
+const FEED_LINK = /<link\s[^<>]*\/(?:rss|atom)\+xml/i; // in scripts of pages, `rss+xml` stands without `<link`
 
 type Beginning = { take: TakeBody; bytes(): Buffer; isLarge(): boolean; hasMembers(): boolean };
 

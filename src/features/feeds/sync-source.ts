@@ -104,7 +104,8 @@ type FetchedSource = Pick<SyncState, 'url' | 'ttl' | 'guidPrefix'> & { sourceId:
 
 /**
  * Sanitises the posts of a fetched feed; with `early`, also stores most posts of a large feed, which frees memory.
- * Returns a function that stores the other posts in the caller's transaction and returns the synchronisation's result.
+ * Returns a function that, in the caller's transaction, stores all posts that are not stored yet and returns the result
+ * of the synchronisation.
  */
 async function prepareSync(
   hub: Hub, source: FetchedSource, fetched: FetchedFeed, early?: EarlySteps,
@@ -158,7 +159,7 @@ function succeeded(hub: Hub, sourceId: number, askedFor: number, problem: string
 
 type EarlySteps = { signal: AbortSignal; job: Job };
 
-/** Ends the early steps of a synchronisation if the feed's address has changed since the synchronisation began. */
+/** Stops the early storing of a large feed's posts if the feed's address changed after the synchronisation began. */
 const MOVED = new Error('the address of the feed has changed');
 
 function storeEarly(

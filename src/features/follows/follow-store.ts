@@ -19,7 +19,7 @@ export type Follow = {
   ownTitle: string | null; // the account's own name for the source; null: the title of the source
   folder: string | null;
   notify: number;
-  hideGlobally: number; // 1: the source's posts are in no list of all sources
+  hideGlobally: number; // 1: lists of the posts of all sources leave out the source's posts
   readUpTo: number;
   createdAt: number;
 };
@@ -142,7 +142,7 @@ export const follows = store(({ db, clock }) => {
     /** Counts followed sources of other owners. */
     countForeign: (accountId: number): number => countForeign.get({ accountId })?.n ?? 0,
     countOthers: (sourceId: number, ownerId: number): number => countFollowers.get(sourceId, ownerId)?.n ?? 0,
-    hasFollowers: (sourceId: number): boolean => (countFollowers.get(sourceId, 0)?.n ?? 0) > 0, // no account is 0
+    hasFollowers: (sourceId: number): boolean => (countFollowers.get(sourceId, 0)?.n ?? 0) > 0, // no account's id is 0
     /** The followers except the owner, in the order in which they began to follow the source. */
     others: (sourceId: number, ownerId: number): number[] =>
       selectFollowers.all(sourceId, ownerId).map(({ id }) => id),

@@ -68,7 +68,7 @@ export function planComparison(hub: Hub, sourceId: number): void {
   });
 }
 
-/** Begins to compare a new source's posts with their pages once there are posts, in the caller's transaction. */
+/** Plans, in the caller's transaction, to fetch the pages of a new source's posts, to see if the feed cuts posts. */
 export function compareSamples(hub: Hub, sourceId: number): void {
   if (sourceFullTexts(hub).find(sourceId).samples?.length !== 0) return;
   const samples = wantNewest(hub, sourceId, SAMPLES);

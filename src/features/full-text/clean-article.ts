@@ -5,14 +5,14 @@ import { ADDITION, shareOf, wordsOf } from './page-words.ts';
 
 /** Elements that are no part of the article if they hold mostly links. */
 const BOXES = new Set('div section ul ol dl table fieldset header'.split(' '));
-/** The most characters of a byline, of a block that an ADDITION begins, and of a caption. */
+/** The most characters of a byline, of an addition to the article (a block that matches ADDITION), and of a caption. */
 const [MAX_BYLINE, MAX_ADDITION, MAX_CAPTION] = [150, 160, 400];
 const MAX_HEADING_NODES = 100;
 /** A heading, whose words are compared with the title, takes as much time as this number of other nodes. */
 const HEADING_WORK = 200;
 const [MIN_CAPTION, LEVELS, SAME_TITLE, MANY_LINKS, MIN_COLUMN] = [60, 4, 0.75, 0.5, 20];
 
-/** Drops parts of the chosen subtrees that are no part of the article. Returns the article's length. */
+/** Drops what is no part of the article from the subtrees that `findArticle` chose. Returns the article's length. */
 export function* cleanArticle(
   page: MeasuredPage, { roots, dropped, texts: { sizes, links } }: ChosenPart, { cleans }: Rules, titles: string[],
 ): Generator<void, number> {

@@ -34,7 +34,7 @@ const TEASER_SHARE = 1 / 3;
 /** Words and signs at the ends of teasers, without spaces. */
 const TEASER_ENDS = ['…', '...', 'readmore', 'continuereading', 'weiterlesen', 'lirelasuite'];
 
-/** The label of a fetch that brought a full text, in counts of results. */
+/** In the counts of fetched pages by result, the name of the result that the hub found a full text. */
 export const READY = 'ready';
 
 const reading = once((_: Hub) => createLanes());
@@ -136,7 +136,7 @@ function countResult(
   sourceFullTexts(hub).addResult(sourceId, reason);
 }
 
-/** Enqueues the job that fetches a post's page, in the caller's transaction. `owner`: the account it runs for. */
+/** Enqueues the job that fetches a post's page, in the caller's transaction. `owner`: the account that owns the job. */
 export function enqueueFullText(
   hub: Hub, { postId, url, owner, isAsked }: { postId: number; url: string; owner: number; isAsked: boolean },
 ): void {
@@ -163,7 +163,7 @@ export function evictFullTexts(hub: Hub, limit: number): number {
   return fullTexts(hub).wantFitting(maxBytes, limit) + fullTexts(hub).evict(maxBytes, limit);
 }
 
-/** Scheduled task: adds the words of full texts to the search index again after a source got other readers. */
+/** Scheduled task: indexes the words of full texts anew after the owner or the visibility of their source changed. */
 export async function indexFullTexts(hub: Hub, stopping: AbortSignal): Promise<void> {
   for (const id of fullTexts(hub).unindexed(PLANNED_AT_ONCE)) {
     if (stopping.aborted || !mayRecord(hub)) return;

@@ -9,7 +9,8 @@ const PAGE_BYTES = 5 * 1024 * 1024;
 
 /**
  * The rules of a site are kept in memory for a day, and the rules of all sites together from at most RULES_BYTES of
- * text, because rules take up to eight times as much memory as their text. The hub drops the oldest rules first.
+ * text, because rules take up to eight times as much memory as their text. Above RULES_BYTES, the hub forgets the rules
+ * that were fetched longest ago.
  */
 const RULES_KEPT = DAY;
 const RULES_BYTES = 4 * 1024 * 1024;
@@ -41,7 +42,7 @@ export class PageFailed extends Error {
 
 /**
  * `isAsked`: whether a member wants the page, so that robots.txt does not apply: its rules are for programs without a
- * person. The hub calls `isAsked` anew after each wait, because a member may have asked for the page meanwhile.
+ * person. The hub calls `isAsked` again after it has fetched robots.txt, because a member may ask during the fetch.
  */
 type PageOptions = { isAsked: () => boolean; signal: AbortSignal };
 

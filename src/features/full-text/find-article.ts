@@ -3,10 +3,10 @@ import { parentOf, raise, sumProse, sumSubtrees, type MeasuredPage } from './mea
 /** Rules for finding an article; if an article is too short, the hub searches the page again with weaker rules. */
 export type Rules = { dropsClutter: boolean; cleans: boolean };
 
-/** For each subtree without dropped nodes: its characters, the characters of links, and the characters of prose. */
+/** For each subtree of a page, the characters of text, of links and of prose; nodes that were dropped do not count. */
 type Texts = { sizes: Int32Array; links: Int32Array; prose: Int32Array };
 
-/** The chosen subtrees, in document order, the dropped nodes of the page (1), and the texts of all subtrees. */
+/** `roots`: the subtrees that hold the article, in document order. `dropped`: 1 for each node left out. */
 export type ChosenPart = { roots: number[]; dropped: Uint8Array; texts: Texts };
 
 const NEVER = new Set(
@@ -22,11 +22,12 @@ const MOST = 0.6;
 /** The shares of a paragraph's points for the blocks around the paragraph, innermost first. */
 const SHARES = [1, 1 / 2, 1 / 6, 1 / 9, 1 / 12];
 /**
- * The article is the block with the highest score, or a block around this block that has no more prose and at most
- * SAME_TEXT as much text, or at least MORE_PROSE as much prose with hardly any links (FEW_LINKS).
+ * The article is first the block with the highest score. A block around the article becomes the article if the outer
+ * block has no more prose than the article and at most SAME_TEXT times the article's text, or if the outer block has at
+ * least MORE_PROSE times the article's prose and hardly any links (FEW_LINKS).
  */
 const [SAME_TEXT, MORE_PROSE, FEW_LINKS, LEVELS_UP] = [1.3, 1.3, 0.1, 6];
-/** A block beside the chosen block is chosen too if the block has this share of the points. */
+/** A block beside the main block belongs to the article if it has the share BESIDE of the main block's score. */
 const [BESIDE, MIN_POINTS, LONG_PARAGRAPH] = [0.2, 10, 80];
 
 /** Chooses the part of the page with the most connected prose, in parts. */
@@ -72,7 +73,7 @@ function dropClutter(page: MeasuredPage, { dropsClutter, cleans }: Rules): Uint8
 function scoreBlocks(page: MeasuredPage, dropped: Uint8Array): Float64Array {
   const { tree, count, sizes, blocks, isOuter, own } = page;
   const parts = new Int32Array(count).fill(1);
-  let lastBreak = -1; // the block with the last `br` (line break), if no text follows that `br`
+  let lastBreak = -1; // the block of the last `br`, if no text follows the `br`: two `br` separate two paragraphs
   for (let node = 1; node < count; node += 1) {
     const block = blocks[node] ?? 0;
     if (tree.names[node] === 'br') {

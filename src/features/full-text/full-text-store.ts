@@ -30,13 +30,13 @@ export type NoFullText = Pick<FullTextRow, 'reason' | 'detail' | 'failures' | 'd
 };
 
 type KeptText = { isCut: 0 | 1; contentHtml: string; bytes: number };
-/** A full text's version is a time, not 0: a post that is taken back and published again keeps its id. */
+/** The versions of a full text begin at a time, not at 0, because a post that is published again keeps its old id. */
 type Version = { postId: number; version: number };
 
-/** The search index of full texts, whose rows have the columns, row ids and marks of the index of posts. */
+/** The search index of full texts. Its columns, row ids and marks of private words are as in the index of posts. */
 export const FULL_TEXTS_SEARCH = 'full_texts_search';
 
-/** A failed fetch is repeated once, after this time. */
+/** If the fetch of a post's page failed, the hub fetches the page once more after this time. */
 export const REPEATED_AFTER = DAY;
 
 /** After this time the schedule plans a waiting full text again, because the job of the full text may be lost. */
@@ -90,7 +90,7 @@ export const fullTexts = store((hub) => {
       const unused = sql.notUsedSince.all(JSON.stringify(postIds), now - resolution);
       for (const { postId } of unused) sql.touch.run(now, postId);
     },
-    /** Makes up to `limit` posts wait whose texts were too large for the hub, but are not larger than `maxBytes`. */
+    /** Makes up to `limit` posts wait for full texts that were too large for the hub before, but fit `maxBytes`. */
     wantFitting: (maxBytes: number, limit: number): number =>
       sql.wantFitting.run({ maxBytes, limit, now: clock() }).changes,
     /** Removes at most `limit` full texts, the longest unread first, until `maxBytes` suffice, but never `spared`. */
@@ -155,7 +155,7 @@ function prepareFullTexts(db: Db) {
       UPDATE full_texts SET state = @state, reason = @reason, detail = @detail, failures = @failures, due_at = @dueAt,
              bytes = @bytes
        WHERE post_id = @postId AND version = @version AND state = 'waiting'
-         AND NOT (is_asked = 1 AND @reason IS 'robots')`), // a member has asked for the page meanwhile
+         AND NOT (is_asked = 1 AND @reason IS 'robots')`), // robots.txt does not apply to a page that a member wants
     keep: db.prepare<[Version & KeptText & { now: number }]>('keep full text', `
       UPDATE full_texts SET state = 'ready', reason = NULL, detail = NULL, due_at = NULL, used_at = @now,
              is_cut = @isCut, bytes = @bytes, content_html = @contentHtml
@@ -193,8 +193,9 @@ function prepareWords(db: Db) {
 }
 
 /**
- * SQL: the row ids (`place`) at which the index of posts or the index of full texts matches `@expression`, between
- * `@key` and `@end`. At most `@scanned` row ids are read from each index. `end`: the LIMIT of the query.
+ * SQL that selects the row ids (`place`) between the row ids `@key` and `@end` at which the index of posts or the index
+ * of full texts matches `@expression`. SQLite reads at most `@scanned` row ids from each index. The parameter `end` is
+ * the SQL that limits the selected row ids, such as `LIMIT @scanned`.
  */
 export function matchesForMembers(
   onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC', end: string,
@@ -209,11 +210,11 @@ export function matchesForMembers(
 
 const fullTextSearch = store(({ db }) => prepareSearch(db, FULL_TEXTS_SEARCH));
 
-/** Finds posts like `findPosts`, for a member: also posts whose full text contains the typed words. */
+/** Finds, for a member, the posts whose text in the feed or whose full text contains the typed words. */
 export function findForMember(hub: StoreHub, query: PostSearch): FoundPosts {
   const both = [findPosts(hub, query), findPosts(hub, query, fullTextSearch(hub))];
   const stops = both.flatMap(({ reached }) => reached ?? []);
-  const reached = stops.length > 0 ? Math.max(...stops) : null; // the newest key at which a search stopped
+  const reached = stops.length > 0 ? Math.max(...stops) : null; // both searches have read all newer posts
   const byKey = new Map(both.flatMap(({ posts }) => posts).map((post) => [post.searchKey, post]));
   const found = [...byKey.values()].filter(({ searchKey }) => searchKey >= (reached ?? -Infinity));
   const posts = found.sort((a, b) => b.searchKey - a.searchKey).slice(0, query.limit);

@@ -67,7 +67,7 @@ function sideBySide(hub: Hub, postId: number): Html | false {
 <div class="two-texts">${column('As in the feed', post.contentHtml)}${column('Full text', text)}</div>`;
 }
 
-/** The form with which an owner chooses whether a source always has full texts, and how often fetching worked. */
+/** The form in which an owner chooses whether a source always has full texts, and a text on past fetches of pages. */
 export function fullTextSettings(hub: Hub, sourceId: number): Html {
   const { isAlways } = sourceFullTexts(hub).find(sourceId);
   return html`

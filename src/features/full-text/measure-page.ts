@@ -13,7 +13,7 @@ export type MeasuredPage = {
   isHidden: Uint8Array;
   hints: Hint[];
   own: Int32Array; // for each block element, the characters outside links, without inner block elements
-  prose: Int32Array; // for each node, the sum of the numbers in `own` that are at least LONG, of all blocks in the node
+  prose: Int32Array; // for each node, the characters outside links of the node's long blocks (`own` is at least LONG)
 };
 
 const LONG = 60; // characters
@@ -80,12 +80,12 @@ function sizeOf(text: string): number {
   return size;
 }
 
-/** For each subtree without dropped nodes, the characters of blocks with at least LONG own characters. */
+/** Per subtree, the characters outside links of blocks with at least LONG such characters; without dropped nodes. */
 export function sumProse(page: MeasuredPage, dropped?: Uint8Array): Int32Array {
   return sumSubtrees(page, page.own.map((size) => size >= LONG ? size : 0), dropped);
 }
 
-/** For each subtree, the sum of the values of its nodes without dropped nodes. */
+/** For each subtree, the sum of the values of the subtree's nodes; inner subtrees marked in `dropped` do not count. */
 export function sumSubtrees(page: MeasuredPage, values: Int32Array, dropped?: Uint8Array): Int32Array {
   const sums = values.slice();
   for (let node = page.count - 1; node > 0; node -= 1) {

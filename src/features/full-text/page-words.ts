@@ -1,4 +1,4 @@
-/** How a short block begins that leads away from the article, or stands for content that the hub does not show. */
+/** Matches the first words of a short block of a page that is no part of the article, such as links to other news. */
 export const ADDITION = beginningWith(
   'advert(?:isement)?$|sponsored$|ad$|related(?::|$| (?:articles?|stories|posts?|news|links|topics|videos?))',
   'you (?:may|might) also|see (?:also:|more)|read (?:more|next|also)|more (?:on|from|stories|news|about)\\b.{0,40}$',
@@ -49,7 +49,7 @@ function anyPhrase(...lines: string[]): RegExp {
 }
 
 const IDEOGRAPH = '[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}]';
-/** Ideographs in a row, or a word of another script. */
+/** A word is several ideographs in a row, or several letters and digits of other scripts in a row. */
 const WORD = new RegExp(`${IDEOGRAPH}+|(?:(?!${IDEOGRAPH})[\\p{L}\\p{N}])+`, 'gu');
 /** The first character of Korean syllables: a Korean word counts at any length, because Korean words are short. */
 const KOREAN = '가';

@@ -14,7 +14,7 @@ type Block = { isHeading: boolean; text: string; size: number; linked: number };
 const [MIN_ARTICLE, CUT_ARTICLE] = [140, 1_500];
 /** The hub looks for reasons to refuse an article in this many characters of the article. */
 const MAX_READ = 100_000;
-/** Words with fewer letters say little about a text. An article without IN_COMMON of the post's words is refused. */
+/** Words with fewer letters say little about a text. An article must have the share IN_COMMON of its post's words. */
 const [MIN_WORD, IN_COMMON] = [5, 0.25];
 /** The share of a title's words that a heading about the title has. */
 const LIKE_TITLE = 0.5;

@@ -1,7 +1,7 @@
 /** Bytes of robots.txt that are read; RFC 9309 asks for 500 KiB at least. */
 export const ROBOTS_BYTES = 512 * 1024;
 
-/** Rules of a site that are compared with a page: 10,000 rules take up to 90 ms. */
+/** The most rules of a site's robots.txt that the hub compares with a page's path, which takes up to 90 ms. */
 const MAX_RULES = 10_000;
 
 /** The name by which robots.txt addresses the hub, in lower case. */
@@ -52,7 +52,7 @@ export function allowsPage(rules: RobotsRules, url: URL): boolean {
   return longest?.allows ?? true;
 }
 
-/** A path or pattern in which each character is escaped or not as in all other paths (RFC 9309, 2.2.2). */
+/** Escapes or unescapes characters (`%7E`) of a path or pattern, so that equal paths look equal (RFC 9309, 2.2.2). */
 function comparable(path: string): string {
   return path.replace(/[^\0-\x7f]+/g, encodeURIComponent).replace(/%[0-9a-f]{2}/gi, (escaped) => {
     const character = String.fromCharCode(parseInt(escaped.slice(1), 16));

@@ -27,7 +27,7 @@ export function* writeArticle(
   const parts: string[] = [];
   const open: { end: number; tag: string }[] = [];
   let [length, work, candidates]: [number, number, ImageCandidate[]] = [0, 0, []];
-  let lastImage: { part: number; isPlaceholder: boolean } | undefined; // undefined once text follows the image
+  let lastImage: { part: number; isPlaceholder: boolean } | undefined; // undefined once text follows the last image
   for (const root of roots) {
     for (let node = root; node < (tree.ends[root] ?? 0) && length < MAX_ARTICLE_LENGTH; node += 1) {
       closeBefore(node);
@@ -69,7 +69,7 @@ export function* writeArticle(
     if ((page.sizes[node] ?? 0) > 1) lastImage = undefined;
   }
 
-  /** Writes an image with its largest file. An image in a `noscript` replaces a placeholder directly before. */
+  /** Writes an image with its largest file. An image in a `noscript` replaces the placeholder before the `noscript`. */
   function writeImage(node: number, attributes: Attributes): void {
     const isPlaceholder = isLazy(attributes);
     const offered = [...imageCandidates(attributes), ...candidates.splice(0)];
@@ -91,7 +91,7 @@ export function* writeArticle(
     return text;
   }
 
-  /** An address for the sanitiser, which does not know the page's `base`. */
+  /** Resolves an address by the page's `base` element, which the sanitiser that reads the article does not know. */
   function resolved(address: string): string {
     if (base === pageUrl || address.startsWith('#') || address.length > MAX_ADDRESS) return address;
     return URL.parse(address, base)?.href ?? address;

@@ -44,9 +44,9 @@ export type Trouble = {
 type Alerting = {
   over: string; // the title of the message that the problem has ended
   severity?: Severity; // severity of the alert; the default is error
-  /** Who raises the alert: by default the worker; `its cause`: the failing function, such as a synchronisation. */
+  /** Who raises the alert: by default the worker; with 'its cause', the work that failed, such as a synchronisation. */
   raisedBy?: 'worker' | 'web' | 'its cause';
-  /** Whether an alert that was raised by its cause stays open; by default, as long as `look` finds the problem. */
+  /** Whether an alert that the failed work raised stays open; by default, as long as `look` finds a problem. */
   lasts?: (reading: HubReading) => boolean;
 };
 
@@ -57,14 +57,14 @@ export type Condition = {
   level: TroubleLevel;
   state: string; // a few words for the overview while the problem exists, such as 'none yet'
   title: string; // names the health problem without a full stop, as the title of the alert about the problem
-  href: string | null; // the page that helps to solve the problem
+  href: string | null; // the administrators' page that helps to solve the health problem
   whatToDo: string;
   look(reading: HubReading): Trouble | Trouble[] | null;
   alert?: Alerting;
   degrades?: 'disk' | 'backup-dir'; // the problem's name in `degraded` of GET /api/health
 };
 
-/** The problems that a condition finds. A problem without a text or level has the condition's text or level. */
+/** The problems that a health condition's `look` finds, each completed with the condition's own text and level. */
 export function troublesOf({ subject, level, state, title, href, whatToDo, look }: Condition, reading: HubReading) {
   return [look(reading) ?? []].flat().map((found) => {
     const headline = found.headline ?? `${title}.`;

@@ -44,7 +44,7 @@ const WHY_ASKED: Record<OffsiteQuestion['reason'], string> = {
   found: 'In the restic repository this hub has a new id: it was restored, copied, or upgraded from 1.0.0.',
 };
 
-/** All health problems that the hub looks for. A tile (panel) of the overview shows the first problem of its list. */
+/** All health problems that the hub looks for. A tile (panel) of the overview shows its subject's first problem. */
 export const CONDITIONS: readonly Condition[] = [
   {
     name: 'migrations-pending', subject: 'Schema', level: 'warn', state: 'pending', href: null,
@@ -230,7 +230,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'backup-failed', subject: 'Backup here', level: 'bad', state: 'the last failed', href: NIGHTS_HREF,
     title: 'The last backup failed',
-    whatToDo: 'Correct the fault that the reason names, then run ./scripts/backup.sh.',
+    whatToDo: 'Correct the fault that made the last backup fail, then run ./scripts/backup.sh.',
     look({ backups }) {
       const { lastBackup, lastBackupFailed } = backups();
       if (!lastBackup || !lastBackupFailed || lastBackup.verdict === 'degraded') return null;
@@ -240,12 +240,12 @@ export const CONDITIONS: readonly Condition[] = [
   },
   {
     name: 'backup-degraded', subject: 'Backup here', level: 'bad', state: 'the last backup is incomplete',
-    href: NIGHTS_HREF, title: 'The last backup lacks data that the hub has lost',
+    href: NIGHTS_HREF, title: 'The last backup is incomplete, because the hub has lost data',
     whatToDo: 'The hub has lost data. ./scripts/hubctl doctor names the data; restore the data from an older backup.',
     look({ backups }) {
       const { lastBackup } = backups();
       if (lastBackup?.verdict !== 'degraded') return null;
-      const what = `The last backup (${lastBackup.name}) lacks data that the hub has lost`;
+      const what = `The last backup (${lastBackup.name}) is incomplete, because the hub has lost data`;
       return { ...newestHere(backups()), since: lastBackup.at, problem: because(what, lastBackup) };
     },
     alert: { over: 'Backups are complete again' },
@@ -272,7 +272,7 @@ export const CONDITIONS: readonly Condition[] = [
       const { last, everyHours, isLate, newestAt } = interim();
       if (last?.ok === false) {
         const headline = last.verdict === 'degraded' ?
-          'The last interim backup lacks data that the hub has lost.' : 'The last interim backup failed.';
+          'The last interim backup is incomplete, because the hub has lost data.' : 'The last interim backup failed.';
         return { since: last.at, headline, problem: because(headline.slice(0, -1), last) };
       }
       if (!isLate || everyHours === null) return null;
@@ -339,7 +339,8 @@ export const CONDITIONS: readonly Condition[] = [
     href: NIGHTS_HREF, title: 'In the restic repository, this hub counts as a new hub',
     whatToDo: 'If this machine replaces the machine that sent the older backups, run ./scripts/hubctl offsite adopt: ' +
       'then the older backups are removed as BACKUP_RESTIC_KEEP says. ' +
-      'To keep the older backups, or if the old machine stays in use, run ./scripts/hubctl offsite adopt --no.',
+      'To keep the older backups in the restic repository, or if the machine that sent the older backups stays in ' +
+      'use, run ./scripts/hubctl offsite adopt --no.',
     look({ hub }) {
       const question = readOffsiteQuestion(hub.config);
       if (question === null) return null;
@@ -359,7 +360,7 @@ export const CONDITIONS: readonly Condition[] = [
       const problem = `The last sign of life did not arrive: ${last.problem}.`;
       return { detail: last.host, at: last.at, since: last.failingSince, problem };
     },
-    alert: { over: 'Signs of life arrive again', severity: 'warning' },
+    alert: { over: 'The hub’s signs of life arrive at HEARTBEAT_URL again', severity: 'warning' },
   },
   {
     name: 'disk-full', subject: 'Disk', level: 'bad', state: 'full', href: ROOM_HREF,
@@ -393,7 +394,7 @@ export const CONDITIONS: readonly Condition[] = [
   },
   {
     name: 'clock-ahead', subject: 'Clock', level: 'warn', state: 'was ahead', href: null,
-    title: 'Something lies in the future: the clock was ahead when it was made',
+    title: 'Backups, audit records or jobs have times in the future, because the clock was ahead',
     whatToDo: 'Look at the machine’s clock (timedatectl). Remove backups whose names lie in the future. Audit ' +
       'records and jobs keep their times; the problem ends when these times have passed.',
     look({ hub, backups }) {
@@ -408,7 +409,7 @@ export const CONDITIONS: readonly Condition[] = [
       if (found.length === 0) return null;
       return { problem: `The clock was ahead, so the following lie in the future: ${found.join('; ')}.` };
     },
-    alert: { over: 'Nothing lies in the future any more', severity: 'warning' },
+    alert: { over: 'No backup, audit record or job has a time in the future any more', severity: 'warning' },
   },
   {
     name: 'certificate-ending', subject: 'Certificate', level: 'warn', state: 'ends soon', href: null,

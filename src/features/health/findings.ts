@@ -37,7 +37,7 @@ export type Finding = {
 
 type GivenFinding = Pick<Finding, 'subject' | 'state'> & Partial<Finding>;
 
-/** Makes a finding (a tile of the overview) from the given fields. The default level of a finding is `good`. */
+/** Adds the missing fields to a finding (a tile of the overview page). The default level of a finding is `good`. */
 export function finding(given: GivenFinding): Finding {
   const level = given.level ?? 'good';
   const isBad = level === 'warn' || level === 'bad';
@@ -160,14 +160,14 @@ export function findingOn(subject: Subject, reading: HubReading): Finding[] {
   }
 }
 
-/** Turns an error about a table that a pending migration creates into a finding 'not known'; rethrows other errors. */
+/** If a pending migration has yet to create a table, returns a tile 'not known before the migration', else rethrows. */
 export function unknownYet(error: unknown, subject: string, pending: readonly Migration[]): Finding[] {
   if (pending.length === 0 || !isMissingObject(error)) throw error;
   return [finding({ subject, level: 'off', state: 'not known before the migration' })];
 }
 
 function firstTrouble(subject: Subject, reading: HubReading): Partial<Finding> | undefined {
-  // A condition of 'Copies elsewhere' looks at all destinations; its troubles name the tiles of single destinations.
+  // A condition of 'Copies elsewhere' looks at all destinations, and finds problems for the tile of each destination.
   const isCopies = ([...Object.values(COPIES), ...Object.values(RESTORES)] as Subject[]).includes(subject);
   const about: Subject[] = isCopies ? [subject, 'Copies elsewhere'] : [subject];
   for (const condition of CONDITIONS.filter((one) => about.includes(one.subject))) {

@@ -28,7 +28,7 @@ function readiness(hub: Hub): Reply {
   try {
     return json(readHealth(hub), 200, NO_STORE);
   } catch (error) {
-    hub.log.error('database not readable', errorFields(error)); // the answer contains no details of the error
+    hub.log.error('database not readable', errorFields(error)); // the reply to a health probe contains no error details
     return unready(error instanceof DatabaseGoneError ? error.message : 'The database is not readable.');
   }
 }

@@ -7,7 +7,10 @@ import { newSecret } from '../../platform/secrets.ts';
 /** A header by which `scripts/healthcheck.sh` proves to the web process that it may read DATA_DIR. */
 export const OWN_CHECK_HEADER = 'x-own-check';
 
-/** Stores a new secret of health checks. On a full disk, the rate limit of health requests limits own checks too. */
+/**
+ * Stores a new secret of health checks. On a full disk no secret can be stored, so that the rate limit of health
+ * requests also limits the hub's own health checks.
+ */
 export function makeOwnCheckSecret(dataDir: string, log: Log): string {
   const secret = newSecret();
   try {

@@ -153,7 +153,7 @@ export const RUNS_KEPT = 60 * DAY;
 export const MOST_RUNS = 500; // the most backup runs that are kept of this machine, and of each off-site destination
 
 export type BackupRun = {
-  place: string; // 'here', or the name of the off-site destination
+  place: string; // where the run stored the backup: 'here' (on this machine), or the name of the off-site destination
   at: number; // unix ms, when the run ended
   result: 'good' | 'degraded' | 'failed';
   bytes: number | null;

@@ -8,7 +8,7 @@ import { ANSWERS, readings } from './history-store.ts';
 export type WebReading = Sample & {
   startedAt: number; // unix ms, when the web process started; identifies the process
   saidAt: number; // unix ms
-  answers: number[]; // counts of replies by duration, in the order of ANSWERS
+  answers: number[]; // numbers of HTTP replies by their duration, in the order of the durations in ANSWERS
   errors: number;
 };
 

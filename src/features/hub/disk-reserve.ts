@@ -85,7 +85,7 @@ function notePath({ dataDir }: Hub['config']): string {
   return join(dataDir, 'run', 'disk-low');
 }
 
-/** Whether the hub may store read marks, caches and syncs: not on a full disk, and not while an upgrade is on trial. */
+/** Whether a hub may store read marks, caches and new posts: neither on a full disk nor while an upgrade is checked. */
 export function mayRecord(hub: Hub): boolean {
   return !isOnTrial(hub) && !isDiskLow(hub);
 }

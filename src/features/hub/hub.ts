@@ -45,7 +45,7 @@ export function once<Needs extends object, Value>(make: (hub: Needs) => Value): 
   };
 }
 
-/** Returns a function that makes a store (prepared SQL statements) once for each hub; see `openStores`. */
+/** Returns a function that makes a store (prepared SQL statements) once for each hub. `openStores` makes all stores. */
 export function store<Value>(make: (hub: StoreHub) => Value): (hub: StoreHub) => Value {
   const find = once(make);
   stores.push(find);
@@ -57,7 +57,7 @@ export function openStores(hub: Hub): void {
   for (const find of stores) find(hub);
 }
 
-/** The time when this process began (unix ms). Call `startedAt` once at start: the first call sets the time. */
+/** The time when this process began (unix ms): the time of the first call of `startedAt`, so call it at the start. */
 export const startedAt = once(({ clock }: Pick<Hub, 'clock'>) => clock());
 
 export const counts = store(({ db }) => createCounters(db));

@@ -2,7 +2,7 @@ import type { Limit } from '../../platform/db/rate-limit-store.ts';
 
 /**
  * Every limit that a request can meet: its label in `service_limits_refused_total` and the status of its refusal. After
- * status 413, 422 or 507 waiting does not help. A test compares the handbook's table of limits with this list.
+ * status 413, 422 or 507 waiting does not help. A test compares the handbook's table of limits with LIMITS.
  */
 export const LIMITS = {
   'sign-in': [
@@ -26,7 +26,7 @@ export const LIMITS = {
   'tokens-max': [422, 'At most 100 API tokens and app passwords of one account together.'],
   'invitations-max': [422, 'At most 100 unused invitation links of one administrator.'],
   'acts': [429, 'At most 7,200 audited acts of one account at once, except sign-ins, then one act every 5 seconds.'],
-  'drafts-max': [422, 'An account may have at most 30 drafts, counting drafts that it discarded in the last day.'],
+  'drafts-max': [422, 'An account may have at most 30 drafts, counting drafts that were discarded in the last day.'],
   'content-quota': [507, 'At most `CONTENT_QUOTA_BYTES` bytes of posts of one account’s sources.'],
   'add-source': [429, 'An account may add at most 30 feeds at once, then one every 20 seconds.'],
   'add-source-at-once': [
@@ -42,7 +42,7 @@ export const LIMITS = {
   'opml-feeds': [422, 'An OPML document may list at most 5,000 feeds.'],
   'imports-at-once': [429, 'An account may have at most 5 running OPML imports.'],
   'read-marks': [
-    422, 'An account may mark at most 20,000 posts singly as read or unread; marks by reader apps are never refused.',
+    422, 'An account may mark at most 20,000 posts one by one as read or unread; apps may mark any number of posts.',
   ],
   'rules-max': [422, 'An account may have at most 100 rules.'],
   'searches-max': [422, 'An account may have at most 20 saved searches.'],
@@ -56,10 +56,12 @@ export const LIMITS = {
   'files-of-post': [422, 'A post may have at most 100 files.'],
   'free-space': [507, 'The hub refuses writes while free disk space is below `DISK_RESERVE_BYTES`.'],
   'cache-fetches': [
-    503, 'At most 200 remote files may be fetched or queued at once; 100 of one account’s sources, 40 of one host.',
+    503, 'At most 200 remote files may be fetched or queued at once: at most 100 files of one account’s sources, and ' +
+      'at most 40 files of one host.',
   ],
   'turns': [
-    503, 'A client may have 1,000 waiting requests, but only 10 while all members (or all visitors) have 2,000.',
+    503, 'A client may have 1,000 waiting requests, but only 10 waiting requests while all clients of its kind ' +
+      '(members or visitors) have 2,000 waiting requests.',
   ],
   'probes': [
     429, 'At most 100 requests a second for health or metrics from an address or IPv6 /56 network, 200 from a /48.',

@@ -13,14 +13,14 @@ const SAID = {
   'draft-saved': 'The draft was saved.',
   'folder-deleted': 'The folder was deleted; its sources are still in your list.',
   'folder-renamed': 'The folder was renamed.',
-  'full-text-chosen': 'Your choice of full texts was saved.',
+  'full-text-chosen': 'Your choice whether the hub fetches the full text of each new post was saved.',
   'icon-cleared': 'The source is shown with a letter instead of an icon from now on.',
   'icon-wanted': 'The hub is looking for the source’s icon.',
   'invitation-withdrawn': 'The invitation was withdrawn.',
-  'look-saved': 'The new look was saved. Everybody sees the new look from now on.',
+  'look-saved': 'The hub’s new look was saved. Everybody sees the new look from now on.',
   'name-saved': 'Your name was saved.',
   'notifications-read': 'All notifications are marked as read.',
-  'offer-accepted': 'You have accepted the source. The source belongs to you now.',
+  'offer-accepted': 'You have accepted the offer of the source. The source belongs to you now.',
   'offer-declined': 'The offer was declined.',
   'offer-withdrawn': 'The offer was withdrawn.',
   'own-source-made': 'The source was created. Now write the first post of the source.',
@@ -41,7 +41,7 @@ const SAID = {
   'rule-removed': 'The rule was removed.',
   'rules-left-out': (count) => `The import left out ${plural(count, 'rule or search', 'rules and searches')}: an ` +
     'entry was faulty, named a source or folder that is not yours, or was one too many. ' +
-    'All other entries of the imported file are now among your rules and searches.',
+    'The entries of the imported file that were not left out are now among your rules and searches.',
   'rules-imported': (count) => `${plural(count, 'rule or search', 'rules and searches')} added.`,
   'search-removed': 'The search is no longer in your sidebar.',
   'search-saved': 'The search is in your sidebar now.',
@@ -85,7 +85,7 @@ export function saying(path: string, code: SaidCode, about: { count?: number; un
   return `${place}?${query.toString()}${hash === undefined ? '' : `#${hash}`}`;
 }
 
-/** The message that a URL's code stands for, and the id of the change that Undo reverts; undefined without a code. */
+/** The message for the code `said` in a URL, and the id of the change that Undo reverts; undefined without a code. */
 export function readSaid(target: string): { text: string; undo: number | null; page: string } | undefined {
   const [path = '', search = ''] = target.split('?', 2);
   const query = new URLSearchParams(search);

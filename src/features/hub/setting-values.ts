@@ -104,7 +104,7 @@ export function days(text: string): number {
   throw new Error('must be a number of days from 1 to 9999');
 }
 
-/** Parses the path of a file or folder in a setting. Scripts read such paths by line: a line break is refused. */
+/** Parses the path of a file or folder in a setting. Refuses a line break: scripts read the settings' paths by line. */
 function absolutePath(what: string): Parse<string> {
   return (text) => {
     if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);

@@ -4,7 +4,7 @@ type SettingName = (typeof SETTINGS)[keyof typeof SETTINGS]['name'];
 
 /**
  * `most`: the maximum number of this table's rows per account or source, or the name of the setting that limits the
- * number or the bytes of these rows. `except`: the rows that are stored beyond this number.
+ * number or the bytes of these rows. `except`: the rows of this table that are stored even beyond its maximum.
  */
 type Counted = {
   most: number | SettingName; of: 'account' | 'source'; then: 'refused' | 'the oldest ends'; except?: string;
@@ -16,10 +16,11 @@ type Bounded = { bounded: string };
 /**
  * `export`: the part of `GET /api/account/export` that contains an account's rows of this table; null if the table
  * holds only secrets, sums, or rows of no account. `leaving`: when the rows of a deleted account are removed. `at
- * once`: the request that deletes the account removes the rows. `steps`: a job removes the account's rows. `cascade`:
- * SQLite removes the rows with the row of another table that the rows refer to. `before`: the member must transfer or
- * delete the rows before deleting the account. `none`: the rows belong to no account. `restore`: whether a restore
- * keeps, empties or changes the table. Waiting work in a backup may have been done since the backup was made.
+ * once`: the request that deletes the account removes the rows. `steps`: a job removes the account's rows, some at a
+ * time. `cascade`: SQLite removes the rows with the row of another table that the rows refer to. `before`: the member
+ * must transfer or delete the account's rows before deleting the account. `none`: rows of the table have no account.
+ * `restore`: whether a restore keeps, empties or changes the table. Waiting work in a backup may have been done since
+ * the backup was made.
  */
 type Table = (Counted | Bounded) & {
   export: string | null;
@@ -63,7 +64,8 @@ export const TABLES = {
   password_links: { ...ONE_EACH, export: null, ...AT_ONCE, restore: 'emptied' },
   invitations: { most: 100, ...REFUSE, export: 'invitations', ...AT_ONCE },
   audit_records: {
-    bounded: 'AUDIT_RETENTION_DAYS and the limit `acts` of each account; repeated changes add one record a minute',
+    bounded: 'records are kept for AUDIT_RETENTION_DAYS days; the limit `acts` limits the new records of an account; ' +
+      'repeated changes add one record a minute',
     export: 'acts', ...IN_STEPS,
   },
   notifications: { most: 2_000, ...END_OLDEST, export: 'notifications', ...IN_STEPS },
@@ -92,7 +94,8 @@ export const TABLES = {
   uploads: { most: 'UPLOAD_QUOTA_BYTES', ...REFUSE, ...OF_SOURCE, export: 'posts' },
   draft_files: { most: 'UPLOAD_QUOTA_BYTES', ...REFUSE, export: 'drafts', ...CASCADE },
   cached_files: {
-    bounded: 'ATTACHMENT_CACHE_MAX_BYTES; failed fetches are remembered for an hour, too large pictures for a week',
+    bounded: 'ATTACHMENT_CACHE_MAX_BYTES limits the bytes of the files; the hub remembers failed fetches for an ' +
+      'hour, and too large pictures for a week',
     ...NOBODYS,
   },
   full_texts: {

@@ -25,7 +25,7 @@ export function endTrial(hub: Hub): void {
   trials(hub).isOpen = false;
 }
 
-/** Throws 503 on trial: a rollback of the upgrade or restore would lose a write that the hub has acknowledged. */
+/** Throws 503 while a new version or restored backup is on trial: a rollback would lose writes that the hub accepts. */
 export function requireNoTrial(hub: Hub): void {
   if (!isOnTrial(hub) || trials(hub).endIfOver()) return;
   throw tryLater(503, RETRY_SECONDS,

@@ -75,7 +75,7 @@ test('health, metrics and the administrators\' page tell the age and the result 
   assert.deepEqual(second.metrics, [at, at, 1, 0]);
   assert.match(second.page.here?.more ?? '', /^the newest verified backup, /);
   assert.ok(isShown(second.page.here, good.endedAt - MINUTE, 'bad') && isShown(second.page.verification, good.endedAt, 'good'));
-  assert.match(second.page.verdict, /The last backup \(.*\) lacks data that the hub has lost: missing or damaged uploads: 1\. Since /);
+  assert.match(second.page.verdict, /The last backup \(.*\) is incomplete, because the hub has lost data: missing or damaged uploads: 1\. Since /);
 
   await note(hub, 'verification', good.name, 'failed', 'hub.db is not what SHA256SUMS says');
   const third = await told(hub, ada);

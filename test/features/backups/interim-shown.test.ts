@@ -63,7 +63,7 @@ test('a failed interim run is told with its reason until one succeeds; a degrade
   assert.equal(alert(hub), '');
   hub.passTime(HOUR);
   await run(hub, 'degraded', 'missing or damaged uploads: 1');
-  assert.match(alert(hub), /The last interim backup lacks data that the hub has lost: missing or damaged uploads: 1\. Since /);
+  assert.match(alert(hub), /The last interim backup is incomplete, because the hub has lost data: missing or damaged uploads: 1\. Since /);
   hub.passTime(HOUR);
   await run(hub, 'verified');
   assert.equal(alert(hub), '');
