@@ -88,7 +88,7 @@ export const links = store((hub) => {
       for (const other of isOld ? alike : []) {
         if (other !== first && other.rowId === null) continue;
         removeDouble.run(other.postId);
-        join.run(other.postId, other.sourceId, rowId); // SQL triggers mark the post as read or starred like the row's posts
+        join.run(other.postId, other.sourceId, rowId); // SQL triggers mark the post as read or starred like its row
       }
     },
 
