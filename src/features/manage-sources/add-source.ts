@@ -46,7 +46,7 @@ export async function addSource(hub: Hub, values: Record<string, unknown>, by: B
   const { url, password, folder } = wanted;
   const known = url === null || password ? undefined : followKnown(hub, url, folder, by.viewer);
   if (known) return known;
-  if (sourcesLeft(hub, by.viewer.id) === 0) throw tooManySources(hub); // the hub then fetches no feed
+  if (sourcesLeft(hub, by.viewer.id) === 0) throw tooManySources(hub); // no feed is fetched for a full account
   const isFull = url !== null && isContentFull(hub, contentUsage(hub).of(by.viewer.id));
   if (isFull) throw contentFull(hub);
   const opened = url === null ? null : await openWanted(hub, url, by.viewer.id, password);
@@ -73,7 +73,7 @@ async function openWanted(
   return { ...opened, title: excerpt(opened.title, TITLE_MAX) || new URL(url).host };
 }
 
-/** Fetches a feed by calling `look`, within the account's limits. Throws status 422 for an unreadable feed. */
+/** Calls `look`, which fetches a feed, within the account's limits on adding. Throws 422 for an unreadable feed. */
 export async function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Promise<Seen>): Promise<Seen> {
   takeTurn(hub, ADD_LIMIT, String(accountId));
   const seen = await slots(hub)(() => look().catch(refuseUnreadable), accountId);

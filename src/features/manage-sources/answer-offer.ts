@@ -28,7 +28,7 @@ function receivedOffer(hub: Hub, id: number, viewer: Viewer): Offer {
 export function acceptOffer(hub: Hub, id: number, by: By): Promise<Source> {
   const offer = receivedOffer(hub, id, by.viewer);
   return changeOwner(hub, { sourceId: offer.sourceId, ownerId: by.viewer.id, by, offer }, (source) => {
-    receivedOffer(hub, id, by.viewer); // the offer is checked again, because it may have ended since the first check
+    receivedOffer(hub, id, by.viewer); // the offer of the source is checked again, because it may have ended
     requireRoom(hub, source, by.viewer);
   });
 }
@@ -50,7 +50,7 @@ function requireRoom(hub: Hub, source: Source, { id, role }: Viewer): void {
   throw new HttpError(422, detail, { members: { bytesMissing: missing } });
 }
 
-/** Declines an offer to the viewer, and notifies the sender of the offer and the owner of the source. */
+/** Declines the offer of a source to the viewer, and notifies the offer's sender and the source's owner. */
 export function declineOffer(hub: Hub, id: number, by: By): void {
   hub.db.write('decline offer', () => {
     const offer = receivedOffer(hub, id, by.viewer);
@@ -80,7 +80,7 @@ export function endExpiredOffers(hub: Hub, limit: number): number {
   const expired = offers(hub).expired(limit);
   for (const offer of expired) {
     offers(hub).end(offer.id);
-    // If a newer offer of the source is open, its notification stays.
+    // If the source has been offered again, the notification of the newer offer stays.
     if (!offers(hub).ofSource(offer.sourceId)) forgetOffered(hub, offer.sourceId);
     tellSenders(hub, offer, 'source.offer-expired', 'has expired without an answer');
   }

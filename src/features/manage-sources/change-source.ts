@@ -39,7 +39,7 @@ export async function changeSource(hub: Hub, id: number, values: Record<string, 
   const { visibility } = change;
   const found = await lookAtAddress(hub, before, change, by);
   const apply = (): Source => {
-    const source = manageableSource(hub, id, by.viewer); // read again, because the source may have changed
+    const source = manageableSource(hub, id, by.viewer); // the source is read again, because it may have changed
     applyChange(hub, source, { ...readChange(source, values), found }, by);
     return sources(hub).find(id) ?? source;
   };

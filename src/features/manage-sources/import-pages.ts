@@ -208,7 +208,7 @@ function whatBecame({ outcome, reason, source }: ShownLine, hasStopped: boolean)
 }
 
 function addedState(source: Source | undefined): [level: string, words: string] {
-  if (!source) return ['off', 'Added, and deleted or made private since then'];
+  if (!source) return ['off', 'Added, but the source was later deleted or made private'];
   const { state, stateReason, lastSyncAt } = source;
   if (state === 'failing') return ['bad', `Added, but the feed cannot be fetched: ${inSentence(stateReason ?? '')}`];
   if (state === 'paused') return ['off', `Added, and paused: ${inSentence(stateReason ?? 'by you')}`];

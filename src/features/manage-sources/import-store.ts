@@ -4,7 +4,8 @@ import type { Visibility } from '../sources/source-store.ts';
 
 /**
  * Outcomes of a feed in an OPML import. `had`: the account already had the feed. `followed`: the account now follows a
- * source of the hub. `left-out`: the account has the maximum of sources. `refused`: the feed's address cannot be used.
+ * source of the hub. `left-out`: the feed was not added, because the account has the maximum number of sources.
+ * `refused`: the feed's address cannot be used.
  */
 export const OUTCOMES = ['added', 'had', 'followed', 'left-out', 'refused'] as const;
 export type ImportOutcome = (typeof OUTCOMES)[number];

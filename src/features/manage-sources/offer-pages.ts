@@ -49,7 +49,7 @@ function offersPage(shown: ShownOffers): Page {
   const { received, sent, next } = shown;
   const main = html`
 <p class="hint">A source that is offered to you stays with its owner until you accept the offer. After you accept, the
-  source belongs to you, with all its posts and files. If this page lacks an offered source, the offer has ended.</p>
+  source belongs to you, with all its posts and files. An offer that has ended is no longer on this page.</p>
 ${received.length > 0 && html`<h2>Offered to you</h2><ul class="items">${
   received.map((offer) => receivedItem(offer, shown))}</ul>`}
 ${sent.length > 0 && html`<h2>Offered by you</h2><ul class="items">${sent.map((offer) => sentItem(offer, shown))}</ul>`}
@@ -95,11 +95,12 @@ function withdrawForm({ id, title }: Offer): Html {
 
 /** The notice that a source is offered to a new owner, for people who may manage the source. */
 export function offerNotice(offer: Offer, times: Times): Html {
-  return html`<div class="said"><span>Offered to ${receiverOf(offer)} until ${showTime(times, offer.expiresAt)}. The
-  source keeps its owner until the receiver of the offer accepts.</span>${withdrawForm(offer)}</div>`;
+  return html`<div class="said"><span>The source is offered to ${receiverOf(offer)} until ${
+    showTime(times, offer.expiresAt)}. The source keeps its owner until the receiver of the offer accepts.</span>${
+    withdrawForm(offer)}</div>`;
 }
 
-/** The notice that says how many sources are offered to a member; false without offers. */
+/** The notice that says how many sources other people offer to a member; false if there is no offer. */
 export function offeredNotice(offered: number): Html | false {
   return offered > 0 && html`<p class="said"><span>You are offered ${plural(offered, 'source')}.</span>
 <a class="button" href="/offers">See offers</a></p>`;

@@ -70,12 +70,12 @@ export const offers = store(({ db, clock }) => {
       selectPage.all({ accountId, after, limit, now: clock() }),
     listOf: (accountId: number, after: number, limit: number): Offer[] =>
       selectPage.all({ accountId, after, limit, now: null }),
-    /** Returns the accounts to which the source is offered, or was offered in the last 90 days. */
+    /** Returns the accounts to which ownership of the source is offered, or was offered in the last 90 days. */
     askedFor: (sourceId: number): Set<number> => new Set(selectAsked.all(sourceId).map(({ id }) => id)),
     countSent: (id: number): number => countSent.get({ id, now: clock() })?.n ?? 0,
     countReceived: (id: number): number => countReceived.get({ id, now: clock() })?.n ?? 0,
 
-    /** Adds an open offer of a source, which must not have another open offer. */
+    /** Adds an open offer to give a source to a new owner; the source must not have another open offer. */
     add(offer: NewOffer): Offer {
       removeSame.run(offer);
       const row = insert.get({ ...offer, now: clock(), expiresAt: clock() + OFFER_LIFETIME });

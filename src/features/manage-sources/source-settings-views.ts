@@ -67,7 +67,7 @@ function listSection({ source: { id, title }, folders, sent }: Settings, follow:
 
 function stateSection({ source, isSyncing, times, webhook, webhookPanel }: Settings): Html {
   const { id, kind, state, feedUrl, lastSuccessAt } = source;
-  return settingsSection('state', 'Status', 'This section shows whether and when new posts of the source arrive.', html`
+  return settingsSection('state', 'Status', 'The status says whether and when new posts of the source arrive.', html`
   <p>${stateLine(source, times, true, webhook)}</p>
   ${kind === 'feed' && html`
   <dl class="facts">
@@ -157,7 +157,10 @@ ${followers > 0 && handOverForm(source)}`;
   return { title: 'Delete this source?', main, bar: html`<h1>Delete this source?</h1>`, section: 'sources' };
 }
 
-/** Page: confirm that a source with followers becomes private. `values`: the form fields that the page sends again. */
+/**
+ * Page: confirm that a source with followers becomes private. `values`: the form fields that the page sends again to
+ * the hub.
+ */
 export function confirmHidePage(source: Source, followers: number, values: Record<string, string>): Page {
   const kept = Object.entries(values).filter(([name]) => name !== 'password' && name !== 'sure');
   const main = html`
@@ -182,16 +185,17 @@ export function transferPage(source: Source, offer: Html | null, { values = {}, 
   <h1>Transfer this source</h1>
   <p class="lead">“${source.title}” will belong to another account of this hub, with all its posts and files.
     After that only the new owner can manage the source${source.visibility === 'private' && ' and read its posts'}.</p>
-  <p>A member receives an offer and has 14 days to accept it. Until the offer is accepted, the member
-    sees only the title and your name. If you transfer the source to an administrator, they own the source at once.</p>
+  <p>A member receives an offer of the source and has 14 days to accept the offer. Until the offer is accepted, the
+    member sees only the title and your name. If you transfer the source to an administrator, they own the source at
+    once.</p>
   ${offer}
   ${source.kind === 'webhook' && html`
   <p>You still know the secret of this webhook. The hub asks the new owner to create a new secret. Your secret then
     stays valid for 24 hours, or until the owner creates another secret.</p>`}
   ${source.hasPassword === 1 && html`
   <p>The hub keeps using the user name and password that you entered for this feed. The source’s new owner cannot see
-    the feed’s password but receives the feed’s posts. If the new owner should not receive these posts, remove user name
-    and password before you transfer the source.</p>`}
+    the feed’s password but receives the feed’s posts. If the new owner should not receive the feed’s posts, remove user
+    name and password before you transfer the source.</p>`}
   <form method="post" class="stack">
     <label>Sign-in name of the new owner
       <input name="username" value="${values['username']}" required maxlength="32" autocomplete="off"

@@ -50,7 +50,7 @@ type SourceDetail = {
   times: Times;
 };
 
-/** Page: one source with its posts. Members see the source's state in a line, and all else on demand. */
+/** Page: one source with its posts. Members see the source's state in one line, and its other details on demand. */
 export function sourcePage(detail: SourceDetail): Page {
   const { source, icon, posts, title = source.title, bar, isSyncing, isComparing, isMember } = detail;
   const above = html`

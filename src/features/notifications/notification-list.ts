@@ -53,7 +53,7 @@ export async function markNotificationsRead(hub: Hub, req: MemberRequest): Promi
   return noContent();
 }
 
-/** Marks all notifications as read, in small transactions. Notifications that arrive during the marking stay unread. */
+/** Marks all notifications as read, in small transactions, except notifications that arrive in the meantime. */
 export async function markAllRead(hub: Hub, { viewer: { id } }: MemberRequest): Promise<void> {
   const unread = { accountId: id, unreadOnly: true, after: Number.MAX_SAFE_INTEGER, limit: 1 };
   const [newest] = notifications(hub).list(unread);

@@ -33,8 +33,8 @@ export function submitDeletePost(hub: Hub, req: MemberRequest): Reply {
 }
 
 /**
- * Deletes a post and leaves a tombstone, so that no synchronisation brings the post back. SQLite overwrites the row of
- * the deleted post. The post's words leave the search index with the index's next merge.
+ * Deletes a post and leaves a tombstone, so that no synchronisation brings the post back. SQLite overwrites the deleted
+ * post's row with zeros. The post's words leave the search index with the index's next merge.
  */
 export function deletePost(hub: Hub, id: number, by: By): Post {
   const post = deletablePost(hub, id, by.viewer);

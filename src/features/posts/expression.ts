@@ -1,24 +1,24 @@
 import { invalid } from '../../platform/http/reply.ts';
 import { folded } from './search-words.ts';
 
-/** The fields of a post that a word of an expression may look in. `text`: title and content; `in`: the folder. */
+/** The fields of a post that an expression's word may look in. `text`: title and content; `in`: the source's folder. */
 type Field = 'text' | 'title' | 'author' | 'source' | 'in';
 
 export type State = 'unread' | 'starred' | 'muted';
 const STATES: readonly State[] = ['unread', 'starred', 'muted'];
 
-/** A word, or quoted words that must stand together. `mayGoOn`: the last word may begin a longer word. */
+/** A word, or quoted words that must stand together. `mayGoOn`: the last word may begin a longer word of a post. */
 export type Phrase = { field: Field; text: string; mayGoOn: boolean };
 
 /** Phrases that `OR` joins: a post fits if it has one of the phrases or, if `isExcluded`, none of them. */
 export type Clause = { isExcluded: boolean; phrases: Phrase[] };
 
-/** A fault of an expression; `at`: its index in the text, in UTF-16 units. `isHarmless`: a search ignores the fault. */
+/** A fault at the UTF-16 index `at` of an expression. `isHarmless`: a search is carried out in spite of the fault. */
 type Fault = { at: number; problem: string; isHarmless: boolean };
 
 /**
  * A parsed expression: a post fits if it fits all clauses, was published at `from` or later and before `until` (unix
- * ms), and has all `states`, each of which stands at a place of the typed text.
+ * ms), and has all `states`. `states` maps each wanted state of a post to its index in the typed text.
  */
 export type Expression = {
   clauses: Clause[]; from: number; until: number; states: Map<State, number>; faults: Fault[];
@@ -170,7 +170,7 @@ export function isEmptyExpression({ clauses, from, until, states }: Expression):
 /** `at`: the number of Unicode characters before the fault. */
 export type FaultPlace = { at: number; detail: string };
 
-/** The first fault of a typed search that keeps the hub from searching. `hasStates`: `is:` is allowed. */
+/** The first fault of a typed search that keeps the hub from searching. `hasStates`: `is:unread` etc. are allowed. */
 export function faultOfSearch(typed: string, { hasStates }: { hasStates: boolean }): FaultPlace | undefined {
   const { faults, states } = parseExpression(typed, { isSearch: true });
   for (const at of hasStates ? [] : states.values()) serious(faults, at, '“is:” works only in your reading lists.');

@@ -42,7 +42,7 @@ export const feedPosts = store(({ db, clock }) => {
     /**
      * Handles publishers that give all posts new ids at once. If the hub knows no id of a fetched feed, each stored
      * post, or else each tombstone, takes the id of the fetched post with the same link, title and date. A stored post
-     * keeps its id in the hub's own feeds. `followNewGuids` runs in the caller's transaction, before it stores posts.
+     * keeps its id in the hub's own feeds. The caller runs `followNewGuids` in its transaction, before storing posts.
      */
     followNewGuids(sourceId: number, items: PreparedPosts): void {
       const all = items.map(({ prepared }) => prepared);

@@ -12,7 +12,7 @@ type Typed = { viewer: Pick<Viewer, 'id' | 'role'> | null; sourceId?: number | u
 /** `after`: the row id, in the search index, of the post after which a page of search results begins. */
 export type PostSearch = Typed & { after?: number | undefined; limit: number };
 
-/** Maximum posts that one search reads if it checks each of them, in some 10 ms. */
+/** Maximum number of posts that one search reads and checks one by one (`fits`), in some 10 ms for all posts. */
 const CHECKED_MAX = 1_000;
 
 export const prepareSearch = (db: Db, index: string) => ({
@@ -44,7 +44,7 @@ export function typedQuery(hub: StoreHub, { viewer, sourceId, typed }: Typed): S
   return searchQuery(hub, parseExpression(typed, { isSearch: true }), { viewer, ownerId, sourceId });
 }
 
-/** `reached`: the key at which a search stopped before it found enough posts; null if all posts were searched. */
+/** `reached`: the search key of the last checked post if a search stopped before it found enough posts, else null. */
 export type FoundPosts = { posts: Post[]; reached: number | null };
 
 /** Returns the posts that a typed search finds, newest first. The caller checks access to the source. */

@@ -53,18 +53,20 @@ export async function preparePosts(
 const WAITING = 40;
 
 const slots = once((hub: Hub) => createSlots(1, WAITING,
-  () => metLimit(hub, 'long-posts', 10, 'The hub is busy with other long posts. Try again in a few seconds.')));
+  () => metLimit(hub, 'long-posts', 10,
+    'The hub is still processing long posts of other requests. Try again in a few seconds.')));
 
 /**
  * Runs `work`, which processes a text of the given length. Long texts are processed one at a time, and accounts take
- * turns; throws 503 if too many long texts wait. A short text is processed at once, without a query for its account.
+ * turns; throws 503 if too many long texts wait. For a short text, `work` runs at once, and `accountOf` is not called,
+ * which saves a query.
  */
 export async function inTurn<Result>(
   hub: Hub, { length, accountOf }: { length: number; accountOf: () => number | undefined }, work: () => Promise<Result>,
 ): Promise<Result> {
   if (length <= STEP) return work();
   const result = await slots(hub)(work, accountOf());
-  await ownTurn(); // other requests may run before this request goes on
+  await ownTurn(); // other requests may run before the request with the long text goes on
   return result;
 }
 
@@ -97,8 +99,8 @@ const STEP_WORK = 10;
 
 /** The estimated milliseconds of storing a post, besides the milliseconds for its files and for its content. */
 const POST_WORK = 0.4;
-const FILE_WORK = 1 / 40; // ms for each file of a post
-const CHARACTER_WORK = 1 / 50_000; // ms for each character of a post's HTML content
+const FILE_WORK = 1 / 40; // estimated ms of storing each file of a post
+const CHARACTER_WORK = 1 / 50_000; // estimated ms of storing each character of a post's HTML content
 
 /** `before` runs first in each transaction, with the number of posts left; an error of `before` ends storing. */
 type Early = { before(isFirst: boolean, left: number): void; signal: AbortSignal };
@@ -119,7 +121,7 @@ export async function storeMost(
       const { changed, added } = putPosts(hub, sourceId, storing, step);
       stored.changed += changed;
       stored.added += added;
-      return 1; // no count of posts: any number from 1 to below the limit makes `throttled` pause and end
+      return 1; // no count of posts: 1 tells `throttled` that this step has stored all, and to let others write
     }, () => signal.aborted);
     signal.throwIfAborted();
     rest = rest.slice(0, from);

@@ -7,11 +7,12 @@ export const DOUBLES = 'doubles';
 /**
  * Maximum number of posts with one link that lists show in one row; later posts with this link have rows of their own.
  * For each row, a list examines all posts with the link, so more posts would make lists slow. Posts of other owners'
- * private sources do not count: else owners could learn that a private source of another owner has a link.
+ * private sources do not count towards the maximum: else owners could learn that a private source of another owner has
+ * a link.
  */
 const ROW_MAX = 32;
 
-/** If so many posts of all sources have one link, lists show each further post with this link in its own row. */
+/** If all sources have this many posts with one link, lists show each further post with the link in its own row. */
 const LINKED_MAX = 1_000;
 
 const LINKED_UP_TO = 'posts_linked_up_to';
@@ -62,7 +63,7 @@ export const links = store((hub) => {
     /**
      * Stores the link of a new or changed post, in the caller's transaction, and joins the post to the posts with the
      * same link in other sources. If an earlier post of the source has the link, the link is not stored. `isOld`:
-     * readers may have read or starred this post, so that all posts with the same link get this post's states.
+     * readers may already have read or starred the post, so all posts with its link become read or starred too.
      */
     put(
       { id, sourceId, isNew, isOld = false }: { id: number; sourceId: number; isNew: boolean; isOld?: boolean },
@@ -79,7 +80,7 @@ export const links = store((hub) => {
       const [first] = alike.filter(({ postId }) => postId !== id);
       const isFull = alike.length === LINKED_MAX || alike.filter(({ isSeen }) => isSeen === 1).length > ROW_MAX;
       if (!first || isFull) return;
-      // The id of a post is no number for a new row: an old row may still have this number after the post has left it.
+      // A post's id cannot number a new row: an old row that the post has left may still have the id as its number.
       const joined = alike.find(({ rowId }) => rowId !== null)?.rowId;
       const rowId = joined ?? selectFree.get()?.rowId ?? 1;
       if (joined === undefined) join.run(first.postId, first.sourceId, rowId);
@@ -87,7 +88,7 @@ export const links = store((hub) => {
       for (const other of isOld ? alike : []) {
         if (other !== first && other.rowId === null) continue;
         removeDouble.run(other.postId);
-        join.run(other.postId, other.sourceId, rowId); // SQL triggers then copy the states of its row to `other`
+        join.run(other.postId, other.sourceId, rowId); // SQL triggers mark the post as read or starred like its row
       }
     },
 

@@ -66,7 +66,7 @@ export function firstFound(text: string, found: Found): number {
   return -1;
 }
 
-/** Returns at most `length` characters of a text, beginning between two words a little before `place`. */
+/** Returns at most `length` characters of a text, beginning between two words a little before the index `place`. */
 export function excerptAround(text: string, place: number, length: number): string {
   const before = Math.floor(length / 4);
   if (text.length <= length) return text;

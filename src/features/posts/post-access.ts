@@ -43,7 +43,10 @@ export function deletablePost(hub: Hub, id: number, viewer: Viewer): WholePost {
   return post;
 }
 
-/** Returns a source to which the viewer may write posts. Throws 404 (hidden), 403 (other owner), 409 (not native). */
+/**
+ * Returns a native source whose posts the viewer may write. Throws 404 for a hidden source, 403 for a source of another
+ * owner, 409 for a feed or a webhook.
+ */
 export function writableSource(hub: Hub, id: number, viewer: Viewer): Source {
   const source = visibleSource(hub, id, viewer);
   if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of the source can write posts for it.');

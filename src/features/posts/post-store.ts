@@ -195,7 +195,8 @@ export const posts = store((hub) => {
     },
     /**
      * Stores one post, in the caller's transaction; a publishing time in the future becomes the current time. Returns
-     * undefined if the post is unchanged, has a tombstone, or its source is being removed. `was`: a post taken back.
+     * undefined if the post is unchanged, has a tombstone, or its source is being removed. `was`: the id and creation
+     * time of a post that its author took back into a draft.
      */
     put(sourceId: number, post: PreparedPost, firstSeenAt: number, was: { id?: number; createdAt?: number } = {}) {
       const now = clock();

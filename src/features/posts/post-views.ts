@@ -40,7 +40,7 @@ const LONG_TITLE = 20; // minimum characters of a title that is unlikely to begi
 
 /** Returns the summary without the title at its beginning: titles made from a post's first words repeat the summary. */
 function afterTitle(title: string, summary: string): string {
-  if (title[0] !== summary[0]) return summary; // most posts end here, which saves 100 kB of garbage a page
+  if (title[0] !== summary[0]) return summary; // the case of most posts; returning early saves 100 kB of garbage a page
   const [whole, words] = [title, summary].map((text) => text.replace(/\s+/g, ' ')) as [string, string];
   const first = whole.replace(/…$/, '');
   const rest = words.slice(first.length);

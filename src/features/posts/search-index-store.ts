@@ -19,8 +19,9 @@ export type Indexable = {
 const MERGED_PAGES = 100;
 
 /**
- * Page numbers of SQLite's search index (fts5_index.c, "%_data table"): each segment of the index has its own range
- * of page numbers, which begins with the leaves. Pages from number OTHERS on list rows deleted from the index.
+ * Page numbers of SQLite's search index (fts5_index.c, "%_data table"): each segment of the index has its own range of
+ * page numbers, which begins with the leaves. Pages of the index from the number OTHERS on list the index's deleted
+ * rows.
  */
 const SEGMENT = 2 ** 37;
 const LEAVES = 2 ** 31;
@@ -78,7 +79,8 @@ export const searchIndex = store(({ db }) => {
 
 /**
  * Returns a function that does one step of a merge of a search index, which drops the words of removed posts; `isFirst`
- * starts a new merge. A step returns true if the merge needs further steps (FTS5 manual, "The merge command").
+ * starts a new merge. The returned function returns true if the merge of the search index needs further steps (FTS5
+ * manual, "The merge command").
  */
 export function createMerge(db: Db, merge: { run(pages: number): unknown }): (isFirst: boolean) => boolean {
   const selectChanges = db.prepare<[], { n: number }>('changes so far', 'SELECT total_changes() AS n');

@@ -10,8 +10,9 @@ import { phraseMatcher, tokensOf } from './tokens-store.ts';
 export type NamedFacts = { sourceId: number; author: string | null };
 
 /**
- * A search that SQLite's full-text index answers. `match`: an FTS5 expression. `above`, `below`: bounds of the row ids
- * in the index. `fits`: a check of each post that the index finds, for conditions that the index does not know.
+ * A search that SQLite's full-text index answers. `match`: an FTS5 expression. `above`, `below`: exclusive bounds of
+ * the index's row ids between which posts are searched. `fits`: a check of each post that the index finds, for
+ * conditions that the index does not know.
  */
 export type SearchQuery = {
   match: string; above: number; below: number; states: ReadonlyMap<State, number>;
@@ -44,7 +45,7 @@ export function searchQuery(
   };
 }
 
-/** A clause such as `source:x`; `match`: an FTS5 expression, undefined if only `fits` can check the clause. */
+/** The check of a clause such as `source:x`. `match`: an FTS5 expression, undefined if the clause needs `fits`. */
 type NameCheck = { match: string | undefined; fits(post: NamedFacts): boolean };
 
 function matchOf(clauses: Clause[], named: NameCheck[], { ownerId, sourceId }: Searcher): string {
@@ -62,7 +63,7 @@ function matchOf(clauses: Clause[], named: NameCheck[], { ownerId, sourceId }: S
 
 const COLUMNS = { title: 'title', author: 'body' } as const;
 
-/** The FTS5 expression of a phrase: as public posts have its words, or as the owner's private posts have them. */
+/** The FTS5 expression that finds a phrase in public posts and, unless `ownerId` is 0, in the owner's private posts. */
 function indexed(phrase: Phrase, ownerId: number): string {
   const { terms, isBeginning } = phraseTerms(phrase);
   const columns = phrase.field === 'title' || phrase.field === 'author' ? COLUMNS[phrase.field] : '{title body}';

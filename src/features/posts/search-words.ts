@@ -52,8 +52,8 @@ export function searchTerms(text: string): string {
 }
 
 /**
- * Returns the words of a phrase as the search index has them. `isBeginning`: the last word may begin a longer word. The
- * caller decides with `mayGoOn`, unless the phrase ends in a script without spaces.
+ * Returns the words of a phrase as the search index has them. `isBeginning`: the last word may begin a longer word.
+ * `mayGoOn` is the value of `isBeginning` unless the phrase ends in a script without spaces.
  */
 export function phraseTerms({ text, mayGoOn }: { text: string; mayGoOn: boolean }) {
   const { before, run } = partsOf(text);

@@ -5,13 +5,13 @@ import { IS_ASCII, phraseTerms } from './search-words.ts';
 const NOT_ASCII = /[^\0-\x7f]/gu;
 const WORDS = /[^\0-/:-@[-`{-\x7f]+/g; // ASCII letters and digits, and all characters outside ASCII
 
-/** How SQLite's tokenizer of the search index writes each character that is not ASCII, as far as already asked. */
+/** How SQLite's tokenizer of the search index writes each non-ASCII character that the hub has looked up so far. */
 const written = new Map<string, string>();
 
 /**
  * Returns search terms (`searchTerms`) exactly as the search index of SQLite has them: without capitals and accents.
  * Tokens consist of letters and digits of ASCII and of all other characters that are not ASCII. SQLite's tokenizer
- * treats each character alone, so the hub asks SQLite once for each character.
+ * treats each character alone, so the hub looks up only once how SQLite writes a character.
  */
 export function indexedText(terms: string): string {
   if (IS_ASCII.test(terms)) return terms.toLowerCase();

@@ -58,7 +58,7 @@ export const updateReaders: JobKind<{ sourceId: number }> = {
   },
 };
 
-/** Throws an error if the source was changed after the last query for outdated posts, so that the job runs again. */
+/** Throws an error, so that the job runs again, if the source was changed after the job's last query for its posts. */
 function requireUnchanged(hub: Hub, sourceId: number, updatedAt: number | undefined): void {
   if (sources(hub).find(sourceId)?.updatedAt !== updatedAt) throw new Error('the source changed during the update');
 }

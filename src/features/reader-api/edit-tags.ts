@@ -30,7 +30,9 @@ export async function editTags(hub: Hub, { viewer, values }: AppRequest): Promis
   return plain();
 }
 
-/** Apps mark a post by itself when the post is opened: such a post belongs to the reading history, as on pages. */
+/**
+ * An app that marks a single post has opened the post, so the post joins the reading history, as on the hub's pages.
+ */
 function noteOpened(hub: Hub, viewer: Viewer, ids: number[], isRead: boolean): void {
   const [post] = ids.length === 1 ? readMarks(hub).statesOf(viewer, ids) : [];
   if (!post) return;
@@ -66,8 +68,8 @@ function targetOf(hub: Hub, viewer: Viewer, stream: Stream): MarkTarget | null {
 
 /**
  * A time from an app, in unix ms; undefined for an empty text or 0. Apps send nanoseconds (18 or more digits),
- * microseconds (15 to 17), milliseconds (12 to 14) or seconds. Throws 400 for any other text, which must never mean all
- * posts.
+ * microseconds (15 to 17), milliseconds (12 to 14) or seconds. Throws 400 for a text that is no such time, because an
+ * unreadable time must never mark all posts as read.
  */
 function readAppTime(text: string): number | undefined {
   if (text === '' || text === '0') return undefined;

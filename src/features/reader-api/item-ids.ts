@@ -20,7 +20,7 @@ export function longId(postId: number): string {
 export function parseItemId(text: string): number | undefined {
   const id = text.trim();
   if (id.startsWith(LONG_FORM)) return postIdOf(id.slice(LONG_FORM.length), 16);
-  const isDecimal = /^[1-9]\d*$/.test(id); // the padded hex form of an item id begins with 0
+  const isDecimal = /^[1-9]\d*$/.test(id); // a hex item id that an app has padded to 16 digits begins with 0
   return postIdOf(id, isDecimal ? 10 : 16);
 }
 

@@ -83,7 +83,7 @@ function addOrigins({ hub, followed, origins }: Shared, posts: AppPost[]): void 
   }
 }
 
-/** A post as apps want it. Members that some app needs are always there, even if they say nothing new. */
+/** A post as JSON for apps. Members that some app needs are always there, even if they repeat other members. */
 function itemOf({ hub, followed, origins, sign }: Shared, post: AppPost & { attachments: Attachment[] }) {
   const { id, sourceId, author, publishedAt, updatedAt, createdAt, attachments: files } = post;
   const { baseUrl } = hub.config;

@@ -37,7 +37,10 @@ export function feedStream(sourceId: number): string {
   return `feed/${sourceId}`;
 }
 
-/** Parses a stream id, which names a list of posts; undefined for other texts. Some apps write `feed/feed/…`. */
+/**
+ * Parses a stream id, which names a list of posts; undefined for other texts. For `feed/7`, some apps write
+ * `feed/feed/7`.
+ */
 export function parseStream(text: string): Stream | undefined {
   const id = text.trim();
   const source = /^(?:feed\/)+(.+)$/s.exec(id)?.[1];

@@ -40,7 +40,7 @@ export async function quickAdd(hub: Hub, request: AppRequest): Promise<Reply> {
   }
 }
 
-/** POST subscription/edit: follows, unfollows, names or moves the sources `s`. `a`: the label of the new folder. */
+/** POST subscription/edit: follows, unfollows, names or moves the sources `s`, to the folder with the label `a`. */
 export async function editSubscriptions(hub: Hub, request: AppRequest): Promise<Reply> {
   const { values } = request;
   const act = values.get('ac') ?? 'edit';

@@ -15,7 +15,7 @@ export type ArrivalView = {
   until?: number | undefined;
 };
 
-/** How many post ids the first step of a query examines, and how many a later step at most: in about 25 ms. */
+/** How many post ids the first query for a page of arrived posts examines, and each later query at most (25 ms). */
 const FIRST_STEP = 4_096;
 const LONGEST_STEP = 16_384;
 const FEW = 500;

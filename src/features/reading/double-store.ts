@@ -21,7 +21,7 @@ export type MarkedRange = [sourceId: number, after: number, upTo: number];
 /** Maximum number of doubles that one count of unread posts examines, in about 5 ms. */
 const COUNTED_MAX = 4_000;
 
-/** When a member follows a source, so many newest posts become read or starred like posts with the same link. */
+/** This many of the newest posts of a newly followed source become read or starred like posts with the same link. */
 const FOLLOWED_MAX = 1_000;
 
 /** SQL: the doubles `other` of `own` that the viewer may see, with their sources `s` and the viewer's follows `f`. */
@@ -30,7 +30,7 @@ const FOLLOWED_DOUBLES = `
   CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = other.source_id
   CROSS ${joinSource('other.source_id')} AND ${MAY_SEE}`;
 
-/** SQL: of the doubles `other` of `own`, the not muted doubles that arrived before `own`. */
+/** SQL: joins a post `own` with each post `other` of the same link that is not muted and arrived before `own`. */
 const EARLIER_DOUBLES =
   `${FOLLOWED_DOUBLES} AND other.post_id < own.post_id AND ${notMuted('other.source_id', 'other.post_id')}`;
 
@@ -39,7 +39,10 @@ export const STANDS = `NOT EXISTS (SELECT 1 FROM ${DOUBLES} own ${EARLIER_DOUBLE
   WHERE own.post_id = p.id AND ${IN_LIST}
     AND @joined AND ${JOINS_DOUBLES})`;
 
-/** SQL: no earlier double `other` of the post `p` is in the viewer's `list` (row `t`) and fulfils `condition`. */
+/**
+ * SQL: no earlier post `other` with the link of the post `p` is in the viewer's `list` (row `t`) and fulfils
+ * `condition`.
+ */
 const standsIn = (list: 'stars' | 'muted_posts', condition: string): string => `NOT EXISTS (SELECT 1 FROM ${DOUBLES} own
   CROSS JOIN ${DOUBLES} other ON other.row_id = own.row_id AND other.post_id < own.post_id
   CROSS JOIN ${list} t ON t.account_id = @viewerId AND t.post_id = other.post_id
@@ -57,7 +60,7 @@ export const STANDS_MUTED = standsIn('muted_posts', `${IN_FOLDER} AND @joined`);
 /** SQL: the source of the double `other` is one of `@sources`; true for every source if `@sources` is NULL. */
 const AMONG_SOURCES = '(@sources IS NULL OR other.source_id IN (SELECT value FROM json_each(@sources)))';
 
-/** SQL: among the starred posts of `@sources` without `@except`, no double of the post `p` arrived before `p`. */
+/** SQL: no starred post of `@sources` without `@except` has the link of the post `p` and arrived before `p`. */
 export const STANDS_STARRED_AMONG = standsIn('stars',
   `${AMONG_SOURCES} AND ${IS_SHOWN} AND other.source_id NOT IN (SELECT value FROM json_each(@except))`);
 
@@ -140,7 +143,7 @@ export const doubles = store(({ db, clock }) => {
     SELECT post_id AS id FROM ${DOUBLES} WHERE post_id IN (SELECT value FROM json_each(?))`);
 
   return {
-    /** Returns which of the posts have a double, even if no reader may see the double. */
+    /** Returns which posts have the link of a post in another source, even if no reader may see the other post. */
     among: (postIds: number[]): Set<number> =>
       new Set(selectAmong.all(JSON.stringify(postIds)).map(({ id }) => id)),
     /** Posts that the viewer may not see have no doubles: apps send any ids, and must not learn hidden posts’ links. */

@@ -70,7 +70,7 @@ export function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList,
   }, []);
 }
 
-/** Adds posts that the viewer has marked as unread, which `mergeSources` may leave out, to the nearest posts. */
+/** Adds to the posts of a page (`nearest`) posts marked as unread, which `mergeSources` may have left out. */
 function withExceptions(hub: Hub, nearest: Position[], list: ReadingList, paging: Paging): Position[] {
   const { exceptions } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const known = new Set(nearest.map(({ id }) => id));

@@ -61,12 +61,12 @@ export function withChoice(list: View, { order, show }: Choice): View {
   return { ...list, kind, ...(order === 'oldest' && { order }), ...(show === 'each' && { each: true }) };
 }
 
-/** Returns the choice that makes a list look like the view. */
+/** Returns the order and the kind of posts that a member must choose for a list to look like the given view. */
 export function choiceOf({ kind, order, each }: View): Choice {
   return { order: order ?? 'newest', show: each ? 'each' : kind === 'unread' ? 'unread' : 'all' };
 }
 
-/** Returns the list that a key of `sectionOf` names, as it is without a choice; undefined for any other text. */
+/** Returns the list of a key made by `sectionOf`, with its usual order and posts; undefined for other texts. */
 export function listOfSection(section: string): View | undefined {
   const [, kind, name = ''] = /^(unread|all|starred|muted|folder:|source:)(.*)$/s.exec(section) ?? [];
   if (kind === 'folder:') return name === '' ? undefined : { kind: 'unread', folder: name };
@@ -92,7 +92,7 @@ export function postPaths(view: View, { since, cursor }: Opened): (postId: numbe
   return (postId) => `${path}/posts/${postId}${query}`;
 }
 
-/** Takes the typed search out of a view; returns the reading list in which the search looks for posts. */
+/** Returns, for the view of a search in a reading list, the view of the reading list without the search. */
 export function withoutSearch({ q, by, ...view }: View): View {
   return view;
 }

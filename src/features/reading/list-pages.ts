@@ -93,7 +93,7 @@ function searchFacts(hub: Hub, viewer: Viewer, view: View, q: string): SearchFac
   return { ...countFound(hub, viewer, view, COUNT_MAX), toSave, savedId };
 }
 
-/** A search of a list as an expression that finds the same posts among all posts of the viewer's sources. */
+/** Returns the expression that finds, in all of the viewer's sources, what the search `q` finds in one list. */
 function wholeSearch({ kind, folder, sourceId }: View, q: string, name: string): string {
   const isPlace = (folder ?? sourceId) !== undefined;
   if (isPlace) return /["“”„‟«»＂]/.test(name) ? q : `${folder === undefined ? 'source' : 'in'}:"${name}" ${q}`;

@@ -84,7 +84,7 @@ ${older(1, 'Older than a day')}${older(7, 'Older than a week')}`}
 </form></details>`;
 }
 
-/** Whether arriving posts join a list of this kind, in which posts are marked as read together. */
+/** Whether a list is of unread or all posts, so that arriving posts join the list and all its posts can become read. */
 export function hasUnread({ kind }: View): boolean {
   return kind === 'unread' || kind === 'all';
 }

@@ -31,7 +31,9 @@ const SOURCES_AT_ONCE = 50;
 
 type Marking = { accountId: number; undoable: Undoable; maxExceptions: number };
 
-/** Returns an empty record of changes by a mark-as-read action, for undoing. `byApp`: 0 if an app marks the posts. */
+/**
+ * Returns an empty record of a mark-as-read action, for undoing. `byApp`: 0 begins a count of posts marked by an app.
+ */
 export function undoableNow(hub: Hub, byApp?: 0): Undoable {
   return { id: 0, madeAt: hub.clock(), changes: { moved: [], marked: [], ...(byApp !== undefined && { byApp }) } };
 }
@@ -101,7 +103,7 @@ function sourcesOf(hub: Hub, viewer: Viewer, target: Exclude<MarkTarget, { posts
   return [{ sourceId, hasExceptions: true }];
 }
 
-/** Returns bounds of the posts to mark, for SQL. `upTo` is at most the newest post: later arrivals stay unread. */
+/** Returns SQL bounds of the posts to mark as read. `upTo` is at most the newest post: later arrivals stay unread. */
 function selectionOf(hub: Hub, { before, upTo, below, above }: MarkLimits): Limits {
   const ends = [below, before === undefined ? undefined : { publishedAt: before, id: 0 }].filter((end) => !!end);
   const end = ends.sort(newestFirst).at(-1) ?? FROM_THE_TOP;
@@ -144,7 +146,7 @@ function markSources(hub: Hub, sources: UnreadSource[], limits: Limits): ((marki
 function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits: Limits, marking: Marking): number {
   const { accountId, undoable: { changes }, maxExceptions } = marking;
   const follow = follows(hub).find(accountId, sourceId);
-  if (!follow) return 0; // the viewer has unfollowed the source since the last transaction
+  if (!follow) return 0; // between transactions, the viewer has unfollowed the source
   const { readUpTo } = follow;
   const selection = { accountId, sourceId, after: readUpTo, ...limits };
   const firstUnread = limits.isPartial ? readMarks(hub).firstNotSelected(selection) : Infinity;
@@ -167,7 +169,9 @@ function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits:
 
 /** Undoes one `markRead`, except for posts marked since. Throws 410 if the `markRead` is two minutes old or undone. */
 export async function undoMark(hub: Hub, viewer: Viewer, undo: number): Promise<void> {
-  if (!readUndo(hub).find(viewer.id, undo)?.isLive) throw new HttpError(410, 'It is too late to undo this marking.');
+  if (!readUndo(hub).find(viewer.id, undo)?.isLive) {
+    throw new HttpError(410, 'It is too late to undo marking the posts as read.');
+  }
   while (hub.db.write('undo marking', () => undoStep(hub, viewer.id, undo))) await nextTurn();
 }
 
@@ -212,8 +216,8 @@ type PostKey = { accountId: number; sourceId: number; postId: number };
 function undoException(hub: Hub, { before, madeAt, ...key }: PostKey & { before: 0 | null; madeAt: number }): void {
   const { accountId, sourceId, postId } = key;
   const now = readMarks(hub).find(accountId, sourceId, postId);
-  if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // a later mark of the post stays
-  // If the account no longer follows the source, a post without an earlier mark needs no mark as unread.
+  if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // the reader has marked the post again
+  // If the account no longer follows the source, a post that had no read or unread mark gets no mark as unread.
   const hadNone = before === null && !follows(hub).isFollowed(accountId, sourceId);
   if (hadNone) readMarks(hub).remove(accountId, sourceId, postId);
   else putUnread(hub, key);

@@ -3,7 +3,7 @@ import { store } from '../hub/hub.ts';
 import { POSTS } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
-/** SQL condition: no rule of the viewer has muted a post. `sourceId` and `postId` are SQL expressions. */
+/** SQL condition: no rule of the viewer has muted the post that the SQL expressions `sourceId` and `postId` name. */
 export function notMuted(sourceId: string, postId: string): string {
   return `NOT EXISTS (SELECT 1 FROM muted_posts u
      WHERE u.account_id = @viewerId AND u.source_id = ${sourceId} AND u.post_id = ${postId})`;

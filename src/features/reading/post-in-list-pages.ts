@@ -91,7 +91,7 @@ function textNote(hub: Hub, viewer: Viewer, text: ShownText<WholePost>, { path, 
   return html`${textSwitch(text, `${path}?${query}`)}${offer?.why === 'used' && offerPanel(hub, sourceId, offer)}`;
 }
 
-/** Whether the viewer opens the post, unlike a browser's prefetch or the page shown after an action (`said`). */
+/** Whether the viewer opens the post: not so for a browser's prefetch or a page after an action (parameter `said`). */
 function isOpening({ method, headers, query }: HubRequest): boolean {
   return method === 'GET' && !String(headers['sec-purpose'] ?? '').includes('prefetch') && !query.has('said');
 }

@@ -5,7 +5,10 @@ import { once, throttled, type Hub } from '../hub/hub.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
 import { readMarks, readUndo } from './reading-store.ts';
 
-/** From this many read posts per unread post above a high-water mark, raising the mark saves rows in `read_marks`. */
+/**
+ * From this many read posts per unread post above a high-water mark, up to which a source's posts count as read,
+ * raising the high-water mark saves rows in `read_marks`.
+ */
 const READ_PER_UNREAD = 16;
 
 type FollowMark = { accountId: number; sourceId: number; readUpTo: number };

@@ -5,7 +5,7 @@ import { doubles, type LaterDoubles } from './double-store.ts';
 import { COUNT_MAX, LATER_MAX, lists } from './list-store.ts';
 import { mutedPosts } from './muted-store.ts';
 
-/** `later`: how many of the unread posts have an earlier double, which stands for them in lists of several sources. */
+/** `later`: how many of the source's unread posts lists leave out, because they show an earlier post with the link. */
 export type CountedSource = Pick<ListedFollow, 'title' | 'state' | 'folder'> & {
   id: number; unread: number; notify: boolean; hideGlobally: boolean; later: LaterDoubles;
 };

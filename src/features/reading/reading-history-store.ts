@@ -12,7 +12,7 @@ const FROM_LAST_READ: HistoryPosition = { readAt: Number.MAX_SAFE_INTEGER, postI
 /** Maximum number of a reader's old history entries that are removed before the next reader's entries. */
 const SHARE = 50;
 
-/** SQL that finds the readers with one index lookup each, because readers are few and history entries many. */
+/** SQL that finds the readers with history entries by one index lookup per reader: readers are few, entries many. */
 const READERS = `
   WITH RECURSIVE readers (id) AS (
     SELECT MIN(account_id) FROM reading_history WHERE account_id > ?

@@ -14,7 +14,7 @@ import { OLDEST, readMarks } from './reading-store.ts';
 
 /**
  * `q`: a search in the list. `since` (unix ms): a list of unread posts also has posts that were read after this time.
- * `each`: only the newest unread post of each source. A search ignores `order` and `each`.
+ * `each`: only the newest unread post of each source. A search (`q`) ignores the fields `order` and `each`.
  */
 export type View = {
   kind: 'unread' | 'all' | 'starred' | 'muted'; folder?: string; sourceId?: number; q?: string; since?: number;
@@ -24,7 +24,7 @@ export type View = {
 /** `also`: the posts with the same link in other sources that the viewer follows. */
 export type ListedPost = Post & { read: boolean; starred: boolean; also: Double[] };
 
-/** A post's neighbours in a list. `nextUnread`: the next unread post below, or else the list's first unread post. */
+/** A post's neighbours in a list. `nextUnread`: the next unread post below the post, or else the list's first. */
 export type Neighbours = {
   previous: Post | null; next: Post | null; nextUnread: Post | null; following: Post[];
 };
@@ -46,7 +46,7 @@ export function listView(
   return { items, next: found.length > limit ? found[limit - 1] ?? null : reached ?? null };
 }
 
-/** Returns a page like `listView`, but repeats search steps until the page is full; other requests run in between. */
+/** Returns a page of a list or search. A search fills the page in several steps, between which other requests run. */
 export async function wholePage(
   hub: Hub, viewer: Viewer, view: View, { after, limit }: { after?: Position | undefined; limit: number },
 ): Promise<ListPage> {

@@ -56,7 +56,7 @@ export async function markReadJson(hub: Hub, req: MemberRequest): Promise<Reply>
   return json(await markRead(hub, req.viewer, ...readMarking(hub, req.viewer, values)));
 }
 
-/** POST /api/reading/undo: undoes the marking `undo`. Throws status 410 if the marking is two minutes old. */
+/** POST /api/reading/undo: undoes the mark-as-read action `undo`. Throws 410 two minutes after the action. */
 export async function undoJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const input = createInput(await readJson(req));
   const undo = input.integer('undo', 1, MAX_ID);

@@ -7,13 +7,13 @@ import { POSTS, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 import { IS_MUTED, UNREAD_MUTED } from './muted-store.ts';
 
-/** Pages offer to undo marking posts as read for this time; then the stylesheet of an open page hides the offer. */
+/** How long a page offers to undo that posts were marked as read, until the stylesheet of the page hides the offer. */
 const UNDO_OFFERED = MINUTE;
 
 /** Time for which marking posts as read can be undone, longer than pages offer it: a page may be a minute old. */
 const UNDONE_WITHIN = 2 * UNDO_OFFERED;
 
-/** Time for which needless read or unread marks of posts stay, because pages that are still open list the posts. */
+/** How long a post's mark stays that a raised high-water mark makes needless, because open pages may list the post. */
 const KEPT = DAY;
 
 /** Maximum read-state exceptions of an account: each page counts all posts that the account has marked one by one. */
@@ -44,7 +44,7 @@ type FollowKey = { accountId: number; sourceId: number };
 type NewMark = FollowKey & { postId: number; isRead: 0 | 1; now: number };
 /** The posts of a source whose ids are above `after` and at most `upTo`, for one reader. */
 export type ArrivalRange = FollowKey & { after: number; upTo: number };
-/** The posts of an ArrivalRange between two positions in lists: below `belowAt`, above `aboveAt` (both exclusive). */
+/** Posts of an id range, listed below the post `belowId` (time `belowAt`) and above the post `aboveId` (`aboveAt`). */
 export type Selection = ArrivalRange & { belowAt: number; belowId: number; aboveAt: number; aboveId: number };
 type Limit = { limit: number };
 
@@ -152,7 +152,7 @@ export const readMarks = store(({ db, clock }) => {
 
     firstUnread: (range: ArrivalRange, except: number[] = []): number | undefined =>
       selectFirstUnread.get({ ...range, except: JSON.stringify(except) })?.id,
-    /** The id of the first arrived unread post outside the selection; Infinity if all unread posts are selected. */
+    /** The id of the first arrived unread post that the bounds `selection` leave out; Infinity without such a post. */
     firstNotSelected(selection: Selection): number {
       const older = selection.aboveAt === OLDEST.publishedAt ? undefined : selectUnselectedOlder.get(selection);
       return Math.min(selectUnselectedNewer.get(selection)?.id ?? Infinity, older?.id ?? Infinity);

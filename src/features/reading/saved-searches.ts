@@ -92,7 +92,7 @@ export function saveSearch(hub: Hub, viewer: Viewer, values: Record<string, unkn
   });
 }
 
-/** How many posts a saved search finds; null: counting took too long. `state`: `stateOfLists` of that time. */
+/** How many posts a saved search finds; null: counting took too long. `state`: `stateOfLists` at the count. */
 type KeptCount = { state: string; count: number | null; at: number; isDear: boolean };
 
 const keptCounts = once((_hub: Hub) => new Map<number, KeptCount>());

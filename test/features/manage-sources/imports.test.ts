@@ -190,6 +190,6 @@ test('the report of an import says no more of a source than its reader may see',
   assert.equal((await bob.post(`${path}/transfer`, { username: 'ada' })).status, 200);
   await ada.patch(path, { visibility: 'private', title: 'Hers alone', paused: true });
   const report = (await bob.page(page)).text;
-  assert.match(report, /Added, and deleted or made private since then/);
+  assert.match(report, /Added, but the source was later deleted or made private/);
   assert.doesNotMatch(report, /Hers alone|paused|href="\/sources\/\d/);
 });
