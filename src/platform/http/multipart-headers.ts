@@ -48,7 +48,7 @@ export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
   const headers = readHeaders(block, limits.headers);
   const encoding = headers.get('content-transfer-encoding') ?? 'binary';
   if (!IDENTITY_ENCODINGS.includes(encoding.toLowerCase())) {
-    throw new HttpError(400, 'No part of a form may have a Content-Transfer-Encoding: send files and fields unencoded.');
+    throw new HttpError(400, 'No part of a form may have Content-Transfer-Encoding: send files and fields unencoded.');
   }
   const { name, filename } = readDisposition(headers.get('content-disposition'));
   requireLength('The name of a form field', name, limits.nameBytes);

@@ -7,7 +7,7 @@ export type Task = {
   name: string;
   everyMs: number;
   run(stopping: AbortSignal): void | Promise<void>;
-  /** While `isHeld` returns true, the task does not run; an overdue task runs as soon as `isHeld` returns false. */
+  /** A scheduled task does not start while its `isHeld` returns true; if overdue, the task starts right afterwards. */
   isHeld?(): boolean;
 };
 
@@ -83,7 +83,7 @@ export function createHeartbeats(db: Db, clock: Clock) {
   };
 }
 
-/** A column of unix ms, at most `furthest` ms ahead. A repair moves the column `along` (such as the expiry) too. */
+/** A column of unix ms. A time over `furthest` ms ahead moves back to now, and the row's `along` (an expiry) as far. */
 export type StoredTime = { table: string; column: string; furthest: number; where?: string; along?: string };
 
 /** Jobs would wait too long for times that were stored while the clock was ahead: sets these times to now. */
