@@ -10,8 +10,8 @@ import { HttpError } from './reply.ts';
  * - Before the first boundary, only empty lines are allowed. Bytes after the last boundary are ignored.
  * - A body without its last boundary is an error. A part that begins with the boundary line is an error, because the
  *   grammar and common practice disagree on whether the part is over.
- * - A part with a filename is a file, whatever its type; any other part is a field. A part that is
- *   multipart itself is not split into parts.
+ * - A part with a filename is a file, whatever its type; any other part is a field. A part that is multipart itself
+ *   is not split into parts.
  * - The rules for the headers of a part are in `multipart-headers.ts`.
  */
 
@@ -66,7 +66,7 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
     return step();
   }
 
-  /** Starts at the CRLF behind a part's boundary, so that HEAD_END is found even if the part has no headers. */
+  /** Reads from the CRLF behind a part's boundary on, so that HEAD_END is found even if the part has no headers. */
   function inHead(): MultipartEvent | null {
     if (parts === limits.parts) throw new HttpError(413, `The body may have at most ${limits.parts} parts.`);
     const end = buffer.indexOf(HEAD_END, at);

@@ -30,7 +30,7 @@ export const MULTIPART_SHAPE = {
 /** The description of a file by the client, unchecked. */
 export type MultipartFile = { field: string; filename: string; declaredType: string };
 
-/** Receives an uploaded file; may leave its `chunks` unread. A rejection ends the reading of the request's body. */
+/** Takes each file that `readMultipart` reads; may leave `chunks` unread. A rejection ends the reading of the body. */
 export type OnFile = (file: MultipartFile, chunks: AsyncIterable<Buffer>) => Promise<void>;
 
 type MultipartStream = Readable & Pick<IncomingMessage, 'headers' | 'headersDistinct'>;

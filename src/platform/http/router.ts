@@ -51,7 +51,7 @@ type Handler<Request> = (request: Request) => Reply | Promise<Reply>;
 type RouteOptions = {
   /** Query parameters on which a cached route's reply depends; other parameters would fill the cache with copies. */
   cached?: readonly string[];
-  /** Finds the sender of a request to the route; replaces the hub's check of session cookies and API tokens. */
+  /** Finds, without cookies, the sender of a request to the route; replaces the check of sessions and API tokens. */
   authenticate?: (req: IncomingMessage) => Caller;
   /** Makes the reply to a refused or failed request, in place of the HTML page or `application/problem+json`. */
   refusal?: (error: HttpError) => Reply;

@@ -75,7 +75,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   }
 
   function isFull(asked: Asked): boolean {
-    if (ofAll < OF_ONE && waitingOfAll === 0) return false; // no client can be over its limit, so `clientOf` can wait
+    if (ofAll < OF_ONE && waitingOfAll === 0) return false; // skips `clientOf`, as no client can be over its limit
     const who = clientOf(asked);
     return isOver(who) || waiting.has(who);
   }
@@ -83,7 +83,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   /**
    * Resolves when the client has read enough, or has closed the request's connection. Throws 503 if too many requests
    * wait for slow clients. `room` resolves to a function that begins the client's next waiting request: call the
-   * function once the response of the request counts.
+   * function once the response of the request counts against the memory limits.
    */
   function room(asked: Asked): Promise<() => void> {
     const { res } = asked;

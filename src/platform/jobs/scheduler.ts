@@ -83,7 +83,10 @@ export function createHeartbeats(db: Db, clock: Clock) {
   };
 }
 
-/** A column of unix ms. A time over `furthest` ms ahead moves back to now, and the row's `along` (an expiry) as far. */
+/**
+ * A column of unix ms. A repair sets a time that is more than `furthest` ms ahead back to now, and moves the row's
+ * column `along` (such as the expiry) back by as much.
+ */
 export type StoredTime = { table: string; column: string; furthest: number; where?: string; along?: string };
 
 /** Jobs would wait too long for times that were stored while the clock was ahead: sets these times to now. */

@@ -48,8 +48,7 @@ const START_HANDLERS: Record<ElementKind, (draft: MarkupDraft, tag: StartTag) =>
 
 /**
  * Turns untrusted HTML into markup that is safe in the hub's pages: only allowed elements and attributes, balanced,
- * escaped, with absolute links, and with nothing that a browser loads. Sanitising sanitised markup again changes
- * nothing.
+ * escaped, with absolute links, and with nothing that a browser loads. Sanitising sanitised markup changes nothing.
  */
 export function sanitizingHtml(html: string, base: { baseUrl: string }): Reading<string> {
   const draft = createDraft(base.baseUrl);
