@@ -62,7 +62,7 @@ export function element(name: string, output: string, kind: string, startTag: st
   };
 }
 
-/** Whether the sanitised post takes no markup now: inside an element that the post leaves out, or at its greatest length. */
+/** Whether the sanitised post takes no markup now: inside an element that is left out, or at its greatest length. */
 export function isSilent(draft: MarkupDraft): boolean {
   return draft.droppedFrom !== -1 || draft.isFull;
 }
