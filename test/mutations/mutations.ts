@@ -2363,7 +2363,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'of a thousand refused bodies a few are read at a time',
     file: 'src/platform/http/discard-rest.ts',
-    from: "  req.off('readable', leaveUnread).on('readable', leaveUnread); // adds the listener at most once\n",
+    from: "  req.off('readable', leaveUnread).on('readable', leaveUnread); // adds `leaveUnread` to `req` only once\n",
     to: '',
     test: 'test/platform/http/server.test.ts',
     name: 'of many bodies that were refused sixteen are read at a time, and each connection serves again',

@@ -39,7 +39,7 @@ function* parts(members: Iterable<PackedMember>): Generator<Buffer, void> {
 
 export type UnpackedMember = { kind: TarKind; name: string; size: number };
 
-/** Takes an archived file's content in pieces. A piece is valid only during the call of `write`. */
+/** Takes the content of an archived file. The `chunk` passed to `write` is valid only until `write` returns. */
 export type MemberSink = { write(chunk: Buffer): void; end(): void };
 
 type OnMember = (member: UnpackedMember) => MemberSink | undefined;

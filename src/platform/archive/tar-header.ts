@@ -53,7 +53,8 @@ export function decodeHeader(block: Buffer): TarHeader {
   }
   const magic = slice(block, MAGIC).toString('latin1');
   if (!MAGICS.includes(magic)) throw new ArchiveError('the archive holds a member of an unknown format');
-  const prefix = magic === MAGICS[0] ? readText(block, PREFIX) : ''; // GNU headers hold times in PREFIX
+  // The bytes at PREFIX hold the beginning of the name in a POSIX header block, but times in a GNU header block.
+  const prefix = magic === MAGICS[0] ? readText(block, PREFIX) : '';
   const name = readText(block, NAME);
   return {
     name: prefix === '' ? name : `${prefix}/${name}`,

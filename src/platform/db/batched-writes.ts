@@ -8,7 +8,7 @@ import { type Db, emptyLog, isStorageTrouble } from './open-database.ts';
 const WORKING_MS = 6;
 const PAUSE_MS = 25;
 
-/** Rows that a transaction changes at a time. The commit takes about as long as changing 100 rows. */
+/** Rows that a transaction changes at a time. Committing a transaction takes about as long as changing 100 rows. */
 const PORTION = 100;
 const MAX_STEP = 5_000;
 
@@ -17,7 +17,8 @@ const SMALL_PORTION = 10;
 
 /**
  * `some` changes up to `limit` rows and returns their number; fewer than `limit` rows mean that the change is complete.
- * Resolves to false if `isOver` returned true before the change was complete.
+ * The promise resolves to false if the caller's `isOver` returned true, which ends the writing before all rows are
+ * changed.
  */
 type ThrottledWrites = (name: string, some: Portion, isOver?: () => boolean) => Promise<boolean>;
 
@@ -88,7 +89,7 @@ type BatchedWrite<Item> = (item: Item) => Promise<void>;
 export type Batch<Item> = {
   /** Writes one item. A `write` that throws must leave no change: use one statement or a nested transaction. */
   write(item: Item): void;
-  /** Called after the last write of the transaction. If `end` throws, SQLite rolls back the transaction. */
+  /** Called after the last `write` of a batch's transaction, which SQLite rolls back if `end` throws. */
   end(): void;
 };
 

@@ -71,7 +71,7 @@ function history(db: Db): AppliedRow[] {
 function applyOne(db: Db, all: Migration[], migration: Migration, clock: Clock): boolean {
   const apply = db.transaction(`migration ${migration.name}`, () => {
     const stillPending = pendingMigrations(db, all).includes(migration);
-    if (!stillPending) return false; // another process applied the migration first
+    if (!stillPending) return false; // another process has applied the migration, so nothing is left to do
     const given = givenIds(db, numberedTables(db));
     execute(db, migration);
     assertForeignKeys(db, migration);
@@ -168,7 +168,7 @@ export function schemaGaps(db: Db, migrations: Migration[]): string[] {
   ];
 }
 
-/** The schema objects of each list of migrations, by its checksums; making the objects takes 50 ms. */
+/** Caches the schema objects that a list of migrations makes in 50 ms; a key joins the checksums of the migrations. */
 const knownObjects = new Map<string, SchemaObject[]>();
 
 function expectedObjects(migrations: Migration[]): SchemaObject[] {
@@ -189,7 +189,7 @@ function objectsMadeBy(migrations: Migration[]): SchemaObject[] {
   }
 }
 
-/** Shadow tables of a full-text index count by name only: their declarations depend on the version of SQLite. */
+/** The objects of a schema; `sql` is '' for a full-text index's shadow tables, whose SQL varies by SQLite version. */
 function schemaObjects(db: Db): SchemaObject[] {
   return db.prepare<[], SchemaObject>('objects of the schema', `
     SELECT s.type, s.name, s.tbl_name AS "table", CASE l.type WHEN 'shadow' THEN '' ELSE s.sql END AS sql

@@ -47,7 +47,7 @@ export function createRateLimitStore(db: Db, clock: Clock) {
   });
 
   return {
-    /** Admits and counts an act and returns 0, or returns the milliseconds until the act would be admitted. */
+    /** Counts an act that a rate limit admits and returns 0, or returns the ms until the limit admits the act. */
     take,
 
     refund: db.transaction('refund rate limit', (limit: Limit, who: string): void => {

@@ -72,7 +72,7 @@ export async function syncPath(path: PathLike): Promise<void> {
   }
 }
 
-/** Writes the chunks into a new file and syncs it. A chunk may be reused once the next chunk is read. */
+/** Writes the chunks into a new file and syncs it. `chunks` may reuse the memory of a chunk for the next chunk. */
 export async function writeChunks(handle: FileHandle, chunks: AsyncIterable<Buffer>): Promise<void> {
   const batch = Buffer.allocUnsafeSlow(maySync === false ? BATCH_THROUGH : BATCH);
   let filled = 0;

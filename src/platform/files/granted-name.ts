@@ -1,21 +1,23 @@
 /**
  * Linux's link /proc/self/root to the folder / gives every path a second name, which Node's permission model treats as
  * another path. Node denies a granted folder whose name is a prefix of another granted path (/x/data beside /x/data-y).
- * The hub then passes /proc/self/root/x/data-y to Node's flags, and opens the folder under this name.
+ * To grant both /x/data and /x/data-y, the hub passes /proc/self/root/x/data-y to Node's flags, and opens the folder
+ * /x/data-y under this longer name.
  */
 const ROOT_LINK = '/proc/self/root';
 
-/** At most this many times, /proc/self/root stands in front of a path that Node's flag --allow-fs-read names. */
+/** How often, at most, the hub puts /proc/self/root before a path so that no other granted path begins alike. */
 export const MOST_LINKS = 8;
 
-/** Returns an absolute path with /proc/self/root repeated `links` times in front of the path. */
+/** Another name for an absolute path: /proc/self/root (a link to /), written `links` times, and then the path. */
 export function nameBehindLinks(path: string, links: number): string {
   return ROOT_LINK.repeat(links) + path;
 }
 
 /**
  * The name under which Node's permission model lets this process read an absolute path; the path itself if Node lets
- * the process read no name. Folders come first, because Node 24.7 also calls the common prefix of two paths readable.
+ * the process read no name. `grantedName` first tries each name as a folder, because `permission.has` of Node 24.7 also
+ * returns true for the common beginning of two granted paths.
  */
 export function grantedName(path: string): string {
   const permission = process.permission as typeof process.permission | undefined; // undefined without --permission

@@ -115,7 +115,7 @@ export function createAnswerRequest(options: AnswerOptions) {
     if (res.headersSent) res.destroy();
     if (res.destroyed) return 500;
     for (const name of res.getHeaderNames()) res.removeHeader(name);
-    res.statusMessage = ''; // removes the reason phrase of the reply that could not be sent
+    res.statusMessage = ''; // the failed reply's reason phrase (as in "200 OK") does not fit the error
     return send(exchange, await renderReply(problemReply(toHttpError(error)), { ...exchange, viewer: null }, options));
   }
 }
@@ -164,7 +164,7 @@ function withCaching(reply: RenderedReply, { req, route, viewer }: Exchange): Re
   return { ...reply, headers: { ...reply.headers, 'cache-control': caching, ...vary } };
 }
 
-/** A reply with more characters or bytes than this number is rendered and sent in separate turns of the main thread. */
+/** Before and after rendering a reply longer than this, in characters or bytes, the hub lets other requests proceed. */
 const LONG = 256 * 1024;
 
 function isLong({ body }: Reply | RenderedReply): boolean {

@@ -46,7 +46,7 @@ export function createBodyMemory(metLimit: MetLimit): (who: readonly string[]) =
 
   function take(who: readonly string[], bytes: number): void {
     const isTooMuch = ofAll + bytes > MEMORY_OF_ALL || held.isOver(who, MEMORY_OF_ONE, bytes);
-    if (isTooMuch) throw metLimit('bodies', 10, 'Too much is being sent to the hub at once.');
+    if (isTooMuch) throw metLimit('bodies', 10, 'Clients are sending too much data to the hub at once.');
     add(who, bytes);
   }
 
@@ -76,7 +76,7 @@ export async function readBody(
   if (Number(stream.headers['content-length'] ?? 0) > limit) throw tooLarge(limit, memory);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const stopGathering = gather(stream, { limit, memory }, resolve, reject);
-  await null; // during this await, Node parses a short body that came with the headers
+  await null; // lets Node first parse a short body that came together with the request's headers
   const timer = stream.complete ? undefined : setTimeout(() => reject(tooSlow()), timeMs);
   try {
     const body = await promise;
@@ -109,7 +109,7 @@ function gather(
     }
   };
   const onEnd = (): void => {
-    stop(); // removes `onBreak`, because the request closes after a complete body, too
+    stop(); // removes the error listener of `close`, because a request closes after a complete body, too
     done(Buffer.concat(chunks));
   };
   const onBreak = (): void => fail(new HttpError(400, 'The request ended before its body was complete.'));

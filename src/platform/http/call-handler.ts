@@ -18,7 +18,8 @@ export type Exchange = {
   search: string; // an anonymous read keeps only the query parameters that a cached route knows
   route: Route | undefined;
   viewer: Viewer | null;
-  answered: () => void; // called once the memory budget counts the response; the client's next request may begin
+  /** Called once the response counts towards the limits of unread responses; begins the client's next request. */
+  answered: () => void;
 };
 
 /** Splits a new request's URL into path and query; the URL may name the host, as proxies get it (RFC 9112 §3.2.2). */

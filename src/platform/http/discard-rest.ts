@@ -30,7 +30,7 @@ let turn: NodeJS.Timeout | undefined;
  */
 export function discardRest(req: IncomingMessage, limit = DISCARD_BYTES): void {
   if (isOver(req)) return;
-  req.off('readable', leaveUnread).on('readable', leaveUnread); // adds the listener at most once
+  req.off('readable', leaveUnread).on('readable', leaveUnread); // adds `leaveUnread` to `req` only once
   if (waiting.size >= WAITING_AT_ONCE) return void setTimeout(cutUnlessWhole, CUT_AFTER_MS, req).unref();
   discard(req, limit, { onLimit: () => void req.destroy() });
 }
@@ -77,7 +77,7 @@ function discard(req: IncomingMessage, limit: number, { onLimit, onEnd, onChunk 
   const rest = { req, take };
   const stop = (): void => {
     req.off('end', onOver);
-    socket.off('close', onOver); // only the socket reports that a request broke off after its response
+    socket.off('close', onOver); // if a request breaks off after its response, the socket reports this, not the request
     waiting.delete(rest);
     discarding.delete(rest);
     discardInTurn();

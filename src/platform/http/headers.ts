@@ -57,7 +57,8 @@ const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/; // RFC 9110 §12.4.2
 
 /**
  * The values in lower case that an Accept or Accept-Encoding header lists, each with its greatest weight (`q`): 0 for a
- * malformed weight. `text/plain; version=0.0.4` becomes the value `text/plain;0.0.4`. Malformed values are left out.
+ * malformed weight. For `text/plain; version=0.0.4` in the header, the returned map has the key `text/plain;0.0.4`.
+ * Malformed values are left out.
  */
 export function readWeights(header: string): Map<string, number> {
   const weights = new Map<string, number>();

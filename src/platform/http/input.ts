@@ -8,7 +8,7 @@ type TextRule = { max: number; min?: number; pattern?: RegExp; expected?: string
 
 type Refuse = (detail: string) => undefined;
 
-/** `pointer`: JSON Pointer of the object within the input. `label`: the name of a field in messages. */
+/** `pointer`: JSON Pointer of the object within the input. `label` returns the words for a field in error messages. */
 type Options = { pointer?: string; label?: (name: string) => string; errors?: FieldError[] };
 
 export type Input = {

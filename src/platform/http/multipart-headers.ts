@@ -48,10 +48,10 @@ export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
   const headers = readHeaders(block, limits.headers);
   const encoding = headers.get('content-transfer-encoding') ?? 'binary';
   if (!IDENTITY_ENCODINGS.includes(encoding.toLowerCase())) {
-    throw new HttpError(400, 'A part has a Content-Transfer-Encoding. Send files and fields without an encoding.');
+    throw new HttpError(400, 'No part of a form may have Content-Transfer-Encoding: send files and fields unencoded.');
   }
   const { name, filename } = readDisposition(headers.get('content-disposition'));
-  requireLength('The name of a field', name, limits.nameBytes);
+  requireLength('The name of a form field', name, limits.nameBytes);
   requireLength('The name of a file', filename ?? '', limits.filenameBytes);
   return { name, filename, type: headers.get('content-type') || DEFAULT_TYPE };
 }
@@ -66,15 +66,15 @@ export function decodeField(name: string, type: string, bytes: Buffer): string {
 }
 
 function readHeaders(block: Buffer, limit: number): Map<string, string> {
-  if (!isUtf8(block)) throw new HttpError(400, 'The headers of a part are not valid UTF-8.');
+  if (!isUtf8(block)) throw new HttpError(400, 'The headers of a part of the form are not valid UTF-8.');
   const lines = block.toString('utf8').split('\r\n', limit + 1);
-  if (lines.length > limit) throw new HttpError(413, `A part may have at most ${limit} headers.`);
+  if (lines.length > limit) throw new HttpError(413, `A part of the form may have at most ${limit} headers.`);
   const headers = new Map<string, string>();
   for (const line of lines) {
     const found = LINE.exec(line);
-    if (!found) throw new HttpError(400, 'A part has a malformed header.');
+    if (!found) throw new HttpError(400, 'A part of the form has a malformed header.');
     const name = String(found[1]).toLowerCase();
-    if (headers.has(name)) throw new HttpError(400, `A part has the header ${name} twice.`);
+    if (headers.has(name)) throw new HttpError(400, `A part of the form has the header ${name} twice.`);
     headers.set(name, String(found[2]).trim());
   }
   return headers;
@@ -101,7 +101,7 @@ function decodeExtended(value: string): string {
     const encoded = EXTENDED.exec(value)?.[1];
     if (encoded !== undefined) return decodeURIComponent(encoded);
   } catch { /* the bytes are not UTF-8 */ }
-  throw new HttpError(400, 'The filename* of a part is not UTF-8 as RFC 8187 requires.');
+  throw new HttpError(400, 'The filename* of a part of the form is not the UTF-8 that RFC 8187 requires.');
 }
 
 /** Reverses how browsers encode names (WHATWG HTML, multipart/form-data encoding algorithm). */

@@ -10,7 +10,8 @@ import { HttpError } from './reply.ts';
  * - Before the first boundary, only empty lines are allowed. Bytes after the last boundary are ignored.
  * - A body without its last boundary is an error. A part that begins with the boundary line is an error, because the
  *   grammar and common practice disagree on whether the part is over.
- * - A part with a filename is a file, whatever its type; any other part is a field. Nested multipart is plain data.
+ * - A part with a filename is a file, whatever its type; any other part is a field. A part that is multipart itself
+ *   is not split into parts.
  * - The rules for the headers of a part are in `multipart-headers.ts`.
  */
 
@@ -21,7 +22,7 @@ export type MultipartEvent =
   | { kind: 'end' };
 
 type MultipartParser = {
-  /** Takes the next piece of the body, after `next` returned null. Multipart events share memory with the piece. */
+  /** Takes more of a request's body once `next` returns null. Multipart events share memory with pieces of the body. */
   write(piece: Buffer): void;
   end(): void;
   /** The next event; null if more bytes are needed. Throws 400 for a malformed body, 413 for a body over a limit. */
@@ -65,13 +66,13 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
     return step();
   }
 
-  /** `at` is on the CRLF behind the boundary, so that the end of an empty header block is found too. */
+  /** Reads from the CRLF behind a part's boundary on, so that HEAD_END is found even if the part has no headers. */
   function inHead(): MultipartEvent | null {
     if (parts === limits.parts) throw new HttpError(413, `The body may have at most ${limits.parts} parts.`);
     const end = buffer.indexOf(HEAD_END, at);
     const known = (end === -1 ? buffer.length - 3 : end) - at - 2;
     if (known > limits.headerBytes) {
-      throw new HttpError(413, `The headers of a part may have at most ${limits.headerBytes} bytes.`);
+      throw new HttpError(413, `The headers of a part of the form may have at most ${limits.headerBytes} bytes.`);
     }
     if (end === -1) return more();
     const head = readPartHead(buffer.subarray(at + 2, Math.max(at + 2, end)), limits);
@@ -84,7 +85,7 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
   function beforeData(): MultipartEvent | null {
     const line = lineHere();
     if (line.kind === 'undecided') return more();
-    if (line.kind !== 'data') throw new HttpError(400, 'A part has no headers and no body.');
+    if (line.kind !== 'data') throw new HttpError(400, 'A part of the form has no headers and no body.');
     step = inData;
     return inData();
   }

@@ -30,7 +30,7 @@ export const MULTIPART_SHAPE = {
 /** The description of a file by the client, unchecked. */
 export type MultipartFile = { field: string; filename: string; declaredType: string };
 
-/** Called for each uploaded file; need not read all `chunks`. A rejection ends the reading of the request's body. */
+/** Takes each file that `readMultipart` reads; may leave `chunks` unread. A rejection ends the reading of the body. */
 export type OnFile = (file: MultipartFile, chunks: AsyncIterable<Buffer>) => Promise<void>;
 
 type MultipartStream = Readable & Pick<IncomingMessage, 'headers' | 'headersDistinct'>;
@@ -45,7 +45,8 @@ type StartedPart = { head: PartHead; first: MultipartEvent };
  *
  * Rejects with an HttpError and leaves the rest of the body unread: 415 for another media type, 413 for a body over a
  * limit, 400 for a malformed or incomplete body. The `chunks` of the file that is being read throw this HttpError, so
- * that `onFile` can remove its copy of the file. The caller removes the files that were complete before the HttpError.
+ * that `onFile` can remove its copy of the file. The caller of `readMultipart` removes the files that `onFile` has
+ * stored completely before the body fails.
  *
  * `typed` gets the fields as they arrive, so that the form can be shown again: with `typed`, even a body that is too
  * large is read up to its first file.
@@ -116,7 +117,7 @@ async function lend(
       return step;
     },
     async return() {
-      isLent = false; // does not end `chunks`, because `readMultipart` skips the rest of the file
+      isLent = false; // leaves the iterator `chunks` open, because `lend` then skips the file's unread chunks
       return { done: true, value: undefined };
     },
   };

@@ -62,7 +62,7 @@ export function seeOther(location: string, headers: ReplyHeaders = {}): Reply {
   return { status: 303, headers: { location, ...headers }, body: null };
 }
 
-/** A fault in one field of the input. `pointer`: a JSON Pointer (RFC 6901). `at`: the fault's place within a text. */
+/** A fault in a field of the input. `pointer`: a JSON Pointer (RFC 6901). `at`: the fault's place in the field. */
 export type FieldError = { pointer: string; detail: string; at?: number };
 
 type ProblemExtras = { headers?: ReplyHeaders; errors?: FieldError[]; members?: Record<string, unknown> };
@@ -83,7 +83,7 @@ export class HttpError extends Error {
   }
 }
 
-/** A 404 for a thing that does not exist or that the caller must not see. `what`: a noun such as "post". */
+/** A 404 for a thing that does not exist or that the caller must not see. `what` names the thing, such as "post". */
 export function notFound(what: string): HttpError {
   return new HttpError(404, `There is no such ${what}.`);
 }

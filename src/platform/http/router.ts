@@ -51,7 +51,7 @@ type Handler<Request> = (request: Request) => Reply | Promise<Reply>;
 type RouteOptions = {
   /** Query parameters on which a cached route's reply depends; other parameters would fill the cache with copies. */
   cached?: readonly string[];
-  /** Finds the sender of a request to this route without cookies, in place of the check of sessions and API tokens. */
+  /** Finds, without cookies, the sender of a request to the route; replaces the check of sessions and API tokens. */
   authenticate?: (req: IncomingMessage) => Caller;
   /** Makes the reply to a refused or failed request, in place of the HTML page or `application/problem+json`. */
   refusal?: (error: HttpError) => Reply;
@@ -109,7 +109,7 @@ export type Match = { route: Route; params: Record<string, string> } | { allow: 
 
 type Compiled = { route: Route; regex: RegExp; names: string[] };
 
-/** Finds the route of a method and path. `allow`: the methods of a path that has no route for this method. */
+/** Finds the route of a method and path; if the path has routes of other methods only, `allow` lists these methods. */
 export function createRouter(
   routes: Route[], canonicalPath = (path: string): string => path,
 ): (method: string, path: string) => Match {

@@ -20,7 +20,8 @@ const spare: Pair[] = [];
 export async function sendFile(res: ServerResponse, slice: FileSlice): Promise<void> {
   const pair = spare.pop() ?? [Buffer.allocUnsafeSlow(BUFFER_BYTES), Buffer.allocUnsafeSlow(BUFFER_BYTES)];
   await pump(res, slice, pair);
-  if (spare.length < MOST_SPARE) spare.push(pair); // buffers of a failed send are not reused: they may be in use
+  // If sending a file fails, the two buffers are not kept for later responses, because Node may still be using them.
+  if (spare.length < MOST_SPARE) spare.push(pair);
   res.end();
 }
 

@@ -122,7 +122,7 @@ export function createHubServer(options: ServerOptions): Server {
     }
     options.observeWait(client[0], (now() - asked) / SECOND);
     if (isGone(exchange.req)) return CLIENT_GONE;
-    // While this request waited, another request may have put the response into the cache.
+    // While a request waits, another request may put the response into the cache, so the hub asks the cache again.
     return sendKept(exchange) ?? withTicket(ticket, () => act(exchange));
   }
 

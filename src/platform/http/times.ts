@@ -44,7 +44,8 @@ export function wallTime(text: string, zone: string | undefined): number | undef
   const wall = parseIsoTime(`${text.padEnd(19, ':00')}Z`);
   if (wall === null) return undefined;
   const { offset } = formatsOf(zone);
-  return wall - offset(wall - offset(wall)); // the offset at the time itself, which may differ near a change of clocks
+  // Near a change of clocks, the zone's offset at the UTC time `wall` may differ from the offset at the sought time.
+  return wall - offset(wall - offset(wall));
 }
 
 /** A time in the viewer's time zone as forms send it: `2026-11-27T09:00`. */
@@ -103,7 +104,7 @@ function isOfThisYear(now: number | null, at: number, { year }: Formats): boolea
 
 type Formats = ReturnType<typeof makeFormats>;
 
-/** How many time zones have cached Intl.DateTimeFormat objects. Making the objects takes 0.1 ms, at first 15 ms. */
+/** The most time zones whose Intl.DateTimeFormat objects are cached; making them takes 0.1 ms, the first time 15 ms. */
 const MOST_ZONES = 50;
 const byZone = new Map<string | undefined, Formats>();
 

@@ -44,7 +44,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
     beginNext(found.who);
   }
 
-  /** Counts a response against the memory limits until its end. `bytes`: by default, its bytes that Node holds. */
+  /** Counts a response against memory limits until its end. `bytes`: by default, what Node holds of the response. */
   function note(asked: Asked, bytes = asked.res.writableLength): void {
     const { res } = asked;
     if (bytes === 0 || res.destroyed || held.has(res)) return;
@@ -75,15 +75,15 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   }
 
   function isFull(asked: Asked): boolean {
-    if (ofAll < OF_ONE && waitingOfAll === 0) return false; // usually saves the look-up of the client
+    if (ofAll < OF_ONE && waitingOfAll === 0) return false; // skips `clientOf`, as no client can be over its limit
     const who = clientOf(asked);
     return isOver(who) || waiting.has(who);
   }
 
   /**
    * Resolves when the client has read enough, or has closed the request's connection. Throws 503 if too many requests
-   * wait for slow clients. Call the function that `room` resolves to when the request has begun, so that the client's
-   * next request can begin.
+   * wait for slow clients. `room` resolves to a function that begins the client's next waiting request: call the
+   * function once the response of the request counts against the memory limits.
    */
   function room(asked: Asked): Promise<() => void> {
     const { res } = asked;

@@ -4,7 +4,7 @@ import { toError } from '../error-code.ts';
 import type { Job } from './claim-jobs.ts';
 import { createDeadLetterTrim } from './job-records.ts';
 
-/** A function whose SQL runs in the transaction that ends a job. If the commit fails, the function is called again. */
+/** A function that writes in the transaction that ends a job; runs again if the commit of this transaction fails. */
 export type Effects = () => void;
 
 export type Fate = 'retrying' | 'failed';
@@ -78,8 +78,8 @@ export function createFinish(db: Db, clock: Clock, random: Random) {
     /** Completes the job and runs its effects in one transaction. Returns false if another worker has the job. */
     complete,
     /**
-     * Completes jobs with one fsync. Stops after a long time, so that other processes can write: the results are then
-     * shorter than `finished`, and the caller passes the remaining jobs in a later call.
+     * Completes jobs with one fsync. So that other processes can write, `completeMany` stops after some time with
+     * results for only the first jobs of `finished`; the caller passes the remaining jobs in a later call.
      */
     completeMany: (finished: Finished[]): (true | 'lost' | Error)[] =>
       finished.length > 0 ? completeMany(finished) : [],

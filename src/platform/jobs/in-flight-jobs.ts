@@ -50,7 +50,7 @@ export function createInFlightJobs({ queue, handlers, log, onError, onEnd }: Sur
     const results = queue.completeMany(finished);
     return ended.flatMap((one, index) => {
       const result = results[index];
-      if (result === undefined) return []; // the result is not stored yet, so the job stays in flight
+      if (result === undefined) return []; // `inFlight` keeps a job that `completeMany` has not reached yet
       if (result instanceof Error) return [[one, result]];
       inFlight.delete(one);
       note(log, one, result === true ? 'done' : 'lost');

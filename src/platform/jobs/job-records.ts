@@ -66,7 +66,7 @@ export function createJobRecords(db: Db, clock: Clock) {
     /** Makes the waiting job with this key due now. Returns false if no such job is waiting. */
     hurry: (kind: string, dedupeKey: string): boolean => sql.hurry.run(clock(), kind, dedupeKey).changes === 1,
     bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE)]),
-    /** Discards a dedupe key's failed jobs after a later job has succeeded. Returns the number of discarded jobs. */
+    /** After a job's success, discards failed jobs of the job's kind and dedupe key. Returns the number discarded. */
     settleFailed: (kind: string, dedupeKey: string): number => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
     discard: (id: number): boolean => sql.discard.run(clock(), id).changes === 1,
     /** Removes up to `limit` jobs done or discarded before `before` (unix ms). Returns the number of removed jobs. */

@@ -4,8 +4,8 @@ import type { Effects, Fate } from './finish-jobs.ts';
 
 /**
  * Runs jobs of one kind. `run` may be called more than once for a job. `run` throws to fail the job, and must obey its
- * signal (deadline, shutdown). The function that `run` returns is called in the transaction that completes the job, so
- * it may contain only SQL.
+ * signal (deadline, shutdown). A function that a job's `run` returns is called in the transaction that completes the
+ * job, so this function may contain only SQL.
  */
 export type JobHandler = {
   concurrency: number;

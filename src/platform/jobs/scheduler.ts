@@ -7,7 +7,7 @@ export type Task = {
   name: string;
   everyMs: number;
   run(stopping: AbortSignal): void | Promise<void>;
-  /** While `isHeld` returns true, the task does not run; an overdue task runs as soon as `isHeld` returns false. */
+  /** A scheduled task does not start while its `isHeld` returns true; if overdue, the task starts right afterwards. */
   isHeld?(): boolean;
 };
 
@@ -83,7 +83,10 @@ export function createHeartbeats(db: Db, clock: Clock) {
   };
 }
 
-/** A column of unix ms, at most `furthest` ms ahead. A repair moves the column `along` (such as the expiry) too. */
+/**
+ * A column of unix ms. A repair sets a time that is more than `furthest` ms ahead back to now, and moves the row's
+ * column `along` (such as the expiry) back by as much.
+ */
 export type StoredTime = { table: string; column: string; furthest: number; where?: string; along?: string };
 
 /** Jobs would wait too long for times that were stored while the clock was ahead: sets these times to now. */

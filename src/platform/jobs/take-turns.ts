@@ -11,7 +11,7 @@ export type JobColumns = {
   maxAttempts: number;
 };
 
-/** Every fourth claim takes a doubtful job first, so that doubtful jobs never starve. */
+/** For every fourth job to run, a worker looks first for doubtful jobs (new or failed last time), lest they starve. */
 const DOUBTFUL_EVERY = 4;
 
 /** Jobs whose host has lately hung may be at most this share of the running jobs of a kind, so that others run too. */

@@ -22,7 +22,7 @@ const FULL_LOOK = 5 * SECOND;
 /** The shortest pause between two worker rounds, so that writers of other processes can take the write lock. */
 const SHORTEST_BREATH = 5;
 
-/** If another process has written within this time, the worker pauses for as long as its last round took. */
+/** For this long after a write of another process, the worker pauses as long after each round as the round took. */
 const OTHERS_WRITE = SECOND;
 
 const FIRST_PAUSE = SECOND / 10;
@@ -89,7 +89,8 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
     let [lastVersion, othersWroteAt] = [undefined as unknown, 0];
     for (let troubles = 0; !stopping; ) {
       try {
-        const version = db.pragma('data_version'); // the loop reads the version first, to notice writes during `round`
+        // The worker reads SQLite's data_version before `round`, to notice writes of other processes during `round`.
+        const version = db.pragma('data_version');
         const lookedAt = clock();
         const began = performance.now();
         if (version !== lastVersion) [lastVersion, othersWroteAt] = [version, began];

@@ -5,7 +5,7 @@ import { ID_PREFIX } from './markup-rules.ts';
 const DRESSED =
   /<(\/?)(table|pre|p|h[1-6]|ul|ol|li|dl|dt|dd|blockquote|figcaption|details|summary|caption)((?: [^<>]*)?)>/g;
 
-/** Elements that hold other blocks. With `dir="auto"`, a container ignores inner blocks that have their own `dir`. */
+/** Elements that contain block elements. With `dir="auto"`, a container ignores inner blocks with their own `dir`. */
 const CONTAINERS = ['ul', 'ol', 'dl', 'blockquote', 'details'];
 
 /** Wrapper in which a table that is wider than the page scrolls by itself, also by keyboard. */

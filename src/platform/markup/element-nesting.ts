@@ -23,13 +23,13 @@ export function makeRoomFor(draft: MarkupDraft, kind: ElementKind, output: strin
 /** Puts a row and a cell around content that stands directly in a table. */
 export function enterCell(draft: MarkupDraft): void {
   if (isSilent(draft)) return;
-  const parent = draft.stack.findLast(({ output }) => output !== ''); // the innermost element that has output
+  const parent = draft.stack.findLast(({ output }) => output !== ''); // the innermost open element written to the post
   if (!TABLE_CONTEXT.has(parent?.output ?? '')) return;
   makeRoomInTable(draft, 'td');
   openImplied(draft, 'td');
 }
 
-/** Closes the element that an end tag names, and its content. Does nothing if no open element has this name. */
+/** Closes the element that an end tag names, and its content; ignores an end tag whose name no open element has. */
 export function closeNamed(draft: MarkupDraft, name: string): void {
   const kind = ELEMENT_RULES.get(name)?.kind ?? 'dropped';
   const index = findOpen(draft, name, kind);
@@ -86,7 +86,7 @@ function isSameItem(candidate: OpenElement, output: string): boolean {
   return candidate.kind === 'item' && (candidate.output === 'li') === (output === 'li');
 }
 
-/** Closes the nearest element that `isClosed` accepts, unless a list or another block has begun in the element. */
+/** Closes the innermost open element that `isClosed` accepts, unless a list or another block in the element is open. */
 function closeNearest(draft: MarkupDraft, isClosed: (candidate: OpenElement) => boolean): void {
   const isPassed = ({ kind, output, isDropped }: OpenElement): boolean =>
     !isDropped && (PASSED_KINDS.has(kind) || PASSED_OUTPUTS.has(output));

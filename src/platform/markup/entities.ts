@@ -69,7 +69,7 @@ function readNamedReferences(list: string): Map<string, string> {
 }
 
 function decode(text: string, inAttribute: boolean): string {
-  if (!text.includes('&')) return text; // `replace` is slow even without character references
+  if (!text.includes('&')) return text; // a text without `&` has no character references, and `replace` is slow
   return text.replace(REFERENCE, (written: string, hex: string | undefined, decimal: string | undefined,
     name: string, semicolon: string, at: number) => {
     if (hex !== undefined) return characterFor(parseInt(hex, 16));

@@ -15,7 +15,7 @@ export type Formula = {
 
 export type FormulaDraft = ReturnType<typeof createFormula>;
 
-/** An open MathML element. `children`: how many kept children it has. `isSilent`: left out with its content. */
+/** An open MathML element: `isSilent` if left out with its content; `children` counts the children not left out. */
 type OpenElement = { name: string; endTag: string; children: number; isSilent: boolean };
 
 /** The only MathML elements that contain text, and in browsers also HTML elements. */

@@ -7,8 +7,8 @@ import {
 } from './implied-ends.ts';
 
 /**
- * A page as a flat tree: one array for each property, the nodes in document order. A subtree is therefore a range of
- * nodes, from the node to its `ends`. Node 0 is the page; the elements html, head and body are no nodes.
+ * A page as a flat tree: one array for each property, the nodes in document order. The subtree of node `n` is the range
+ * of nodes from index `n` to index `ends[n] - 1`. Node 0 is the page; the elements html, head and body are no nodes.
  */
 export type HtmlTree = {
   /** The name of each node's element; '' if the node is a text. */

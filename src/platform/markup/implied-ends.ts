@@ -23,7 +23,7 @@ export type EndRule = { ended: ReadonlySet<string>; bounds: ReadonlySet<string> 
 /** The start tag of a block element ends an open `p`, unless an element in SCOPE_BOUNDS is open inside the `p`. */
 export const PARAGRAPH_END: EndRule = { ended: words('p'), bounds: SCOPE_BOUNDS };
 
-/** For each start tag: the tag ends the innermost open element in `ended`, unless an element in `bounds` is nearer. */
+/** By start tag: the tag closes the innermost open element that `ended` names, unless a `bounds` element is nearer. */
 export const END_RULES = new Map<string, EndRule>([
   ...rule('li', 'li', LIST_BOUNDS),
   ...rule('dt dd', 'dt dd', LIST_BOUNDS),
@@ -36,7 +36,7 @@ export const END_RULES = new Map<string, EndRule>([
   ...rule('rt rp', 'rt rp', words('ruby')),
 ]);
 
-/** Elements that end the search for the open element of an end tag: the end tag closes nothing around such elements. */
+/** The names of elements across which an end tag does not work: inside them, the tag closes no element around them. */
 export function scopeOf(name: string): ReadonlySet<string> {
   if (name === 'table' || TABLE_PARTS.has(name)) return TABLE_BOUND;
   if (name === 'li') return LIST_BOUNDS;

@@ -26,13 +26,13 @@ export function readingInParts<Result>(parts: Generator<void, Result>): Reading<
   };
 }
 
-/** Reads the whole text of a `Reading` without a pause and returns the result. */
+/** Does all work of a `Reading` (resumable work on a text) without a pause, and returns the result of the work. */
 export function atOnce<Result>({ read, end }: Reading<Result>): Result {
   while (read(STEP));
   return end();
 }
 
-/** Notes that a generator has read `characters` more; returns whether the generator should pause. */
+/** Counts `characters` that a generator has read since its last pause; returns whether the generator must now yield. */
 export function isPauseDue(pace: Pace, characters: number): boolean {
   pace.unpaused += characters;
   if (pace.unpaused < STEP) return false;
@@ -40,7 +40,7 @@ export function isPauseDue(pace: Pace, characters: number): boolean {
   return true;
 }
 
-/** Reads a text in one step per event-loop round. Steps need no turn: several requests may wait for the same text. */
+/** Reads a text in one step per event-loop round, outside requests' turns: several requests may wait for the text. */
 export async function inSteps<Result>(reading: Reading<Result>): Promise<Result> {
   const [read, end] = [charged(reading.read), charged(reading.end)];
   let isLong = false;

@@ -24,7 +24,7 @@ const STARTS: ((reader: BlockReader) => BlockStart)[] = [
   (reader) => (startTable(reader) ? 'complete' : undefined),
 ];
 
-/** Begins the block, if any, that the current place of the line begins. */
+/** Opens the Markdown block, if any, that begins at the reader's current place in a line. */
 export function startBlock(reader: BlockReader): BlockStart {
   if (isBlankLine(reader.cursor)) return undefined;
   if (indentAt(reader.cursor) >= CODE_INDENT) return startIndentedCode(reader);

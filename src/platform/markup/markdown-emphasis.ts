@@ -5,9 +5,9 @@ export type InlinePiece = { before: string; text: string; after: string };
 export type Delimiter = {
   piece: InlinePiece;
   sign: string;
-  /** How many signs the author wrote, also after some of the signs have become emphasis. */
+  /** How many signs the author wrote in the run, also after some signs of the run have become emphasis. */
   length: number;
-  /** A number for `sign`, `canOpen` and `length % 3`: delimiters with equal numbers can close the same openers. */
+  /** Made of `sign`, `canOpen` and `length % 3`: runs of signs with an equal `kind` can close the same opening runs. */
   kind: number;
   canOpen: boolean;
   canClose: boolean;
@@ -16,7 +16,7 @@ export type Delimiter = {
   next: Delimiter | undefined;
 };
 
-/** The delimiters that have found no counterpart yet, linked from the last one backwards. */
+/** The runs of `*`, `_` or `~` without a counterpart yet: `top` is the last run, whose `previous` is the run before. */
 export type DelimiterStack = { top: Delimiter | undefined };
 
 const SIGNS = '*_~';
@@ -48,7 +48,7 @@ export function pairDelimiters(stack: DelimiterStack, bottom: Delimiter | undefi
   if (stack.top === bottom) return;
   let closer = stack.top;
   while (closer?.previous !== bottom) closer = closer?.previous;
-  // For each `kind` of closing delimiter, the position up to which no opening delimiter fits, to save time.
+  // For each `kind` of closing run, the position at which a search for an opening run may stop: no earlier run fits.
   const floors: number[] = [];
   while (closer !== undefined) {
     const opener = closer.canClose ? findOpener(closer, bottom, floors) : undefined;
@@ -69,7 +69,7 @@ function findOpener(
   return undefined;
 }
 
-/** Whether two runs may pair: of `~` if equally long, of `*` and `_` by CommonMark's rules 9 and 10 of emphasis. */
+/** Whether two runs of a sign may pair: runs of `~` if equally long, others by CommonMark's rules 9, 10 of emphasis. */
 function mayPair(opener: Delimiter, closer: Delimiter): boolean {
   if (closer.sign === '~') return opener.length === closer.length;
   if (!closer.canOpen && !opener.canClose) return true;

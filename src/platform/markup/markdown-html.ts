@@ -41,8 +41,9 @@ export function htmlBlockAt(line: string, at: number): HtmlBlockStart | undefine
 }
 
 /**
- * The end of the raw HTML at `at`, or -1. `missing` collects the ends, such as `-->`, that the rest of the text lacks,
- * because searching for a missing end again and again would take the square of the time.
+ * The index after the raw HTML (a tag, comment or section) that begins in `text` at `at`; -1 if no raw HTML begins at
+ * `at`. `missing` collects the ends, such as `-->`, that the rest of the text lacks, because searching for a missing
+ * end again and again would take the square of the time.
  */
 export function rawHtmlEnd(text: string, at: number, missing: Set<string>): number {
   const section = SECTIONS.find(({ start }) => matchAt(start, text, at));

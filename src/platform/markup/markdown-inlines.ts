@@ -13,7 +13,7 @@ export type InlineContext = Pace & { references: LinkReferences; budget: number 
 type Bracket = {
   isImage: boolean;
   piece: InlinePiece;
-  /** `pieces`: the number of pieces of HTML up to this bracket. `end`: the index after the bracket in the text. */
+  /** `pieces`: how many pieces of HTML end with this `[` or `![`. `end`: the index after this `[` in the Markdown. */
   pieces: number;
   end: number;
   delimiter: Delimiter | undefined;
@@ -29,7 +29,7 @@ type Inlines = DelimiterStack & {
   /** How many open `[` stand before the last link: none of these `[` begins a link, because no link contains a link. */
   linked: number;
   context: InlineContext;
-  /** For each length, the index of the text's last run of so many backticks. */
+  /** For each length of a run of backticks, the index of the last run of this length in the text. */
   backticks: Map<number, number> | undefined;
   /** Ends of raw HTML, such as `-->`, that do not occur in the rest of the text, so that nobody searches them again. */
   missingEnds: Set<string>;
@@ -225,7 +225,7 @@ function closeBracket(inlines: Inlines): void {
 }
 
 function makeImage(inlines: Inlines, { piece, pieces }: Bracket, target: LinkTarget): void {
-  let text = ''; // grows by `+=`, with which V8 copies no characters
+  let text = ''; // V8 copies no characters when a string such as `text` grows by `+=`
   for (const inner of inlines.pieces.splice(pieces)) text += inner.text;
   piece.text = text;
   piece.before = `<img src="${escapeMarkdownText(target.destination)}" alt="`;

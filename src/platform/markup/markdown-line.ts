@@ -1,7 +1,7 @@
 /** A place in a line of Markdown. A tab reaches to the next multiple of four columns. */
 export type LineCursor = {
   line: string;
-  /** The index of the next character, and the column of this place. */
+  /** `at` is the index in `line` of the next character to read, and `column` is the column where reading goes on. */
   at: number;
   column: number;
   /** Whether the next character is a tab of which some columns have been read. */

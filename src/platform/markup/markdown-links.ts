@@ -52,7 +52,7 @@ export function normaliseLabel(label: string): string {
   return label.replace(/[ \t\n]+/g, ' ').replace(/^ | $/g, '').toLowerCase().toUpperCase();
 }
 
-/** The target in the parentheses that begin at `at`; undefined if they hold no target. */
+/** The link target (address and title) in the parentheses from index `at` on; undefined if they hold no target. */
 export function readTarget(text: string, at: number): LinkTarget & { end: number } | undefined {
   if (text[at] !== '(') return undefined;
   const destination = readDestination(text, skipSpace(text, at + 1));

@@ -1,7 +1,7 @@
 import { escapeHtml } from './entities.ts';
 import { fileNameOr, type ImageCandidate, imageLink, LINKED_IMAGE, mediaLink } from './remote-media.ts';
 
-/** The most characters of a sanitised post. A post of 400,000 quotation marks, with all escaped, is shorter. */
+/** The most characters of a sanitised post: more than a post of 400,000 quotation marks has when all are escaped. */
 const MAX_OUTPUT_LENGTH = 2_500_000;
 
 const INLINE = new Set(['inline', 'ruby-text']);
@@ -38,7 +38,7 @@ export type MarkupDraft = {
   length: number;
   /** The number of visible items written: texts, rules, links to files. */
   content: number;
-  /** The value that `content` had just after the last formula was written; -1 without a formula. */
+  /** The number `content` of visible items just after the post's last formula was written; -1 without a formula. */
   formulaAt: number;
   isFull: boolean;
   stack: OpenElement[];
@@ -62,7 +62,7 @@ export function element(name: string, output: string, kind: string, startTag: st
   };
 }
 
-/** Whether markup is left out of the output now: inside a dropped element, or because the output is full. */
+/** Whether the sanitised post takes no markup now: inside an element that is left out, or at its greatest length. */
 export function isSilent(draft: MarkupDraft): boolean {
   return draft.droppedFrom !== -1 || draft.isFull;
 }
@@ -152,7 +152,7 @@ export function writeSeparator(draft: MarkupDraft, markup: string): void {
   if (!isSilent(draft) && fits(draft, markup)) write(draft, markup);
 }
 
-/** Whether the sanitised post may grow by `markup`. After the first refusal of markup, only end tags follow. */
+/** Whether `markup` still fits into the sanitised post. After the first refusal of markup, only end tags follow. */
 function fits(draft: MarkupDraft, markup: string): boolean {
   if (draft.length + markup.length > MAX_OUTPUT_LENGTH) draft.isFull = true;
   return !draft.isFull;

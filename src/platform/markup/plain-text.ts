@@ -13,7 +13,7 @@ export function plainText(html: string): string {
   return atOnce(readingText(html));
 }
 
-/** Reads the visible text of long HTML in steps, like `plainText`. */
+/** Returns a `Reading` that collects the visible text of long HTML in steps; `plainText` does so at once. */
 export function readingText(html: string): Reading<string> {
   const pieces: string[] = [];
   let hidden: { name: string; depth: number } | undefined;

@@ -48,7 +48,7 @@ const START_HANDLERS: Record<ElementKind, (draft: MarkupDraft, tag: StartTag) =>
 
 /**
  * Turns untrusted HTML into markup that is safe in the hub's pages: only allowed elements and attributes, balanced,
- * escaped, with absolute links, and with nothing that a browser loads. Sanitising the result again changes nothing.
+ * escaped, with absolute links, and with nothing that a browser loads. Sanitising sanitised markup changes nothing.
  */
 export function sanitizingHtml(html: string, base: { baseUrl: string }): Reading<string> {
   const draft = createDraft(base.baseUrl);
@@ -105,7 +105,7 @@ function startElement(draft: MarkupDraft, { name, rule, attributes }: StartTag):
   open(draft, element(name, rule.output, rule.kind, `<${rule.output}${allowed}>`));
 }
 
-/** Whether an element may be nested deeper. Rows and cells always may, because the depth of tables is limited. */
+/** Whether an element may be nested deeper: rows and cells always may be, because the depth of tables is limited. */
 function hasRoom(draft: MarkupDraft, kind: ElementKind): boolean {
   if (kind === 'table-part') return true;
   return draft.stack.length < (draft.droppedFrom === -1 ? MAX_DEPTH : MAX_DROPPED_DEPTH);

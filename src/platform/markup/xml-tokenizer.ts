@@ -6,7 +6,7 @@ export class XmlLimitError extends Error {
   override name = 'XmlLimitError';
 }
 
-/** Receives the parts of a document as index ranges. A tag callback that returns false ends the scan. */
+/** Receives an XML document's tags and texts as ranges of indices. A tag callback that returns false ends the scan. */
 type XmlHandler = {
   startTag(tag: XmlStartTag): boolean;
   endTag(name: string, at: number, end: number): boolean;

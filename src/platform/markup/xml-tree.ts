@@ -51,7 +51,7 @@ export function parseXmlTree(source: string, options: XmlTreeOptions): XmlElemen
   return atOnce(readXmlTree(source, options));
 }
 
-/** Parses XML in steps, like `parseXmlTree`. */
+/** Returns a `Reading` that parses XML in steps to its root element; `parseXmlTree` does so at once. */
 export function readXmlTree(source: string, options: XmlTreeOptions): Reading<XmlElement | null> {
   const open: OpenElement[] = [];
   const outermost: Scope = new Map();
