@@ -20,7 +20,7 @@ async function passDay(t: TestContext, how: 'quiet' | 'connected') {
   return network;
 }
 
-test('with nothing configured and no sources of others, nothing leaves the machine in a day', async (t) => {
+test('a hub without optional settings and without feeds of other sites sends no packet off its machine in a day', async (t) => {
   const network = await passDay(t, 'quiet');
   if (!network) return;
   assert.deepEqual(network.seen(), []);

@@ -82,7 +82,7 @@ function isConstant(hole: string, file: SourceFile): boolean {
   return text !== null && holes(text[2] ?? '').every((inner) => parameters.includes(inner) || isConstant(inner, file));
 }
 
-test('every statement is a literal, or made of constants of the sources', () => {
+test('every SQL statement is a literal, or made of constants of the source code', () => {
   const strangers = CALLS.flatMap(({ file, sql }) => holes(sql).filter((hole) => !isConstant(hole, file))
     .map((hole) => `${file.name.slice('src/'.length)}: ${hole}`));
   assert.ok(CALLS.length > 250);

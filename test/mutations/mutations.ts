@@ -143,7 +143,7 @@ export const MUTATIONS: Mutation[] = [
     from: "attempts = attempts + 1, lease_token = ?",
     to: 'lease_token = ?',
     test: 'test/platform/jobs/job-queue.test.ts',
-    name: 'a job that kills its worker every time is dead-lettered after its last lease, and somebody is told',
+    name: 'a job that kills its worker in every attempt is dead-lettered after its last attempt, and a living worker is told',
   },
   {
     promise: 'a poison job is dead-lettered',
@@ -151,7 +151,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'attempts >= max_attempts',
     to: 'attempts > max_attempts',
     test: 'test/platform/jobs/job-queue.test.ts',
-    name: 'a job that kills its worker every time is dead-lettered after its last lease, and somebody is told',
+    name: 'a job that kills its worker in every attempt is dead-lettered after its last attempt, and a living worker is told',
   },
   {
     promise: 'a job is completed together with its effects or not at all',
@@ -191,7 +191,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'guid: source.guidPrefix + post.guid',
     to: 'guid: post.guid',
     test: 'test/features/manage-sources/change-address.test.ts',
-    name: 'the posts of the old address stay as they are, and no post of the new address overwrites them',
+    name: 'if a feed’s address changes, the posts of the old address stay as they are, and no post of the new address overwrites them',
   },
   {
     promise: 'a synchronisation of an old address stores nothing after the address has changed',
@@ -673,7 +673,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'revision = revision + 1, publish_at = NULL',
     to: 'revision = revision + 1',
     test: 'test/features/writing/scheduled-posts.test.ts',
-    name: 'two jobs for one post, and a post that was changed while its job ran, make no second and no old post',
+    name: 'two jobs for one scheduled post publish the post once, and no job publishes a post that was changed while the job ran',
   },
   {
     promise: 'a restored copy of a hub publishes no scheduled posts',
@@ -737,7 +737,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'version === undefined || version === current',
     to: 'version !== current || version === current',
     test: 'test/features/writing/sent-twice.test.ts',
-    name: 'of two copies of a post, the later is told of the other text, and replaces the text only knowingly',
+    name: 'if two forms edit one post, the author who saves later is told of the other text, and replaces this text only by saving again',
   },
   {
     promise: 'the sweep of uploads keeps the files of drafts',
@@ -1047,7 +1047,7 @@ export const MUTATIONS: Mutation[] = [
     from: '10.0.0.0/8, 100.64.0.0/10,',
     to: '100.64.0.0/10,',
     test: 'test/platform/net/address-guard.test.ts',
-    name: 'each special-purpose range is refused from its first to its last address, its neighbours are not',
+    name: 'each special-purpose range of IP addresses is refused from its first to its last address, the addresses beside it are not',
   },
   {
     promise: 'networks of providers are not fetched from',
@@ -1055,7 +1055,7 @@ export const MUTATIONS: Mutation[] = [
     from: '100.64.0.0/10,',
     to: '100.64.0.0/11,',
     test: 'test/platform/net/address-guard.test.ts',
-    name: 'each special-purpose range is refused from its first to its last address, its neighbours are not',
+    name: 'each special-purpose range of IP addresses is refused from its first to its last address, the addresses beside it are not',
   },
   {
     promise: 'the hub itself is not fetched from',
@@ -1063,7 +1063,7 @@ export const MUTATIONS: Mutation[] = [
     from: '127.0.0.0/8,',
     to: '127.0.0.0/9,',
     test: 'test/platform/net/address-guard.test.ts',
-    name: 'each special-purpose range is refused from its first to its last address, its neighbours are not',
+    name: 'each special-purpose range of IP addresses is refused from its first to its last address, the addresses beside it are not',
   },
   {
     promise: 'metadata services of clouds are not fetched from',
@@ -1079,7 +1079,7 @@ export const MUTATIONS: Mutation[] = [
     from: "parseCidrs('2000::/3')",
     to: "parseCidrs('::/0')",
     test: 'test/platform/net/address-guard.test.ts',
-    name: 'each special-purpose range is refused from its first to its last address, its neighbours are not',
+    name: 'each special-purpose range of IP addresses is refused from its first to its last address, the addresses beside it are not',
   },
   {
     promise: 'no 6to4 address hides a private IPv4 address',
@@ -1194,7 +1194,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'matches += Number(equal(digest, signature));',
     to: 'if (equal(digest, signature)) return true;',
     test: 'test/features/webhooks/webhook-signature.test.ts',
-    name: 'every pair of signatures is compared, wherever the right signature stands',
+    name: 'each received signature is compared with each expected signature, also after two signatures matched',
   },
   {
     promise: 'an event is taken within 300 seconds of its time',
@@ -1308,7 +1308,7 @@ export const MUTATIONS: Mutation[] = [
     from: "if (hash.digest('hex') !== sha256) throw",
     to: "if (hash.digest('hex') === '') throw",
     test: 'test/features/backups/verify-backup.test.ts',
-    name: 'case 46, 49, 50: even if all hashes match, the archive must have each file that a row names and no other file',
+    name: 'case 46, 49, 50: even if all hashes match, the archive of uploads must have each file that the database names and no other file',
   },
   {
     promise: 'a file that is damaged on the disk is not archived as good',
@@ -2514,7 +2514,7 @@ export const MUTATIONS: Mutation[] = [
     from: "UPDATE counts SET value = value - OLD.is_public WHERE metric = 'public_posts';",
     to: '',
     test: 'test/platform/metrics/kept-counts.test.ts',
-    name: 'the kept counts equal a real count after thousands of random changes',
+    name: 'the counts of sources, public posts and jobs that triggers keep equal a real count after thousands of random changes',
   },
   {
     promise: 'health says nothing of the reason to strangers',
@@ -3102,7 +3102,7 @@ export const MUTATIONS: Mutation[] = [
     from: "    '--allow-addons',\n",
     to: "    '--allow-addons', '--allow-child-process',\n",
     test: 'test/app/processes/permission-flags.test.ts',
-    name: 'a confined process reads the program, writes DATA_DIR and does nothing else, silently',
+    name: 'a confined process of the hub may read the program and write DATA_DIR, is refused other files and programs, and prints nothing',
   },
   {
     promise: 'a Node with another hash is not unpacked',
@@ -3222,7 +3222,7 @@ export const MUTATIONS: Mutation[] = [
     from: "'/proc/self/status', '/proc/self/limits'",
     to: "'/proc/self', '/proc/self/limits'",
     test: 'test/app/processes/permission-flags.test.ts',
-    name: 'a confined process reads the program, writes DATA_DIR and does nothing else, silently',
+    name: 'a confined process of the hub may read the program and write DATA_DIR, is refused other files and programs, and prints nothing',
   },
   {
     promise: 'no process was granted its descriptors',
@@ -3230,7 +3230,7 @@ export const MUTATIONS: Mutation[] = [
     from: "'/proc/self/limits', '/proc/self/mountinfo'",
     to: "'/proc/self/limits', '/proc/self/fd', '/proc/self/mountinfo'",
     test: 'test/app/processes/ways-out.test.ts',
-    name: 'no granted path, no open descriptor and no link below them leads a process to other files',
+    name: 'neither the paths granted to a process, nor links below these paths, nor open descriptors lead the process to other files',
   },
   {
     promise: 'no process was granted the links in the project',
@@ -3238,7 +3238,7 @@ export const MUTATIONS: Mutation[] = [
     from: "folders: ['src', ",
     to: "folders: ['.', 'src', ",
     test: 'test/app/processes/ways-out.test.ts',
-    name: 'no granted path, no open descriptor and no link below them leads a process to other files',
+    name: 'neither the paths granted to a process, nor links below these paths, nor open descriptors lead the process to other files',
   },
   {
     promise: 'a backup beside the data can be read',
@@ -3286,7 +3286,7 @@ export const MUTATIONS: Mutation[] = [
     from: "'SELECT COUNT(*) AS n FROM error_events WHERE last_at < ?'",
     to: '`SELECT COUNT(*) AS n FROM error_events WHERE last_at < ? + ${Number(db.inTransaction)}`',
     test: 'test/house/constant-sql.test.ts',
-    name: 'every statement is a literal, or made of constants of the sources',
+    name: 'every SQL statement is a literal, or made of constants of the source code',
   },
 
   // Nothing that one person has costs the others more than a bounded wait.
@@ -3458,7 +3458,7 @@ export const MUTATIONS: Mutation[] = [
     from: '(rank(other) < rank(one) ? other : one)',
     to: 'one',
     test: 'test/platform/turns.test.ts',
-    name: 'a flood of requests from one client leaves the next turn to another client’s request',
+    name: 'during a flood of requests from one client, the first request of another client runs next',
   },
   {
     promise: 'a client with many new connections keeps no other client from connecting',
@@ -3482,7 +3482,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'hasPassed(since, PATIENCE, now) ? since - 1e15 : used',
     to: 'used',
     test: 'test/platform/turns.test.ts',
-    name: 'a client that has used much time waits two seconds at most, even if new clients come without end',
+    name: 'a client that has used the main thread for long waits two seconds at most, even if new clients come without end',
   },
   {
     promise: 'a queue has an end',
@@ -4295,7 +4295,7 @@ export const MUTATIONS: Mutation[] = [
     from: "...all.filter(({ level }) => level === 'warn')",
     to: '',
     test: 'test/features/admin/findings.test.ts',
-    name: 'each finding is told once, in the order of the overview; each fault comes with a sentence and an advice',
+    name: 'the hub’s list of findings has each subject once, in the overview’s order; each fault has a sentence and an advice',
   },
   {
     promise: 'an alert that was sent is no step done before it has arrived',
@@ -4540,7 +4540,7 @@ export const MUTATIONS: Mutation[] = [
     from: "  if (url.protocol !== 'https:') return;\n",
     to: "  if (url.protocol !== 'https:') url.hostname = 'home.example';\n",
     test: 'test/app/connections.slow.test.ts',
-    name: 'with nothing configured and no sources of others, nothing leaves the machine in a day',
+    name: 'a hub without optional settings and without feeds of other sites sends no packet off its machine in a day',
   },
   {
     promise: 'an archive of a version has the same bytes, whatever the settings of git',

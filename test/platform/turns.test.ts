@@ -43,7 +43,7 @@ function askOften(ask: ReturnType<typeof startTurns>['ask'], times: number, clie
   for (let n = 0; n < times; n++) void ask(client, ms);
 }
 
-test('a flood of requests from one client leaves the next turn to another client’s request', async () => {
+test('during a flood of requests from one client, the first request of another client runs next', async () => {
   const { ask, run, served } = startTurns();
   askOften(ask, 50, address(1), 10);
   await run(10);
@@ -60,7 +60,7 @@ test('time is shared, not turns: who asks for little has more turns', async () =
   assert.equal(served.filter((name) => name === '203.0.113.2').length, 30);
 });
 
-test('if many networks and one member send requests, the member gets half of the turns', async () => {
+test('if many networks and one signed-in member send requests, half of the requests that run are the member’s', async () => {
   const { ask, run, served } = startTurns();
   for (let n = 0; n < 40; n++) askOften(ask, 5, address(n), 10);
   askOften(ask, 100, account(1), 10);
@@ -197,7 +197,7 @@ test('what was used long ago counts no more', async () => {
   assert.deepEqual(served, ['203.0.113.1', '203.0.113.2']);
 });
 
-test('a client that has used much time waits two seconds at most, even if new clients come without end', async () => {
+test('a client that has used the main thread for long waits two seconds at most, even if new clients come without end', async () => {
   const { ask, run, served, charge } = startTurns();
   charge(address(0), 100_000);
   void ask(address(0), 10);

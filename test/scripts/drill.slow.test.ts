@@ -19,7 +19,7 @@ import { waitUntil } from '../support/wait-until.ts';
 const DRILL = join(PROJECT_ROOT, 'scripts/drill.sh');
 
 for (const destination of ['dir', 'rclone', 'restic'] as const) {
-  test(`a drill proves that the newest copy at ${destination} can be restored, and changes nothing else`, async (t) => {
+  test(`a drill proves that the newest off-site copy at ${destination} can be restored, and changes nothing else`, async (t) => {
     const hub = drilledHub(t, destination);
     if (!hub) return;
     await hub.sent();

@@ -183,7 +183,7 @@ const OUTBREAK = `
   };
 `;
 
-test('under systemd neither ATTACH, an addon nor a socket leads out of DATA_DIR', async (t) => {
+test('under systemd the worker can neither ATTACH a database outside DATA_DIR, nor load another addon, nor (with BPF) listen on a port', async (t) => {
   const hub = await installedHub(t);
   if (!hub) return;
   mkdirSync(join(hub.project, 'open'), { mode: 0o777 });

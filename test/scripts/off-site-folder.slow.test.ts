@@ -67,7 +67,7 @@ for (const [title, program, script] of [
   ['a disk that cannot sync', 'sync', 'exit 1'],
   ['a rename that fails', 'mv', 'exit 1'],
 ] as const) {
-  test(`${title} is not called done and leaves nothing behind`, async (t) => {
+  test(`${title} is reported as failed, and leaves no file at the destination or in DATA_DIR/tmp`, async (t) => {
     const { send, replace, far, dataDir } = withFolder(t);
     replace(program, script);
 

@@ -110,7 +110,8 @@ const PROMETHEUS_RANGES = ['text/plain;0.0.4', 'text/plain', 'text/*', '*/*'];
 
 /**
  * Chooses the format for an `Accept` header (RFC 9110, 12.5.1): the most specific matching range gives a format's
- * quality. The format is OpenMetrics only if the header names OpenMetrics and ranks no format higher, otherwise 0.0.4.
+ * quality. The format is OpenMetrics if the header names OpenMetrics and ranks no format higher; otherwise, the format
+ * is Prometheus's text format 0.0.4.
  */
 export function negotiateFormat(accept = '*/*'): Format {
   const weights = readWeights(accept);

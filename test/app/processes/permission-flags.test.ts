@@ -117,7 +117,7 @@ async function probe(t: TestContext, needsNetwork = true): Promise<{ outcome: Re
   return { outcome: JSON.parse(stdout), stderr };
 }
 
-test('a confined process reads the program, writes DATA_DIR and does nothing else, silently', async (t) => {
+test('a confined process of the hub may read the program and write DATA_DIR, is refused other files and programs, and prints nothing', async (t) => {
   const { outcome, stderr } = await probe(t);
 
   const allowed = ALLOWED.map((name) => [name, 'allowed']);

@@ -62,7 +62,7 @@ function layOut(t: TestContext) {
   return place;
 }
 
-test('no granted path, no open descriptor and no link below them leads a process to other files', async (t) => {
+test('neither the paths granted to a process, nor links below these paths, nor open descriptors lead the process to other files', async (t) => {
   const place = layOut(t);
   const flags = permissionFlags({
     ...nodeFacts(process, place('.')), projectRoot: place('hub'), dataDir: place('hub-data'),

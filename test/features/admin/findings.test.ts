@@ -27,7 +27,7 @@ function troubleOf(hub: Hub, subject: string) {
   return { level, problem, since, href };
 }
 
-test('each finding is told once, in the order of the overview; each fault comes with a sentence and an advice', async (t) => {
+test('the hub’s list of findings has each subject once, in the overview’s order; each fault has a sentence and an advice', async (t) => {
   const hub = await startHub(t);
   const all = findings(hub.handle);
 

@@ -80,7 +80,7 @@ function nextPost(db: Db): number {
   return addPosts({ db }, 1, 1)[0] ?? NaN;
 }
 
-test('after a restore of an older backup, new ids are above all ids given since, also above ids of deleted rows', async (t) => {
+test('after a restore of an older backup, new ids are above all ids that the hub gave before the restore, also to deleted rows', async (t) => {
   const hub = await restorableHub(t);
   const high = 5_000_000_000;
   query(hub.dataDir, (db) => {

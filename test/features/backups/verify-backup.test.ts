@@ -353,7 +353,7 @@ function member(name: string, text: string): PackedMember {
   return { kind: 'file', name, size: Buffer.byteLength(text), modifiedAt: 1e12, content: [Buffer.from(text)] };
 }
 
-test('case 46, 49, 50: even if all hashes match, the archive must have each file that a row names and no other file', async (t) => {
+test('case 46, 49, 50: even if all hashes match, the archive of uploads must have each file that the database names and no other file', async (t) => {
   const { copy, uploads } = await madeBackup(t);
   const [first, second] = uploads.map(({ sha256 }) => `uploads/${sha256.slice(0, 2)}/${sha256}`) as [string, string];
   const good = [member(first, 'the first file'), member(second, 'the second file, which is longer')];

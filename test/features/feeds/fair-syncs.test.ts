@@ -30,7 +30,7 @@ async function importFeeds(client: Client, urls: string[]): Promise<void> {
 
 const shown = (hub: Hub, id: number) => sources(hub.handle).find(id);
 
-test('a feed that another member requests is fetched while hanging hosts hold all slots that they may', async (t) => {
+test('a feed that a member requests is fetched before most of another member’s twelve feeds, whose hosts never answer', async (t) => {
   const { hub, ada, bob } = await hubWith(t, ['ada', 'bob'], { SYNC_CONCURRENCY: '4' }, { totalMs: 1_000 });
   const order: string[] = [];
   const origin = await startOrigin(t, (request, response) => {

@@ -32,7 +32,7 @@ async function movingFeed(t: TestContext, old = OLD) {
   return { ...followed, hub, other, routes, change, shown, posts };
 }
 
-test('the posts of the old address stay as they are, and no post of the new address overwrites them', async (t) => {
+test('if a feed’s address changes, the posts of the old address stay as they are, and no post of the new address overwrites them', async (t) => {
   const { hub, ada, other, change, shown, posts } = await movingFeed(t);
   const [same, one] = await posts();
   await sendJson(ada, 'PUT', `/api/posts/${same?.id}/star`, {});

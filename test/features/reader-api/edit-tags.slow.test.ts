@@ -8,7 +8,7 @@ import { hubWith } from '../../support/hub.ts';
 import { appOf, edit, itemIds, STATE } from '../../support/reader-app.ts';
 import { addPosts } from '../../support/stored-posts.ts';
 
-test('an app is never refused at the limit of marks, and no state is forgotten to make room', async (t) => {
+test('an app may mark more posts as read than the hub’s pages allow, and the hub forgets no mark to make room', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada']);
   const [sourceId, app] = [await addNotes(ada), appOf(hub, 'ada')];
   const ids = addPosts(hub, sourceId, 42_000);

@@ -152,7 +152,7 @@ test('pages of ids go on by their continuation through 10,500 posts, and end wit
   assert.equal('continuation' in last, false, 'a full last page has no continuation');
 });
 
-test('all ids of one POST are answered, in each of their three forms, and unknown ids are left out', async (t) => {
+test('an app that asks for 1,500 posts by their ids, in three forms of ids, gets all these posts; unknown ids are left out', async (t) => {
   const { hub, ada, app, news } = await hubWithApp(t);
   const hidden = await addPost(ada, await addNotes(ada, 'Diary', 'private'), 'Secret');
   const ids = addPosts(hub, news, 1_500, (n) => ({ title: `Post ${n}` }));

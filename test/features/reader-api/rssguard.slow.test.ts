@@ -12,7 +12,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 const SOURCES = 20;
 const POSTS = 50;
 
-test('RSS Guard gets 1,000 articles of 20 sources, and marks travel in both directions', async (t) => {
+test('RSS Guard gets 1,000 articles of 20 sources, and marks as read or starred pass between RSS Guard and the hub both ways', async (t) => {
   if (!['rssguard', 'Xvfb', 'xdotool', 'dbus-daemon'].every((tool) => requireTool(t, tool))) return;
   const { hub, ada } = await hubWith(t, ['ada']);
   hub.passTime(Date.now() - hub.now()); // the app asks for what arrived during the last year of its own clock

@@ -35,7 +35,7 @@ test('a post is published at the time that its author chose in their time zone, 
   assertUsageIsRight(hub);
 });
 
-test('two jobs for one post, and a post that was changed while its job ran, make no second and no old post', async (t) => {
+test('two jobs for one scheduled post publish the post once, and no job publishes a post that was changed while the job ran', async (t) => {
   const { hub, ada } = await hubWithOwnPosts(t);
   const run = () => publishDraft.run(hub.handle, { draftId: 1 }, new AbortController().signal, undefined as never);
   const schedule = () => submitForm(hub, ada, FORM, { ...TYPED, publishAt: '2030-01-15T12:10' }, []);

@@ -172,7 +172,7 @@ test('a form that is sent again with another text keeps the text, and makes a se
   assert.deepEqual(await titles(), ['More owls', 'Owls at dusk']);
 });
 
-test('of two copies of a post, the later is told of the other text, and replaces the text only knowingly', async (t) => {
+test('if two forms edit one post, the author who saves later is told of the other text, and replaces this text only by saving again', async (t) => {
   const { hub, ada, open, again } = await hubWithForms(t);
   await addPost(ada, 1);
   const title = async () => (await ada.get('/api/posts/1')).json<ShownPost>().title;

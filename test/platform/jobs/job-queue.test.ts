@@ -55,7 +55,7 @@ test('a worker that outlived its lease can neither complete nor fail nor release
   assert.deepEqual(effects(), [current.id]);
 });
 
-test('a job that kills its worker every time is dead-lettered after its last lease, and somebody is told', (t) => {
+test('a job that kills its worker in every attempt is dead-lettered after its last attempt, and a living worker is told', (t) => {
   const { db, queue, passTime } = startQueue(t);
   add(queue, { maxAttempts: 2 });
   for (const attempt of [1, 2]) {

@@ -7,7 +7,7 @@ import { createCounters } from '../../../src/platform/metrics/counters.ts';
 import { addSource, measuredHub } from '../../support/service-series.ts';
 import { seeded } from '../../support/random.ts';
 
-test('the kept counts equal a real count after thousands of random changes', (t) => {
+test('the counts of sources, public posts and jobs that triggers keep equal a real count after thousands of random changes', (t) => {
   const { db, series } = measuredHub(t);
   const random = seeded(20_260_115);
   const change = randomChanges(db, random);

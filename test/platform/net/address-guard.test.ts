@@ -45,7 +45,7 @@ const IPV6_RANGES: [first: string, last: string, ...outside: string[]][] = [
   ['ff00::', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
 ];
 
-test('each special-purpose range is refused from its first to its last address, its neighbours are not', () => {
+test('each special-purpose range of IP addresses is refused from its first to its last address, the addresses beside it are not', () => {
   for (const [first, last, ...outside] of [...IPV4_RANGES, ...IPV6_RANGES]) {
     assert.equal(isPublic(first), false, first);
     assert.equal(isPublic(last), false, last);
