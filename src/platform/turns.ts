@@ -37,7 +37,7 @@ const OF_ONE = 1_000;
 const OF_ONE_OF_MANY = 10;
 const OF_KIND = 2_000;
 
-/** One round of the event loop runs at most TURNS_OF_ROUND requests, and begins requests only in the round's first ROUND ms. */
+/** One round of the event loop runs at most TURNS_OF_ROUND requests, all begun within the first ROUND of the round. */
 const TURNS_OF_ROUND = 8;
 const ROUND = 1; // ms
 

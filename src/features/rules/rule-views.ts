@@ -114,8 +114,8 @@ function wordsForm({ postId, title, words, chosen }: NonNullable<RuleForm['like'
 
 function previewList({ posts, among }: NonNullable<RuleForm['preview']>, times: Times): Html {
   return html`<section aria-labelledby="preview"><h2 id="preview">Preview</h2>
-<p role="status">The rule fits ${plural(posts.length, 'post')} of the newest ${plural(among, 'post')} in your
-sources.</p>
+<p role="status">The rule fits ${plural(posts.length, 'post')} of the newest ${
+  plural(among, 'post')} in your sources.</p>
 <ul class="items">${posts.slice(0, SHOWN).map((post) => html`<li><div><p class="title actions" dir="auto"><a
   href="/posts/${post.id}">${titleOf(post).title}</a></p><p class="meta"><span dir="auto">${post.sourceTitle}</span>${
   showTime(times, post.publishedAt)}</p></div></li>`)}</ul></section>`;
