@@ -12,13 +12,14 @@ import { hasPassed, SECOND } from './clock.ts';
  * one client begin in order of arrival; a begun request goes on before another begins.
  *
  * During a turn of the main thread, only one request runs: its code, and its promises that resolve without waiting. The
- * time of the turn counts as main-thread time that the request's client has used. A request that has waited for I/O (a
- * body, a password hash, a file, another server) calls `ownTurn` before it continues. In the middle of long work, a
- * request calls `nextTurn`, so that waiting requests of other clients run first. Work for which several requests wait
- * runs without waiting for a turn of the main thread; `charged` measures the time of such shared work. Waiting, work in
- * other threads, and Node's own reading and writing of sockets do not count as main-thread time of a client. Node
- * accepts only one connection in a round of its event loop. The round after a new connection runs no request, because
- * further connections may wait; at most ROUNDS_OF_CONNECTIONS rounds in succession run no request.
+ * time of each turn of the main thread counts as used by the client whose request runs in the turn. A request that has
+ * waited for I/O (a body, a password hash, a file, another server) calls `ownTurn` before it continues. In the middle
+ * of long work, a request calls `nextTurn`, so that waiting requests of other clients run first. Work for which several
+ * requests wait runs without waiting for a turn of the main thread; `charged` measures the time of such shared work.
+ * Waiting, work in other threads, and Node's own reading and writing of sockets do not count as main-thread time of a
+ * client. Node accepts only one connection in a round of its event loop. The event loop's round after a new connection
+ * runs no request, because further connections may wait; at most ROUNDS_OF_CONNECTIONS rounds in succession run no
+ * request.
  */
 
 /** Each client's used main-thread time, in ms, is halved every HALF_LIFE and forgotten below NEXT_TO_NOTHING. */
@@ -28,12 +29,15 @@ const NEXT_TO_NOTHING = 0.1; // ms
 /** If a client's requests have waited this long (ms), one of these requests runs next. */
 const PATIENCE = 2 * SECOND;
 
-/** At most OF_ONE requests of a client wait, or OF_ONE_OF_MANY if OF_KIND requests of members (or networks) wait. */
+/**
+ * Maximum number of waiting requests of a client: OF_ONE, or, while at least OF_KIND requests of members (or of
+ * networks) wait, OF_ONE_OF_MANY for each member (or network).
+ */
 const OF_ONE = 1_000;
 const OF_ONE_OF_MANY = 10;
 const OF_KIND = 2_000;
 
-/** Short turns of the main thread share an event-loop round: at most TURNS_OF_ROUND turns, begun within ROUND. */
+/** One round of the event loop runs at most TURNS_OF_ROUND requests, all begun within the first ROUND of the round. */
 const TURNS_OF_ROUND = 8;
 const ROUND = 1; // ms
 
@@ -59,7 +63,7 @@ export type Ticket = {
 
 type Turns = {
   ticket(client: ClientGroups): Ticket;
-  charge(client: ClientGroups, ms: number): void; // charges a client for main-thread time outside its turns
+  charge(client: ClientGroups, ms: number): void; // counts main-thread time that a client used without waiting
   mayGoAhead(): boolean; // whether a cached response may be sent without waiting for the main thread
   accepted(): void; // notes that Node has accepted a connection
 };
@@ -80,8 +84,8 @@ type Group = {
   begun: Waiter[]; // waiting requests that the main thread has already begun
   queue: Waiter[]; // waiting requests that the main thread has not run yet
   waiting: number; // number of waiting requests, also of all `groups`
-  used: number; // main-thread time in ms that clients of the group have lately used
-  since: number; // when a request of the group last ran, or began to wait while no other request waited
+  used: number; // main-thread time in ms that the accounts or networks in this group have lately used
+  since: number; // since when this group's requests have waited and the main thread has run no such request
 };
 
 const tickets = new AsyncLocalStorage<Ticket>();
@@ -184,7 +188,7 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
       othersWait: () => root.busy.size > 0,
       charge(ms) {
         charge(client, ms);
-        if (running !== ticket) startedAt += ms; // the running request did not use these `ms`
+        if (running !== ticket) startedAt += ms; // this time is not charged to the running request
       },
       now,
     };
@@ -230,7 +234,7 @@ export const nextTurn = (): Promise<void> => tickets.getStore()?.again() ?? next
 /** Waits one event-loop round without queuing: for the middle of work that several requests wait for. */
 export const nextRound = (): Promise<void> => round();
 
-/** After I/O, waits for the current request's next turn on the main thread; undefined during the request's turn. */
+/** After I/O, resolves when the main thread runs the current request again; undefined if the request runs already. */
 export function ownTurn(): Promise<void> | undefined {
   const ticket = tickets.getStore();
   return ticket?.isRunning() === false ? ticket.again() : undefined;
@@ -239,7 +243,7 @@ export function ownTurn(): Promise<void> | undefined {
 /** Whether any request waits for the main thread; always false in the worker and outside a request. */
 export const othersWait = (): boolean => tickets.getStore()?.othersWait() ?? false;
 
-/** Wraps `work`, whose main-thread time then counts as used by the client whose request has called `charged`. */
+/** Wraps `work` so that its main-thread time counts for the current request's client, whichever request runs `work`. */
 export function charged<Args extends unknown[], T>(work: (...args: Args) => T): (...args: Args) => T {
   const ticket = tickets.getStore();
   if (!ticket) return work;

@@ -19,7 +19,7 @@ import {
 } from './match-rules.ts';
 import { ACTS, rules, type Act, type Rule } from './rule-store.ts';
 
-/** The matcher of all rules, as of an edition of the rules; made anew when the rules have changed. */
+/** Keeps the matcher of all accounts' rules until a rule changes. `edition`: the number of changes of rules so far. */
 const compiled = once((_hub: Hub): Compiled => ({ edition: NaN, matcher: null, expressions: new Map() }));
 type Compiled = { edition: number; matcher: Matcher<Rule> | null; expressions: Map<string, MatchedExpression> };
 

@@ -16,7 +16,7 @@ type Values = Record<string, unknown>;
 
 const PREVIEWED = 500;
 
-/** Number of muted posts that one transaction shows again, in a few milliseconds. */
+/** Maximum number of muted posts that one transaction puts back into lists, which takes a few milliseconds. */
 const SHOWN_AT_ONCE = 500;
 
 /** Adds a rule; returns the rule. Throws status 422 for a mistake in the rule, or if the account has too many rules. */
@@ -78,8 +78,8 @@ export function renameFolder(hub: Hub, accountId: number, from: string, to: stri
 }
 
 /**
- * Shows a rule's muted posts in short transactions. The last transaction also does `act`, so that the rule is unchanged
- * if the process is killed before all muted posts are shown.
+ * Puts a rule's muted posts back into lists, in short transactions. The last of these transactions also runs `act`,
+ * which changes or removes the rule: if the process is killed before the last transaction, the rule stays as before.
  */
 async function showMuted(hub: Hub, ruleId: number, act: () => void): Promise<void> {
   const showSome = (): boolean => hub.db.write('show muted posts', () => {

@@ -10,16 +10,18 @@ export type PostTexts = { title: string; text: string; author: string; published
 export type SourceNames = { names: string[][]; folder: string | null };
 
 /**
- * A node of a trie whose edges are tokens. `ends`: the number of the phrase that ends with the node. `beginnings`:
- * numbers of phrases by the beginning of their last token; `lengths`: the lengths of these beginnings.
+ * A node of a prefix tree (trie) of rules' phrases: an edge is a token, and each phrase has a number. `ends`: number of
+ * the phrase whose tokens lead to this node. `beginnings`: numbers of the phrases whose last token has a star and whose
+ * other tokens lead to this node, by the last token; `lengths`: the lengths of these last tokens.
  */
 type TrieNode = {
   next?: Map<string, TrieNode>; ends?: number; beginnings?: Map<string, number>; lengths?: Set<number>;
 };
 
 /**
- * `bits` tells for the hash of a text whether phrases have the text as their first token, or are the text with a star
- * (`harb*`). To find rules' words in a post, hashing its characters is much quicker than looking up each word in a Map.
+ * The prefix tree of all rules' phrases for a field of posts. `bits` tells by a text's hash whether the text may be the
+ * first token of a phrase, or a phrase of one token with a star (`harb*`). To find rules' words in a post, hashing the
+ * post's characters is much quicker than looking up each word in a Map.
  */
 type Trie = { root: TrieNode; bits: Uint8Array };
 
@@ -32,10 +34,13 @@ const STEPS_PER_CHARACTER = 10;
 
 type NameCheck = (source: SourceNames) => boolean;
 
-/** A clause of a rule, whose phrases stand in the trie. `numbers`: the numbers of the phrases in the trie. */
+/** A clause of a rule: phrases that `OR` joins. `numbers`: the numbers of the clause's phrases in the prefix trees. */
 type CompiledClause = { isExcluded: boolean; numbers: number[]; names: NameCheck[] };
 
-/** A rule with its clauses. `key`: the clause that is checked first; undefined if the rule needs no words. */
+/**
+ * A rule with its clauses. `key`: the clause whose words a post must have before the rule's other clauses are compared
+ * with the post; undefined if the rule has no clause that only asks for words.
+ */
 type Compiled<Rule> = {
   rule: Rule; clauses: CompiledClause[]; key: CompiledClause | undefined; from: number; until: number;
 };
@@ -45,17 +50,20 @@ type Found = { isFound: Uint8Array; numbers: number[] };
 
 /** Rules that are matched against a post all at once, in a time that hardly grows with the number of rules. */
 export type Matcher<Rule> = {
-  /** `seenBy`: how the owner of a rule with names of sources or folders sees the source; undefined: not at all. */
+  /**
+   * `seenBy` returns the names that the post's source has for a rule's owner, and the folder in which the owner keeps
+   * the source; undefined if the owner does not follow the source.
+   */
   fitting(post: PostTexts, seenBy: (rule: Rule) => SourceNames | undefined): Rule[];
 };
 
-/** A field of posts that phrases look in; `text` phrases look in the title too. */
+/** The field of posts in which a rule's phrase is searched; phrases for the field `text` are searched in titles too. */
 type WordField = 'title' | 'text' | 'author';
 
 /** A phrase of words. `isBeginning`: whether the last token may be the beginning of a longer token. */
 type Words = { field: WordField; tokens: string[]; isBeginning: boolean };
 
-/** The expression of a rule, read for comparing with posts. `shortest`: the length of a clause's shortest phrase. */
+/** A rule's expression: clauses that a post must all fit. `shortest`: the length of the shortest phrase in a clause. */
 export type MatchedExpression = {
   clauses: { isExcluded: boolean; words: Words[]; names: NameCheck[]; shortest: number }[]; from: number; until: number;
 };
@@ -169,7 +177,10 @@ function findPhrases({ root, bits }: Trie, text: string, found: Found): void {
 
 type Note = (number: number | undefined) => void;
 
-/** Calls `note` for each phrase that begins with the token before `at`. Returns how many tokens may still be read. */
+/**
+ * Calls `note` with the number of each phrase of rules that stands in `text` and whose first token ends at index `at`.
+ * Returns how many further tokens of `text` may be compared with phrases.
+ */
 function follow(node: TrieNode | undefined, text: string, at: number, left: number, note: Note): number {
   note(node?.ends);
   for (let end = at; node && (node.next || node.beginnings) && end < text.length && left > 0; left--) {

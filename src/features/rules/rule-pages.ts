@@ -12,7 +12,7 @@ import { addRule, changeRule, ownRule, previewRule, removeRule } from './change-
 import { rules, type Rule } from './rule-store.ts';
 import { ruleFormPage, rulesPage, type RulePlaces, type RefusedImport, type RuleForm } from './rule-views.ts';
 
-/** GET /settings/rules: the viewer's rules. `refused`: an import that the hub has refused. */
+/** GET /settings/rules: the viewer's rules. `refused`: the document of rules that the hub has refused to import. */
 export function showRules(hub: Hub, { viewer }: MemberRequest, refused?: RefusedImport): Reply {
   const sources = new Map(follows(hub).listed(viewer).map(({ sourceId, title }) => [sourceId, title]));
   const all = rules(hub).listOf(viewer.id);
@@ -40,7 +40,10 @@ function wordsOf(title: string): string[] {
   return [...new Set(words)].slice(0, 20);
 }
 
-/** The longest word with a capital behind the first word of a title, which may be a name; else the longest word. */
+/**
+ * Chooses a word of a title for a new rule: the longest capitalised word after the title's first word, because such a
+ * capitalised word may be a name; or else the longest word of the title.
+ */
 function likelyWord(words: string[]): string[] {
   const names = words.slice(1).filter((word) => /^\p{Lu}/u.test(word));
   return (names.length > 0 ? names : words).toSorted((a, b) => b.length - a.length).slice(0, 1);

@@ -42,7 +42,7 @@ export const rules = store(({ db, clock }) => {
     all: (): Rule[] => selectAll.all(),
     listOf: (accountId: number): Rule[] => selectOf.all(accountId),
     find: (key: RuleKey): Rule | undefined => select.get(key),
-    /** Adds a rule; returns its id. The caller checks RULES_MAX. */
+    /** Adds a rule; returns its id. The caller first checks that the account has fewer than RULES_MAX rules. */
     add: (accountId: number, terms: RuleTerms): number => insert.get({ ...terms, accountId, now: clock() })?.id ?? 0,
     change: (key: RuleKey, terms: RuleTerms): void => void update.run({ ...terms, ...key }),
     remove: (key: RuleKey): boolean => remove.run(key).changes > 0,

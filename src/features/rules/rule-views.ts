@@ -10,7 +10,7 @@ import type { Post } from '../posts/post-store.ts';
 import { titleOf } from '../posts/post-views.ts';
 import { RULES_MAX, type Act, type Rule } from './rule-store.ts';
 
-/** The folders and sources that the form offers. `areCut`: the member has more folders or sources. */
+/** The folders and sources that a rule's form offers. `areCut`: whether the form leaves out folders or sources. */
 export type RulePlaces = { folders: string[]; sources: { id: number; title: string }[]; areCut: boolean };
 
 /** A form for a rule. `rule`: the rule that is changed. `like`: the post whose words the form proposes. */
@@ -114,7 +114,8 @@ function wordsForm({ postId, title, words, chosen }: NonNullable<RuleForm['like'
 
 function previewList({ posts, among }: NonNullable<RuleForm['preview']>, times: Times): Html {
   return html`<section aria-labelledby="preview"><h2 id="preview">Preview</h2>
-<p role="status">The rule fits ${plural(posts.length, 'post')} of the newest ${among}.</p>
+<p role="status">The rule fits ${plural(posts.length, 'post')} of the newest ${
+  plural(among, 'post')} in your sources.</p>
 <ul class="items">${posts.slice(0, SHOWN).map((post) => html`<li><div><p class="title actions" dir="auto"><a
   href="/posts/${post.id}">${titleOf(post).title}</a></p><p class="meta"><span dir="auto">${post.sourceTitle}</span>${
   showTime(times, post.publishedAt)}</p></div></li>`)}</ul></section>`;

@@ -60,7 +60,7 @@ export function withinContentQuota<Result>(hub: Hub, sourceId: number, change: (
 export function contentFull(hub: Hub): HttpError {
   const taken = byteSize(hub.config.contentQuotaBytes);
   return metLimit(hub, 'content-quota', 0, `This account’s sources have reached the limit of ${taken} for contents. ` +
-    'The hub stored nothing. Delete posts or sources first.');
+    'The hub stored nothing. To make room, delete posts or sources of this account.');
 }
 
 /** Scheduled task: tells owners once that their content quota is used up; restarts stopped feeds when there is room. */
@@ -89,7 +89,10 @@ function goOn(hub: Hub, { accountId }: ContentUsage): void {
 
 const LATER = 5 * MINUTE;
 
-/** Throws NotNowError if the disk or the owner's quota has become full since the job began. Called in a transaction. */
+/**
+ * Throws NotNowError if the disk or the quota of the source's owner has become full since the job began. The caller
+ * calls `requireMayStore` in the transaction that stores the job's posts.
+ */
 export function requireMayStore(hub: Hub, sourceId: number): void {
   if (!mayRecord(hub)) throw new NotNowError('the hub may not store posts now', hub.clock() + LATER);
   if (isSourceFull(hub, sourceId)) throw new NotNowError('the owner’s content quota is used up', hub.clock());

@@ -53,7 +53,7 @@ export function joinSource(id: string): string {
   return `JOIN sources s ON s.id = ${id} AND s.removed_at IS NULL`;
 }
 
-/** SQL FROM clause of an INSERT … SELECT that reads the source as `s`; no row while the source is being removed. */
+/** SQL FROM clause that finds a source's row under the alias `s`; finds no row while the source is being removed. */
 export function fromSource(id: string): string {
   return `FROM sources s WHERE s.id = ${id} AND s.removed_at IS NULL`;
 }
@@ -150,7 +150,7 @@ export const sources = store(({ db, clock }) => {
   };
 });
 
-/** Reads several sources at once. The caller checks whether the viewer may see the sources. */
+/** Database queries for several sources at once. The caller checks whether the viewer may see the sources. */
 export const manySources = store(({ db }) => {
   const selectAmong = db.prepare<[string], Source>('read sources by their ids',
     `${SELECT_SOURCES} AND s.id IN (SELECT value FROM json_each(?))`);

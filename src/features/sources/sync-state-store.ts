@@ -16,7 +16,7 @@ export type SyncState = Validators & {
   lastSuccessAt: number | null;
   url: string;
   ttl: number | null; // ms between two fetches that the feed document last asked for
-  guidPrefix: string; // goes before each post id of the publisher; '' until the feed's address changes
+  guidPrefix: string; // random text before the publisher's post ids; '' until the feed's address changes
   timedOut: number; // 1 if the last synchronisation timed out
 };
 

@@ -115,8 +115,9 @@ function subjectOf(event: WebhookEvent): { guid: string | null; happenedAt: numb
 const RATE: NamedLimit = { name: 'webhook-rate', burst: 10_000, everyMs: SECOND / 100 };
 
 /**
- * A verified event. `apply` changes posts in the transaction and returns parts of `delivered`; null if an event changes
- * no post. `makesRoom`: whether the event deletes a post, and is accepted even beyond the quota.
+ * A verified event. `apply` stores or deletes the event's post in the caller's transaction and returns values for
+ * `delivered`, the record of the event's delivery; `apply` is null if the event changes no post. `makesRoom`: whether
+ * the event deletes a post, and is accepted even beyond the quota.
  */
 type Acceptance = AcceptedEvent & {
   delivered: Partial<SourceRun>;

@@ -68,7 +68,7 @@ export const webhooks = store(({ db, clock }) => {
       SELECT source_id AS sourceId, state, secret, previous_secret AS previousSecret,
              previous_until_at AS previousUntilAt
         FROM webhooks WHERE source_id = ?`).get,
-    /** Sets a new secret; the current secret stays valid until `until` (unix ms). Returns false without a webhook. */
+    /** Sets a new secret; the current secret stays valid until `until` (unix ms). False if no webhook exists. */
     rotate: (sourceId: number, secret: string, until: number): boolean =>
       rotate.run(until, secret, sourceId).changes === 1,
     secretsBeginningWith: (prefix: string, limit: number): StoredSecrets[] =>

@@ -8,7 +8,7 @@ import { sourcePosts } from '../posts/source-posts-store.ts';
 import { manySources } from '../sources/source-store.ts';
 import { drafts, type Tab } from './draft-store.ts';
 
-/** A post published from a form. `mark`: a number for its state: the post's id, or the time of deletion (unix ms). */
+/** A post published from a form. `mark`: the post's id, or for a deleted post the time of deletion (unix ms). */
 type PostOfForm = { state: 'published' | 'taken back' | 'deleted'; mark: number };
 
 /** Returns the post that was published from a form of an account, if any; of several posts, the newest. */
@@ -40,7 +40,8 @@ export function revisionOf(hub: Hub, accountId: number, form: string): number {
 /** Why a form is refused whose post was published, by what has become of the post. */
 const PUBLISHED: Record<PostOfForm['state'], string> = {
   'published': 'This form has already published a post. Sending this form again would publish a second post.',
-  'taken back': 'The post of this form was taken back into a draft. This form would publish a second post.',
+  'taken back': 'The post of this form was taken back into a draft. ' +
+    'Sending this form again would publish a second post, besides the post that the draft becomes.',
   'deleted': 'The post of this form was deleted. This form would publish the post a second time.',
 };
 
@@ -59,11 +60,12 @@ export function lateness(hub: Hub, accountId: number, form: string, { name, revi
   return new HttpError(409, detail, { members: { revision: current } });
 }
 
-/** Returns an error 409 if a post has changed since a form with its fields was shown. */
+/** Returns an error 409 if a post no longer has the `version` that the post had when the post's form was shown. */
 export function staleness(hub: Hub, id: number, version: unknown): HttpError | undefined {
   const current = posts(hub).versionOf(id);
   if (version === undefined || version === current) return undefined;
-  const detail = 'This post was changed after this form was opened. Your text has not replaced the changed text.';
+  const detail = 'This post was changed after this form was opened. ' +
+    'The text of this form has not replaced the changed text of the post.';
   return new HttpError(409, detail, { members: { version: current } });
 }
 

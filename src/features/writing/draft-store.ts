@@ -43,7 +43,7 @@ type Row = Omit<Draft, 'fields' | 'withdrawn'> & { fields: string; withdrawn: st
 type TakenRow = Pick<Row, 'fields' | 'savedBy' | 'revision'>;
 type SavedRow = { accountId: number; form: string; fields: string; savedBy: string | null; now: number };
 
-/** Unfinished posts. Pages show a pending draft only after the account has adopted the draft. */
+/** Unfinished posts. A draft sent after the session ended is pending: pages show the draft only after `adopt`. */
 export const drafts = store(({ db, clock }) => {
   const sql = { ...prepareSaved(db), ...prepareScheduled(db), ...preparePending(db) };
   const opened = ({ fields, withdrawn, ...row }: Row): Draft =>

@@ -19,7 +19,7 @@ export function draftSigns({ draft, times }: DraftForm): Html {
 
 /** A link to the newer text of a post that saving the form would replace. */
 export function otherText(path: string): Html {
-  return html`<a href="${path}" target="_blank" rel="noopener">Open the other text in a new tab</a>`;
+  return html`<a href="${path}" target="_blank" rel="noopener">Open the post’s newer text in a new tab</a>`;
 }
 
 /** The notes about a draft that cannot be saved, which only the script shows and fills. */
@@ -27,7 +27,8 @@ export function changedElsewhere({ path }: DraftForm): Html {
   return html`
 <div class="problem" data-sign="changed" role="alert" hidden>
   <p></p>
-  <p>${otherText(path)} <button class="link" type="button" data-keep>Keep the text in this tab</button></p></div>
+  <p>${otherText(path)} <button class="link" type="button" data-keep>Save the text
+    of this tab in place of the newer text</button></p></div>
 <div class="problem" data-sign="ended" role="alert" hidden>
   <p>Your session has ended. Press Save draft to sign in again: the text in this tab is kept.</p></div>`;
 }
@@ -50,7 +51,7 @@ export function draftNote({ path, draft, isOpened, isChanged, times }: DraftForm
 </div>`;
 }
 
-/** The section of the form that says whether a draft is saved. The button is for browsers without scripts. */
+/** The form's section that says whether a draft is saved. The button “Save draft” is for browsers without scripts. */
 export function draftState({ draft, times }: DraftForm): Html {
   return html`
 <section><h2>Draft</h2><p class="hint" data-sign="none" ${draft && html`hidden`}>No draft is saved yet. The draft is

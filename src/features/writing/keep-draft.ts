@@ -123,7 +123,10 @@ export function restoreDraft(hub: Hub, accountId: number, id: number): string {
   throw invalid([{ pointer: '', detail: 'This post has a newer draft. Discard the newer draft first.' }]);
 }
 
-/** Returns a signed account id for the URL that a form posts to; the signature only allows to keep a pending draft. */
+/**
+ * Returns a signed account id for the URL to which the form of a post is sent. If the session has ended, the signature
+ * only allows the hub to keep the sent post as a draft, which pages show after the account has signed in again.
+ */
 export function proofFor(
   hub: Hub, accountId: number, form: string, until: number = hub.clock() + PROOF_LIFETIME,
 ): string {

@@ -74,7 +74,7 @@ function writableSources(hub: Hub, viewer: Viewer, chosen = ''): Source[] {
 /** POST /write and /write/:draft: publishes or schedules a post, previews the post, or saves the draft. */
 export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
   return submitForm(hub, req, (form) => writeForm(hub, req, form), async (values, files) => {
-    if (!values['sourceId']) throw invalid([{ pointer: '/sourceId', detail: 'Choose a place for the post.' }]);
+    if (!values['sourceId']) throw invalid([{ pointer: '/sourceId', detail: 'Choose a source for this post.' }]);
     const form = formPath(req);
     const later = values['publishAt'];
     if (!later) return said(await writePost(hub, values, { files, form }, req), 'post-published');

@@ -131,8 +131,9 @@ export function storeNewPost(
 /** The guid for the post of a form, which outlasts the post's deletion; undefined if the form made a post before. */
 function unusedGuid(hub: Hub, sourceId: number, form: string, { id }: Viewer): string | undefined {
   const guid = guidOfForm(id, form);
+  // The last check finds a deleted post in a source of another owner, for whom an administrator has written the post.
   const isUsed = form === '/write' || postOfForm(hub, id, form) !== undefined
-    || sourcePosts(hub).deletedAt([sourceId], guid) !== undefined; // the post was in another owner's source
+    || sourcePosts(hub).deletedAt([sourceId], guid) !== undefined;
   return isUsed ? undefined : guid;
 }
 

@@ -89,9 +89,9 @@ export function firstPlacePage({ values = {}, problem }: AddForm, written: PostF
   const main = html`${cutNote(written)}
 <form method="post" action="/write/source" class="stack narrow">
   <input type="hidden" name="form" value="${written.draft ? written.path : '/write'}">
-  <p class="lead">Your posts need a place, which other people can follow if you allow it. Give the place of your
-    posts a name; you can change the name later.${
-      written.draft && ' Your text is kept for the next step.'}</p>
+  <p class="lead">Your posts need a place: a source, which other people can follow if you allow it. Give the source of
+    your posts a name, which you can change later.${
+      written.draft && ' The hub keeps the text of your post: the next page shows the text again.'}</p>
   <label>Name
     <input name="title" value="${values['title']}" required maxlength="200" placeholder="Notes" ${
       faulty(problem, 'title', { whole: true, isFirst: true })}>${faultOf(problem, 'title', { whole: true })}</label>
@@ -118,7 +118,7 @@ const PRESS_BACK = 'To get the text back, press Back in your browser: the previo
 function cutNote({ cut, problem, isOpened }: PostForm): Html | false {
   const rest = isOpened ? html`The whole draft is in the <a href="/api/account/export">export of your data</a> until
     you send, preview or discard this form.`
-    : problem ? PRESS_BACK : 'If you save this form, the post ends where the text below ends.';
+    : problem ? PRESS_BACK : 'If you save this form, the post loses the characters that this form does not show.';
   return cut.length > 0 && html`
 <div class="problem" role="alert">${cutSentences(cut, isOpened || !problem ? 'shown' : 'kept').map((sentence) =>
     html`<p>${sentence}</p>`)}<p>${rest}</p></div>`;
@@ -224,6 +224,6 @@ function placeChoice(places: Source[], { viewerId, values: { sourceId }, problem
 }
 
 function readersOf(isPublic: boolean, isOwn: boolean): string {
-  if (isPublic) return 'Everyone can read the posts: on the public page, in feeds and in search.';
-  return isOwn ? 'Only you can read the posts.' : 'Only the owner of the source can read the posts.';
+  if (isPublic) return 'Everyone can read the posts of this source: on the public page, in feeds and in search.';
+  return isOwn ? 'Only you can read the posts of this source.' : 'Only the owner of this source can read its posts.';
 }

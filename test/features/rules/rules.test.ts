@@ -156,7 +156,7 @@ test('the preview tells what a rule would have caught of the newest 500 posts, a
   const form = (await ben.get('/settings/rules/new?post=1')).text;
   assert.match(form, /value="title:Sponsored"/);
   assert.match(form, new RegExp(`<option value="source:${sourceId}" selected`));
-  assert.match(form, /The rule fits 2 posts of the newest 3\./);
+  assert.match(form, /The rule fits 2 posts of the newest 3 posts in your sources\./);
   assert.match((await ben.get('/settings/rules/new?post=1&word=owls')).text, /value="title:owls"/);
   const referer = `${hub.address}/folders/Birds?show=all`;
   const fromList = (await ben.get('/settings/rules/new?post=1', { referer })).text;

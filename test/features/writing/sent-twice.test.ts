@@ -160,7 +160,7 @@ test('a form that is sent again with another text keeps the text, and makes a se
   const other = await send({ title: 'More owls' });
   assert.equal(other.status, 409);
   assert.match(other.text, /This form has already published a post\.[^]*value="More owls"/);
-  assert.match(other.text, /<a href="\/write\/[\w-]{16}" target="_blank" rel="noopener">Open the other text/);
+  assert.match(other.text, /<a href="\/write\/[\w-]{16}" target="_blank" rel="noopener">Open the post’s newer text/);
   assert.equal((await send({}, [OWLS])).status, 409, 'another file');
   const path = formOn(other.text).path;
   const late = await ada.post(`${path}/draft`, { ...TYPED, title: 'More owls', tab: 'tab-of-the-draft', revision: '0' });
