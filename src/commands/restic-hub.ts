@@ -35,7 +35,7 @@ export function idsOf({ dataDir }: Config, id: string): string[] {
   return hub?.id === id ? [id, ...hub.adopted] : [id];
 }
 
-/** Finds hubs in the restic repository from whose data this hub comes (older hubs); tells the operator about them. */
+/** Finds the backups of older hubs, whose data this hub has taken over, in the repository; tells the operator. */
 export async function lookForOlder({ config, err }: CommandContext): Promise<void> {
   const origin = readOrigin(config.databasePath);
   const related = readJsonList(0).flatMap(toSnapshot).filter((one) => one.origin === origin || one.hub === origin);

@@ -10,7 +10,7 @@ import { fetchFeed, NO_VALIDATORS, NothingThereError, type FetchedFeed, type Fet
 import { findFeedAnchors, findFeedLinks, isHtmlPage, refreshAddress, type FeedLink } from './page-links.ts';
 import { PAGE_BYTES } from './parse-beginning.ts';
 
-const FETCHES = 12; // documents that are fetched for one address, not counting redirects
+const FETCHES = 12; // maximum documents fetched to find the feed of a typed address, without redirects
 const ADVERTISED_FIRST = 5; // advertised feeds of a page that are tried before the other links of the page
 const USUAL_FIRST = 3; // USUAL_PATHS that are tried before a page's advertised feeds beyond ADVERTISED_FIRST
 /** No further address is tried after this time, in ms, because a person waits. */
@@ -116,7 +116,7 @@ function usualAddresses(pageUrl: string): string[] {
   return [...below, ...USUAL_PATHS].map((path) => origin + path);
 }
 
-/** Words a failed fetch as the answer of the tried address; throws a fault in the hub's code, such as a TypeError. */
+/** What failed when the hub fetched an address, in words; throws a fault in the hub's code, such as a TypeError. */
 function answerOf(error: unknown, signal: AbortSignal | undefined): string {
   const isOurs = error instanceof TypeError || error instanceof RangeError || codeOf(error) !== undefined;
   if (!(error instanceof Error) || isOurs || signal?.aborted) throw error;

@@ -81,7 +81,7 @@ function isForum(tree: HtmlTree): boolean {
     || (attributes.get('name') === 'generator' && FORUM_SOFTWARE.test(attributes.get('content') ?? '')));
 }
 
-/** Whether the text is mostly links or, if the post's title is known, articles whose headings are links. */
+/** Whether a page only lists articles: most text is links, or, if the post's title is known, most headings are. */
 function isListing(blocks: Block[], size: number, knowsTitle: boolean): boolean {
   const headings = blocks.filter((block) => block.isHeading);
   const linked = headings.filter((block) => block.linked > block.size / 2).length;

@@ -9,7 +9,7 @@ const [readFd, closeFd] = [promisify(read), promisify(close)];
 /** Bytes of one file buffer. Each response uses a pair of buffers: the first is sent while the second is filled. */
 const BUFFER_BYTES = 128 * 1024;
 
-/** The most idle pairs of buffers kept for later responses: new buffers would take a third of a download's time. */
+/** Maximum pairs of unused buffers kept for later responses: new buffers would take a third of a download's time. */
 const MOST_SPARE = 16;
 
 type Pair = [Buffer, Buffer];
