@@ -68,7 +68,10 @@ function isJson(bytes: Buffer): boolean {
   return /^(?:\xef\xbb\xbf)?\s*\{/.test(bytes.toString('latin1', 0, 1024));
 }
 
-/** Reads the feed's title but not all posts. Of a JSON Feed with its posts first, only checks the required members. */
+/**
+ * Reads the title of a feed, but not all its posts. If the posts of a JSON Feed stand before its title, the function
+ * leaves the title empty, and only checks that the document has the members that JSON Feed requires.
+ */
 export function parseBeginning(document: Beginning, source: { url: string; contentType: string | null }): ParsedFeed {
   const bytes = document.bytes();
   if (!isJson(bytes)) return parseFeed(bytes.subarray(0, bytes.lastIndexOf('>', BEGINNING) + 1 || BEGINNING), source);
