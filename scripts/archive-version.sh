@@ -71,15 +71,17 @@ in_archive() {
 }
 
 # A project that was unpacked from an archive has no git history. Makes a git repository, and commits those files of the
-# project that the new archive also contains. Files that the new archive lacks may be the operator's, and stay as they
-# are. The repository is made elsewhere and moved into place whole, so that a kill leaves no incomplete repository.
+# project that the new archive also contains, as files or as folders. Files that the new archive lacks may be the
+# operator's, and stay as they are. The repository is made elsewhere and moved into place whole, so that a kill leaves no
+# incomplete repository.
 begin_history() {
   say "making a git repository in $root, in which upgrades keep the old version"
   take_archive
   require_newer
   as_coder git init --quiet "$from/history" || give_up 'git could not make a repository'
-  (cd -- "$from/files" && find . -type f -o -type l) | while IFS= read -r file; do
-    [ ! -e "$root/$file" ] || printf '%s\n' "$file"
+  (cd -- "$from/files" && find . -mindepth 1) | while IFS= read -r path; do
+    if [ -d "$from/files/$path" ] && [ ! -f "$root/$path" ]; then continue; fi
+    [ ! -e "$root/$path" ] || printf '%s\n' "$path"
   done | in_history add --pathspec-from-file=- || give_up "git could not read files in $root"
   { in_history commit --quiet -m 'Content Hub as it was installed' && as_coder mv -T -- "$from/history/.git" "$root/.git"; } ||
     give_up 'git could not make a repository'

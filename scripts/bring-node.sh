@@ -18,6 +18,7 @@ die() {
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
 . scripts/find-node.sh
+find_pinned
 
 [ -n "$pinned" ] || die "no Node is pinned for $platform: install Node 24.7 or newer, or set HUB_NODE to one"
 command -v npm >/dev/null || die 'npm is not on PATH: install Node 24.7 or newer with npm, or set HUB_NODE to one'

@@ -1,7 +1,8 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # Sourced first by the scripts that people, cron and systemd run. Sets $root, the project's folder.
 
-root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+root=$(readlink -f -- "$0")
+root=${root%/*/*}
 
 # Prints the script's header comment, which is its help.
 usage() {

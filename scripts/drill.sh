@@ -49,7 +49,7 @@ require_room() {
 take_locks() {
   as_owner mkdir -p -m 0700 -- "$data/run" "$data/tmp"
   as_owner touch -- "$data/run/drill.lock" "$data/run/off-site.lock" || give_up "$data/run cannot be written"
-  exec 7>>"$data/run/drill.lock" 9>>"$data/run/off-site.lock"
+  exec 7<"$data/run/drill.lock" 9<"$data/run/off-site.lock" # to read, see take_lock in drive-hub.sh
   flock -n 7 || busy 'another drill is running, or flock (util-linux) is missing'
   flock -n 9 || busy 'off-site copies are being made'
 }

@@ -80,10 +80,11 @@ require_tools() {
   for tool; do command -v "$tool" >/dev/null || give_up "$tool is not installed"; done
 }
 
-# Takes the lock that backups, restores and upgrades share.
+# Takes the lock that backups, restores and upgrades share. Opens it to read: the hub's account could put a link in its
+# place, and root would make a file where that leads.
 take_lock() {
   as_owner touch -- "$data/run/backup.flock" || give_up "$data/run cannot be written"
-  exec 9>>"$data/run/backup.flock"
+  exec 9<"$data/run/backup.flock"
   flock -n -E 75 9 && return
   case $? in
     75) say 'BUSY: another backup or restore is running; nothing was changed' && exit 75 ;;
@@ -107,7 +108,7 @@ stop_hub() {
   case $driver in
     commands) sh -c "$stop_command" >&2 9>&- ;;
     systemd) systemctl stop "$WEB" "$WORKER" >&2 9>&- ;;
-    requested) request stop "$((stop_patience + 40))" ;;
+    requested) request stop "$((stop_patience + 110))" ;; # systemd ends a hub that has not stopped after 100 s
     npm)
       as_owner rm -f -- "$data/run/hub.failed"
       ! pid=$(started_by_npm) || [ -z "$pid" ] || kill -USR2 "$pid"
@@ -142,7 +143,7 @@ start_hub() {
 # writes the request again every five seconds.
 request() {
   left=$2
-  printf '%s\n' "$1" >"$data/run/units.wish"
+  wish "$1"
   until is_fulfilled "$1"; do
     state=$(systemctl show -p SubState --value "$WEB" 9>&-)
     # A unit that is restarted on failure is never "failed": it is in auto-restart for five seconds.
@@ -151,9 +152,13 @@ request() {
       return 1
     fi
     left=$((left - 1))
-    [ "$((left % 5))" -ne 0 ] || printf '%s\n' "$1" >"$data/run/units.wish"
+    [ "$((left % 5))" -ne 0 ] || wish "$1"
     sleep 1
   done
+}
+
+wish() {
+  printf '%s\n' "$1" | as_owner tee -- "$data/run/units.wish" >/dev/null
 }
 
 is_fulfilled() {
@@ -211,11 +216,10 @@ remaining() {
 # process, because this script ignores Ctrl-C.
 await_hub() {
   (
-    trap '' HUP INT TERM
     [ -z "$deadline" ] || export DEADLINE="$deadline"
     [ -z "$trial" ] || export MAINPID="${trial%% *}"
     [ $# -eq 0 ] || export FAILURE_FILE="$1"
-    exec sh "$root/scripts/await-health.sh" "$(remaining)" 1 8>&- 9>&-
+    exec setsid -w sh "$root/scripts/await-health.sh" "$(remaining)" 1 8>&- 9>&-
   ) || return
   [ -z "$trial" ] || kill -0 "${trial%% *}" 2>/dev/null
 }
@@ -227,7 +231,7 @@ start_trial() {
     # Starts the program directly, not by a shell function: $! would be the process id of a function's subshell, not of
     # the hub.
     # shellcheck disable=SC2086 # several words
-    LOG_LEVEL=error $switch "$node" "$root/src/bin/launch.ts" "$program" >&2 8>&- 9>&- &
+    LOG_LEVEL=error $switch "$node" --disable-sigusr1 "$root/src/bin/launch.ts" "$program" >&2 8>&- 9>&- &
     trial="${trial:+$trial }$!"
   done
 }

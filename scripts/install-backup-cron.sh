@@ -45,7 +45,7 @@ has_timer() {
   units=/etc/systemd/system
   [ -L "$units/timers.target.wants/content-hub-backup.timer" ] || return
   exec_start="ExecStart=:\"$(printf '%s' "$root" | sed 's/%/%%/g')/scripts/nightly-backup.sh\""
-  grep -qsxF -- "$exec_start" "$units/content-hub-backup.service"
+  grep -qsF -- "$exec_start" "$units/content-hub-backup.service"
 }
 
 command -v crontab >/dev/null || die "crontab is not installed: install cron, or use install-systemd.sh"
@@ -53,7 +53,7 @@ COMMAND=$(quoted_for_cron "$root/scripts/nightly-backup.sh")
 INTERIM=$(quoted_for_cron "$root/scripts/interim-backup.sh")
 export COMMAND INTERIM
 elsewhere=
-[ -z "$node" ] || data=$(env -i "$node" "$root/src/bin/hubctl.ts" config DATA_DIR) || [ "$remove" = yes ] || exit
+[ -z "$node" ] || data=$(env -i "$node" --disable-sigusr1 "$root/src/bin/hubctl.ts" config DATA_DIR) || [ "$remove" = yes ] || exit
 if [ "$remove" = no ]; then
   [ -n "$node" ] || die "the hub is not set up yet: run $root/scripts/set-up.sh once"
   # cron lacks this shell's PATH and HUB_NODE. If cron would find another Node or no Node, the line sets HUB_NODE.

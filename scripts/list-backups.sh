@@ -46,7 +46,7 @@ show_lines() {
       if (word == "failed") return "DAMAGED when it was last verified"
       if (word == "checking") return "sent, being checked"
       if (word == "damaged") return "in a repository that is DAMAGED"
-      if (word == "degraded") return "whole, but the hub had lost data before"
+      if (word == "degraded") return "whole, but the hub lacked data"
       if (word !~ /^[0-9]+-[0-9]+$/) return word
       return sprintf("verified %s-%s-%s %s:%s UTC", substr(word, 1, 4), substr(word, 5, 2), substr(word, 7, 2),
         substr(word, 10, 2), substr(word, 12, 2))

@@ -61,11 +61,11 @@ commit the changes or take them back"
   require_room_in_tree
 }
 
-# git itself would overwrite files that .gitignore names, such as .env.
+# git itself would overwrite files that .gitignore names, such as .env. A folder that becomes a file is judged by git.
 require_room_in_tree() {
   as_coder git read-tree --dry-run -m -u "$old" "$new" || give_up 'files in this folder are in the way of files of the new version'
   as_coder git diff --name-only --no-renames --diff-filter=A "$old" "$new" | while IFS= read -r file; do
-    [ ! -e "$root/$file" ] && [ ! -h "$root/$file" ] || give_up "the new version would overwrite $root/$file"
+    { [ ! -e "$root/$file" ] || [ -d "$root/$file" ]; } && [ ! -h "$root/$file" ] || give_up "the new version would overwrite $root/$file"
   done || exit
 }
 

@@ -17,20 +17,26 @@ folder_problem() {
     trouble "BACKUP_OFFSITE_DIR $folder is BACKUP_DIR itself" || return
   [ -w "$folder" ] && [ -x "$folder" ] ||
     trouble "BACKUP_OFFSITE_DIR $folder is not writable: is it read-only, or owned by another account?" || return
-  # If the ledger names copies but the folder lacks the marker file, the disk is not mounted.
-  if [ ! -e "$folder/.content-hub-off-site" ] && grep -qsF -- "  $folder/" "$ledger"; then
-    trouble "BACKUP_OFFSITE_DIR $folder does not contain the earlier copies: is the disk mounted?" \
-      "If this is a new disk: touch '$folder/.content-hub-off-site'"
-    return
-  fi
+  [ "$act" = --new-disk ] || holds_copies ||
+    trouble "BACKUP_OFFSITE_DIR $folder contains none of the earlier copies: is the disk mounted?" \
+      "If this is a new disk: $(quoted "$root/scripts/off-site.sh") --new-disk" || return
   disk=$(stat -c %d -- "$folder/.") || return
   [ "$act" != check ] || [ "$(stat -c %d -- "$folder")" != "$(stat -c %d -- "$data")" ] ||
     echo "off-site: note: $folder is on the same disk as DATA_DIR and would be lost with it" >&2
 }
 
+# Whether the folder contains one of the copies that the ledger names, or the ledger names none. If not, the disk is not
+# mounted.
+holds_copies() {
+  known=$(sent_names)
+  for copy in $known; do [ ! -d "$folder/$copy" ] || return 0; done
+  [ -z "$known" ]
+}
+
 send_to_folder() {
   final=$place$name
   is_on_same_disk || return
+  rm -f -- "$folder/.content-hub-off-site" # a mark of versions before 2.1.0
   if [ -e "$final" ] || [ -L "$final" ]; then
     folder_holds_same ||
       trouble "$final exists with different content: not overwritten, this backup was NOT copied" || return 3
@@ -39,7 +45,7 @@ send_to_folder() {
   fi
   # Removes partial copies, also of interrupted runs.
   rm -rf -- "$folder"/.partial-[0-9]*-[0-9]*
-  if { put_into_folder "$folder/.partial-$name" && is_on_same_disk && : >>"$folder/.content-hub-off-site" &&
+  if { put_into_folder "$folder/.partial-$name" && is_on_same_disk &&
     about_to_arrive "$hash" "$file" && mv -T -- "$folder/.partial-$name" "$final" && sync -- "$folder"
   } 2>"$scratch/said"; then
     arrived "$hash" "$file" "$(bytes_in "$final")" 'done, read back and compared'

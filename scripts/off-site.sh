@@ -1,5 +1,5 @@
 #!/bin/sh
-# Usage: off-site.sh check | send BACKUP_DIR [DESTINATION] | missed [DESTINATION] | adopt [--no] [HUB]
+# Usage: off-site.sh check | send BACKUP_DIR [DESTINATION] | missed [DESTINATION] | adopt [--no] [HUB] | --new-disk
 # Copies backups to the off-site destinations, or to one named destination: dir (BACKUP_OFFSITE_DIR), rclone
 # (BACKUP_RCLONE_REMOTE) or restic (BACKUP_RESTIC_REPOSITORY). Does nothing and prints nothing if no destination is set.
 # Each copy is read back and compared before it gets its final name. An existing copy is never overwritten. With
@@ -10,6 +10,8 @@
 # missed  sends only the backups on this machine that the destination lacks
 # adopt   this machine takes the place of older hubs of the same origin, or of HUB: BACKUP_RESTIC_KEEP then also applies
 #         to the older hubs' backups in the restic repository. With --no, the older hubs' backups are left alone.
+# --new-disk  sends the newest backup to BACKUP_OFFSITE_DIR, although the disk has none of the earlier copies. Any disk
+#         that has one of this hub's copies counts as mounted.
 
 set -eu
 umask 077
@@ -43,6 +45,7 @@ main() {
     1-check | 1-missed) wanted=$DESTINATIONS ;;
     2-missed) wanted=$2 ;;
     2-send | 3-send) wanted=${3:-$DESTINATIONS} ;;
+    1---new-disk) wanted=dir ;;
     [123]-adopt) read_answer "$@" ;;
     *) wanted=nothing ;;
   esac
@@ -52,6 +55,7 @@ main() {
     password_file=BACKUP_RESTIC_PASSWORD_FILE keep=BACKUP_RESTIC_KEEP limit=BACKUP_TIMEOUT_SECONDS || exit
   act=$1 asked='' asked_name='' interim=''
   [ "$act" != send ] || name_backup "$2"
+  [ "$act" != --new-disk ] || name_backup "$(newest_here)"
   if [ "$wanted" != "$DESTINATIONS" ]; then
     destination=$wanted
     find_place || trouble "the destination $wanted is not set: nothing is sent" || exit 2
@@ -203,6 +207,11 @@ name_backup() {
     trouble "$1 is not a backup folder (YYYYMMDD-HHMMSS)" || exit 2
   fi
   [ -z "$interim" ] || [ "$wanted" = restic ] || trouble 'an interim backup is sent to restic only' || exit 2
+}
+
+# Prints the folder of the newest backup on this machine.
+newest_here() {
+  for path in "$backups"/[0-9]*-[0-9]*; do printf '%s\n' "$path"; done | grep -xE '.*/[0-9]{8}-[0-9]{6}' | tail -n 1
 }
 
 # Whether a folder holds exactly a backup's three regular files, and their hashes match.

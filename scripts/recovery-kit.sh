@@ -192,7 +192,7 @@ note_printed() {
 
 # Runs the Node program hubctl, and not scripts/hubctl, because scripts/hubctl calls recovery-kit.sh.
 hubctl() {
-  "$node" "$root/src/bin/launch.ts" hubctl "$@"
+  "$node" --disable-sigusr1 "$root/src/bin/launch.ts" hubctl "$@"
 }
 
 main "$@"

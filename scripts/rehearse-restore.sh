@@ -35,7 +35,7 @@ restore_step() {
 # Starts web and sets $port once it listens.
 start_web() {
   . "$root/scripts/find-node.sh"
-  "$node" "$root/src/bin/launch.ts" web >"$scratch/web.log" 2>&1 &
+  "$node" --disable-sigusr1 "$root/src/bin/launch.ts" web >"$scratch/web.log" 2>&1 &
   web=$!
   echo "$web" >"$scratch/web.pid" # for the next drill, if this rehearsal is killed
   tries=300

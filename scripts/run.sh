@@ -25,14 +25,22 @@ is_roomy() {
 # compile its busy functions anew, which took a third of the time. Also prints the files whose tests look at all of
 # their process, such as its memory; each of these files runs in a process of its own.
 group_tests() {
-  groups=.runtime/test-groups
   whole_process='process\.(memoryUsage|resourceUsage|getActive|on\(|emit)|/proc/self/fd|openHandles'
+  grep -lE "$whole_process" "$@" || :
+  # shellcheck disable=SC2046 # no file of the tests has a space in its name
+  import_tests 4 $(grep -LE "$whole_process" "$@")
+}
+
+# import_tests N FILE...: prints modules that import N of the test files each. Node runs test files in the order of their
+# names, and these modules have names in the order of the files.
+import_tests() {
   rm -rf "$groups"
   mkdir -p "$groups"
-  grep -lE "$whole_process" "$@" || :
-  grep -LE "$whole_process" "$@" | awk -v groups="$groups" '{
-    path = sprintf("%s/%02d.mjs", groups, (NR - 1) / 4)
-    if (NR % 4 == 1) print path
+  each=$1 && shift
+  printf '%s\n' "$@" | awk -v groups="$groups" -v each="$each" '{
+    name = $0
+    gsub(/.*\/|\.test\.ts/, "", name)
+    if ((NR - 1) % each == 0) { path = sprintf("%s/%03d-%s.mjs", groups, (NR - 1) / each, name); print path }
     print "import '"'../../"'" $0 "'"';"'" > path
   }'
 }
@@ -50,10 +58,10 @@ case $task in
   start)
     # The MALLOC_SETTINGS that supervise.ts gives to web and worker also save the supervisor 8 of 40 MiB.
     export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX-2}" MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_-131072}"
-    exec "$node" src/bin/start.ts "$@"
+    exec "$node" --disable-sigusr1 src/bin/start.ts "$@"
     ;;
-  sbom) exec "$node" scripts/sbom.ts ;;
-  dev) exec "$node" src/bin/start.ts --watch "$@" ;;
+  sbom) exec "$node" --disable-sigusr1 scripts/sbom.ts ;;
+  dev) exec "$node" --disable-sigusr1 src/bin/start.ts --watch "$@" ;;
   bench) exec "$node" test/bench/run-bench.ts "$@" ;;
   test:mutations) exec "$node" test/mutations/run-mutations.ts "$@" ;;
   screenshots) SCREENSHOTS="$*" exec "$node" --test test/screenshots.ts ;;
@@ -73,6 +81,7 @@ if [ "$task" = test:all ]; then
 fi
 # Quick tests keep their hubs in memory, so that thousands of commits wait for no disk. Slow tests keep hubs on disks.
 if [ "$task" = test ] && [ -z "${TMPDIR-}" ] && is_roomy /dev/shm; then export TMPDIR=/dev/shm; fi
+groups=.runtime/test-groups
 named=no
 for argument in "$@"; do
   case $argument in -*) ;; *) named=yes ;; esac
@@ -81,9 +90,11 @@ if [ "$named" = no ]; then
   # shellcheck disable=SC2046 # no file of the tests has a space in its name
   case $task in
     test) set -- "$@" $(group_tests $(find test -name '*.test.ts' ! -name '*.slow.test.ts' ! -path 'test/bench/*' | sort)) ;;
-    test:slow) set -- "$@" $(find test -name '*.slow.test.ts' | sort) ;;
+    # The longest ones, of upgrades, restores and whole hubs, go first, so that no processor waits for them in the end.
+    test:slow) set -- "$@" $(import_tests 1 $(find test/scripts test/app -name '*.slow.test.ts' | sort -r) \
+      $(find test -name '*.slow.test.ts' ! -path 'test/scripts/*' ! -path 'test/app/*' | sort -r)) ;;
   esac
 fi
 # Runs more test files at once than there are processors, because tests spend a quarter of their time waiting.
 if [ "$task" = test ]; then more=2; else more=1; fi
-exec "$node" --test --test-timeout=300000 --test-concurrency=$(($(nproc) + more)) "$@"
+exec "$node" --test --test-timeout=900000 --test-concurrency=$(($(nproc) + more)) "$@"

@@ -19,19 +19,21 @@ is_installed() {
   cmp -s "$1/package-lock.json" "$1/node_modules/.installed-lock.json"
 }
 
-# Without a network npm is silent for more than a minute. This function asks the registry once, and says within five
-# seconds if the registry does not answer. An answer that fails to come stops nothing, so set-up still works in a slow
-# network. npm's own time limit does not cover name lookups, but `timeout` does.
+# Without a network npm is silent for more than a minute. This function connects to the registry, or to npm's proxy, and
+# says if that has no address, refuses, or takes more than 5 s. A slow answer is none of these.
 tell_if_offline() {
   [ "${npm_config_offline-}" != true ] || return 0
   sleep 1 >/dev/null 2>&1
-  set -- npm ping --fetch-retries=0 --fetch-timeout=2000 --loglevel=error
-  if command -v timeout >/dev/null; then set -- timeout 3 "$@"; fi
-  reason=$("$@" 2>&1) && return 0
-  code=$(printf '%s\n' "$reason" | sed -n 's/^npm \(error\|ERR!\) code //p' | head -n 1)
-  case $code in E[45][0-9][0-9]) return 0 ;; esac # the registry answers, although it has no ping
-  echo "set-up: the npm registry does not answer (${code:-no answer}): is this machine online? \
-npm tries on for a minute or two" >&2
+  registry=$(npm config get https-proxy proxy registry 2>/dev/null | sed -n 's|^[a-z-]*=\(https\{0,1\}://.*\)|\1|p' | head -n 1)
+  code=$(node -e '
+    const url = new URL(process.env.HTTPS_PROXY || process.env.https_proxy || process.argv[1]);
+    const host = url.hostname.replace(/[[\]]/g, ""), port = url.port || (url.protocol === "http:" ? 80 : 443);
+    const end = (code) => { console.log(code); process.exit(); };
+    require("net").connect({ host, port, timeout: 5000 })
+      .on("connect", () => end("")).on("timeout", () => end("ETIMEDOUT")).on("error", ({ code }) => end(code));
+  ' "$registry" 2>/dev/null) || return 0
+  case $code in ENOTFOUND | EAI_AGAIN | ECONNREFUSED | ETIMEDOUT) ;; *) return 0 ;; esac
+  echo "set-up: the npm registry does not answer ($code): is this machine online? npm tries on for a minute or two" >&2
 }
 
 install_packages() {
@@ -45,6 +47,12 @@ install_packages() {
 
 extra=${1-.}
 if [ -n "$node" ] && is_installed . && is_installed "$extra"; then exit 0; fi
+phase= # the first line of the state of an upgrade
+[ ! -r .runtime/upgrade/state ] || read -r phase <.runtime/upgrade/state || :
+if [ "$phase" = phase=switching ] || [ "$phase" = phase=undoing ]; then
+  echo 'set-up: an upgrade was interrupted, and files of two versions are here: run ./scripts/upgrade.sh --recover' >&2
+  exit 1
+fi
 
 # Only one set-up runs at a time: a second set-up waits for the first, then finds nothing to do. If flock is missing,
 # set-up takes no lock.
@@ -60,6 +68,10 @@ fi
 if ! command -v npm >/dev/null; then
   echo 'set-up: npm is not on PATH: install it (it usually comes with Node) and start again' >&2
   exit 1
+fi
+# npm runs on Node too, perhaps beside the hub: see NO_DEBUGGER in src/app/processes/supervise.ts.
+if NODE_OPTIONS='' node --disable-sigusr1 --version >/dev/null 2>&1; then
+  export NODE_OPTIONS="--disable-sigusr1 ${NODE_OPTIONS-}"
 fi
 tell_if_offline 8>&- 9>&- &
 watcher=$!

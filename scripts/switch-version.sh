@@ -17,13 +17,13 @@ is_under_way() {
 }
 
 begin_state() {
-  id=$(date -u +%Y%m%d-%H%M%S) units=own user='' touched=no
+  id=$(date -u +%Y%m%d-%H%M%S) units=own user='' touched=nothing
   kept=$data/pre-upgrade-$id
   [ "$driver" != systemd ] || remember_units
   note_phase begun && guard
 }
 
-# note_phase PHASE: writes and syncs the phase before it begins.
+# note_phase PHASE: writes and syncs the phase before it begins. $touched is nothing, code, or yes: code and data.
 note_phase() {
   # shellcheck disable=SC2016 # expanded by that shell
   printf '%s\n' "phase=$1" "old=$old" "new=$new" "ref=$ref" "branch=$branch" "id=$id" "backup=$backup" "units=$units" \
@@ -110,6 +110,7 @@ bring_data_back() {
 
 # Puts the new version in place: its files, its packages if they differ, and its Node.
 switch_code() {
+  touched=code
   note_phase switching || return
   as_coder git checkout --quiet --detach "$new" || return
   if ! as_coder cmp -s package-lock.json node_modules/.installed-lock.json; then
@@ -120,8 +121,12 @@ switch_code() {
   done
 }
 
+# A killed git leaves files of the new version that its index does not have yet. With the new version as the index, git
+# removes all that the old version lacks, and nothing else: not the operator's own files.
 switch_code_back() {
-  unlock_git && as_coder git checkout --quiet --force --detach "$old" || return
+  [ "$touched" != nothing ] || return 0
+  unlock_git && as_coder git read-tree --reset "$new" && as_coder git checkout --quiet --force --detach "$old" || return
+  drop_empty_folders
   if [ -e "$upgrade_dir/old_modules" ]; then
     as_coder rm -rf -- "$upgrade_dir/away" && { [ ! -e "$root/node_modules" ] || as_coder mv -- node_modules "$upgrade_dir/away"; } &&
       as_coder mv -- "$upgrade_dir/old_modules" node_modules || return
@@ -129,19 +134,28 @@ switch_code_back() {
   [ -z "$branch" ] || as_coder git symbolic-ref HEAD "refs/heads/$branch"
 }
 
+# Removes the folders of the new version that a killed git has made and not filled.
+drop_empty_folders() {
+  as_coder git ls-tree -rd --name-only "$new" | sort -r | as_coder xargs -rd '\n' rmdir -- 2>/dev/null || :
+}
+
 # Removes the locks of a killed git: only this script uses git here.
 unlock_git() {
-  as_coder rm -f -- .git/index.lock .git/HEAD.lock
+  for lock in index HEAD "refs/heads/${branch:-none}"; do
+    as_coder rm -f -- "$(as_coder git rev-parse --git-path "$lock.lock")" || return
+  done
 }
 
 # Mends a mixture of both versions, which a kill during a switch may leave. In phase switching no hub runs. In phase
 # undoing the new version may still run: missing files of the new version are put back, so that its scripts can stop the
 # new version.
 mend_code() {
+  [ -z "$phase" ] || unlock_git || return
+  [ "$touched" != nothing ] || return 0
   case $phase in
     switching) switch_code_back ;;
     undoing)
-      unlock_git && as_coder git checkout --quiet --force --detach HEAD || return
+      as_coder git checkout --quiet --force --detach HEAD || return
       [ -e "$root/node_modules" ] || as_coder mv -- "$upgrade_dir/old_modules" node_modules
       ;;
   esac
@@ -152,7 +166,7 @@ mend_code() {
 follow_branch() {
   [ -n "$branch" ] && [ -z "$ref" ] || return 0
   [ "$(as_coder git rev-parse "refs/heads/$branch")" = "$new" ] ||
-    as_coder git update-ref "refs/heads/$branch" "$new" "$old" || return 0 # the branch was moved meanwhile
+    as_coder git update-ref "refs/heads/$branch" "$new" "$old" || { unlock_git; return 0; } # the branch was moved meanwhile
   as_coder git symbolic-ref HEAD "refs/heads/$branch"
 }
 

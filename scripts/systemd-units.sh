@@ -21,7 +21,7 @@ read_values() {
     die "the hub is not set up yet: run $root/scripts/set-up.sh once"
   fi
   # Reads settings from .env only, as the units do. scripts/hubctl would create DATA_DIR as root.
-  values=$(env -i "$node" "$root/src/bin/hubctl.ts" config DATA_DIR PORT BACKUP_DIR BACKUP_OFFSITE_DIR \
+  values=$(env -i "$node" --disable-sigusr1 "$root/src/bin/hubctl.ts" config DATA_DIR PORT BACKUP_DIR BACKUP_OFFSITE_DIR \
     BACKUP_RESTIC_REPOSITORY) || exit
   {
     IFS= read -r data; IFS= read -r port; IFS= read -r backups; IFS= read -r offsite; IFS= read -r restic
@@ -80,7 +80,7 @@ filling() {
 as_interim() {
   sed "s|^# The daily backup, called by content-hub-backup|# An interim backup, called by content-hub-interim|
     s|^Description=.*|Description=Content Hub: interim backup|
-    s|/nightly-backup\.sh\"$|/interim-backup.sh\" --every $every|"
+    s|/nightly-backup\.sh\" --timer$|/interim-backup.sh\" --every $every|"
 }
 
 # filled UNIT: prints the unit with its placeholders filled in.

@@ -41,7 +41,7 @@ start_web
 sh "$root/scripts/hubctl" rehearse "http://127.0.0.1:$port" >"$scratch/said" 2>&1 ||
   give_up "the new version failed a check: $(tail -n 1 "$scratch/said")"
 began=$(date +%s)
-"$node" "$root/src/bin/launch.ts" worker >"$scratch/worker.log" 2>&1 &
+"$node" --disable-sigusr1 "$root/src/bin/launch.ts" worker >"$scratch/worker.log" 2>&1 &
 worker=$!
 until sh "$root/scripts/hubctl" await-writes --seconds 1 "${began}000" worker >"$scratch/said" 2>&1; do
   if ! kill -0 "$worker" 2>/dev/null; then
@@ -53,5 +53,5 @@ sign of life for 60 s: $(tail -n 1 "$scratch/worker.log")"
 done
 # Checks that the modules of npm start can be loaded: start.ts then refuses the unknown argument with exit code 2.
 status=0
-"$node" "$root/src/bin/start.ts" --nonsense >"$scratch/said" 2>&1 || status=$?
+"$node" --disable-sigusr1 "$root/src/bin/start.ts" --nonsense >"$scratch/said" 2>&1 || status=$?
 [ "$status" -eq 2 ] || give_up "npm start cannot be loaded: $(tail -n 1 "$scratch/said")"

@@ -17,6 +17,13 @@
 set -eu
 umask 077
 export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
+
+# A killed switch leaves scripts of both versions, and torn ones: those of the new version beside the hub are whole.
+whole=$(dirname -- "$(readlink -f -- "$0")")/../.runtime/upgrade/new/scripts/upgrade.sh
+if [ "${1-}" = --recover ] && [ -e "$whole" ] && grep -qsxE 'phase=(switching|undoing)' "${whole%/new/*}/state"; then
+  exec sh "$whole" --recover
+fi
+
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 say() {
@@ -66,7 +73,7 @@ read_arguments() {
 take_turn() {
   as_coder mkdir -p -- "$upgrade_dir" || give_up "$upgrade_dir cannot be made"
   as_coder touch -- "$upgrade_dir/flock"
-  exec 8>>"$upgrade_dir/flock"
+  exec 8<"$upgrade_dir/flock" # to read, see take_lock in drive-hub.sh
   flock -n -E 75 8 && return
   [ $? -ne 75 ] || { say 'BUSY: another upgrade is running' && exit 75; }
   give_up "flock could not lock $upgrade_dir/flock"
@@ -90,7 +97,7 @@ back_up() {
 # Swaps the versions. On any failure the old version comes back.
 carry_out() {
   say "stopping the hub; if this is interrupted, run $root/scripts/upgrade.sh --recover"
-  if stop_hub 8>&- && await_release && keep_data && switch_code && migrate_data && switch_units; then
+  if stop_hub 8>&- && await_release && keep_data && (require_room_in_tree) && switch_code && migrate_data && switch_units; then
     hold_trial
   else
     take_back

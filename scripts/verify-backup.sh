@@ -79,6 +79,11 @@ read_arguments() {
 
 main() {
   read_arguments "$@"
+  # The temporary hub is made beside the backup, where root would follow links of the account that owns the folder.
+  if [ "$rehearse-$key-$(id -u)" = yes--0 ] && [ -d "$backup" ]; then
+    . "$root/scripts/as-owner.sh"
+    go_on_as_owner "$backup" "$0" "$@"
+  fi
   trap clean_up EXIT
   exit_on_signals
 

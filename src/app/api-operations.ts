@@ -1,7 +1,7 @@
 import { TOKEN_DAYS_MAX } from '../features/accounts/change-account.ts';
 import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DISPLAY_NAME_MAX, INVITATION_HOURS } from '../features/accounts/join-hub.ts';
-import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
+import { ALERT_STATES } from '../features/alerts/alert-store.ts';
 import { AUDIT_EVENTS } from '../features/audit/audit.ts';
 import { FOLDER_MAX } from '../features/follows/follow-store.ts';
 import { EXPRESSION_MAX } from '../features/posts/expression.ts';
@@ -32,6 +32,11 @@ const PAGE = { limit: SHORT, cursor: { ...text, description: 'The value of `next
 const SEARCH_SYNTAX = 'A post must contain all words, "quoted words" as a phrase, and no -word. ' +
   'A word of three or more letters also matches longer words if it ends in a star or is the last word. ' +
   'The page /help/search explains OR, title:, author:, source:, in:, before:, after: and is:';
+
+const SEARCHED_BACK_TO = {
+  ...time,
+  description: 'How far back a search looked, if not at all posts; `next`, unless null, searches on from there',
+};
 
 const as = (mediaType: string, schema: Schema = text): Content => ({ [mediaType]: schema });
 const json = (schema: Schema): Content => as('application/json', schema);
@@ -79,6 +84,9 @@ const EXPRESSION = { ...text, maxLength: EXPRESSION_MAX };
 const PLACE = { sourceId: orNull(id), folder: orNull(text) };
 const LATER = {
   publishAt: { ...time, description: 'The hub publishes the post at this time, within a year, not at publishedAt' },
+};
+const UNSCHEDULE = {
+  publishAt: { type: 'null', description: 'Alone in a request whose id is a draftId: ends the schedule of this draft' },
 };
 const TITLED = { title: text, visibility };
 const AT_PUBLISHER = { username: orNull(text), password: orNull(PASSWORD) };
@@ -186,7 +194,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
       },
       folder: { ...text, description: 'Name of one of your folders, to filter a list' },
     },
-    answers: { 200: json(listOf('Post')), ...UNCHANGED }, refusals: [401, 404],
+    answers: { 200: json(listOf('Post', { searchedBackTo: SEARCHED_BACK_TO })), ...UNCHANGED }, refusals: [401, 404],
   },
   'GET /api/posts/:id': { answers: { ...done('Post'), ...UNCHANGED } },
   'POST /api/posts': {
@@ -199,7 +207,10 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'POST /api/preview': {
     body: json(object({}, { content: text, contentType: FORMAT })), answers: done('Preview'),
   },
-  'PATCH /api/posts/:id': { body: json(object({}, POST)), answers: done('Post'), refusals: [409] },
+  'PATCH /api/posts/:id': {
+    body: json(object({}, { ...POST, ...UNSCHEDULE })),
+    answers: { 200: json({ anyOf: [named('Post'), named('Draft')] }) }, refusals: [409],
+  },
   'POST /api/posts/:id/withdraw': { answers: created('Draft'), refusals: [409] },
   'POST /api/posts/:id/attachments': {
     body: as('multipart/form-data', object(FILES)),
@@ -247,7 +258,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'PATCH /api/admin/accounts/:id': confirmed(done('ListedAccount'), {}, { role, disabled: flag }, [409]),
   'POST /api/admin/accounts/:id/reset-password': confirmed(created('PasswordLink'), {}, {}, [409]),
   'PATCH /api/admin/hub': { body: json(object({}, LOOK)), answers: { 200: json(object(LOOK)) } },
-  'GET /api/admin/alerts': adminList('AlertDelivery', { state: choice(DELIVERY_STATES) }),
+  'GET /api/admin/alerts': adminList('AlertDelivery', { state: choice(ALERT_STATES) }),
   'GET /api/admin/audit': adminList('AuditRecord', {
     act: choice(Object.keys(AUDIT_EVENTS)),
     actor: { ...text, description: 'Name of the actor' },

@@ -1,5 +1,5 @@
 import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
-import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
+import { ALERT_STATES } from '../features/alerts/alert-store.ts';
 import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
 import { FORMATS } from '../features/posts/post-text-store.ts';
@@ -46,8 +46,8 @@ export function named(name: string): Schema {
 }
 
 /** The schema of one page of a list; `next` is the cursor of the next page. */
-export function listOf(name: string): Schema {
-  return object({ items: array(named(name)), next: orNull(text) });
+export function listOf(name: string, optional: Record<string, Schema> = {}): Schema {
+  return object({ items: array(named(name)), next: orNull(text) }, optional);
 }
 
 const account = { id, username: text, displayName: text, role, createdAt: time };
@@ -116,7 +116,7 @@ export const SCHEMAS: Record<string, Schema> = {
   WebhookAccess: object({ webhook: object({ url: text, secret: text }) }),
   WebhookEvent: object({
     type: { ...text, description: 'post.published, post.updated, post.deleted; other events change no post' },
-    timestamp: time,
+    timestamp: { ...time, description: 'When it happened; of several events of a post, the latest counts' },
     data: { ...anything, description: 'An item of JSON Feed 1.1; for post.deleted only the item’s id' },
   }),
   Imported: object({
@@ -215,7 +215,7 @@ export const SCHEMAS: Record<string, Schema> = {
     runAt: time, createdAt: time, finishedAt: orNull(time),
   }),
   AlertDelivery: object({
-    id, event: text, title: text, body: text, severity: text, suppressed: integer, state: choice(DELIVERY_STATES),
+    id, event: text, title: text, body: text, severity: text, suppressed: integer, state: choice(ALERT_STATES),
     attempts: integer, createdAt: time, nextAt: orNull(time), finishedAt: orNull(time), lastError: orNull(text),
   }),
   Webhook: object({
@@ -234,5 +234,6 @@ export const SCHEMAS: Record<string, Schema> = {
     degraded: array({ type: 'string', enum: ['disk', 'backup-dir'] }),
   }),
   Alive: object({ ok: flag }),
-  Unready: object({ ok: flag, database: text, error: text }),
+  Unready: object({ ok: flag, database: text, error: text },
+    { rescue: object({ file: text, verified: flag }), problem: text, whatToDo: text }),
 };

@@ -7,7 +7,7 @@ import { withdrawInvitation } from '../features/accounts/join-hub.ts';
 import * as governing from '../features/admin/account-list.ts';
 import * as look from '../features/admin/hub-look-pages.ts';
 import * as jobs from '../features/admin/job-list.ts';
-import { nextSteps } from '../features/admin/next-steps.ts';
+import { stepsAboveList } from '../features/admin/next-steps.ts';
 import * as overview from '../features/admin/overview-pages.ts';
 import * as alerts from '../features/alerts/alert-list.ts';
 import * as icons from '../features/attachments/icon-routes.ts';
@@ -38,6 +38,7 @@ import * as rulesImport from '../features/rules/import-rules.ts';
 import * as rulePages from '../features/rules/rule-pages.ts';
 import * as rules from '../features/rules/rule-routes.ts';
 import * as readerEdits from '../features/reader-api/edit-tags.ts';
+import { showItemFeed } from '../features/reader-api/item-feed.ts';
 import * as readerItems from '../features/reader-api/item-lists.ts';
 import * as webhookPages from '../features/webhooks/webhook-pages.ts';
 import * as webhooks from '../features/webhooks/webhook-routes.ts';
@@ -46,21 +47,25 @@ import * as writing from '../features/writing/write-post.ts';
 import * as scheduling from '../features/writing/scheduled-posts.ts';
 import * as readerSubscriptions from '../features/reader-api/subscriptions.ts';
 import {
-  answerApp, appAccess, appHeaderAccess, clientLogin, plain, refuseApp, showToken, showUser, type AppHandler,
+  answerApp, appAccess, appHeaderAccess, checkCompatibility, clientLogin, plain, refuseApp, showPreferences, showToken,
+  showUser, type AppHandler,
 } from '../features/reader-api/reader-request.ts';
 import { showHealth, showMetrics } from '../features/health/health-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import { pathId } from '../platform/http/input.ts';
-import { json, noContent, notFound, seeOther, type Reply } from '../platform/http/reply.ts';
+import { notFound } from '../platform/http/http-error.ts';
+import { json, noContent, seeOther, type Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
 import { API } from './api-operations.ts';
 import { SCHEMAS } from './api-schemas.ts';
 import { ADMIN_LISTS } from './frame/admin-lists.ts';
 import { assets, showManifest } from './frame/assets.ts';
+import { guardOf } from './id-guards.ts';
 import { openApi, type Info } from './openapi.ts';
 
 type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequest;
-type Options = Omit<NonNullable<Parameters<typeof route>[4]>, 'signedOut'> & { signedOut?: Handler<'public'> };
+type RouteOptions = Omit<NonNullable<Parameters<typeof route>[4]>, 'signedOut' | 'guard'>;
+type Options = RouteOptions & { signedOut?: Handler<'public'> };
 type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | Promise<Reply>;
 
 const LATE_WORDS = { signedOut: writePages.submitSignedOut };
@@ -251,7 +256,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ),
   at('GET /api/posts/:id', 'public', 'One post', posts.showPostJson, { cached: [] }),
   at('POST /api/posts', 'member', 'Write a post (JSON, or multipart/form-data with files)', scheduling.createPost),
-  at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', writing.changePost),
+  at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', scheduling.changePost),
   at(
     'DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back',
     byId(deletion.deletePost),
@@ -344,26 +349,29 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     'POST /accounts/ClientLogin', 'public', 'Reader API: sign in with an app password', clientLogin,
     { ...REPAIRS, authenticate: () => NOBODY, refusal: refuseApp },
   ),
-  forApps('GET /reader/api/0/token', 'Reader API: the token for POST requests', showToken),
-  forApps('GET /reader/api/0/user-info', 'Reader API: id and name of the account', showUser),
-  forApps('GET /reader/api/0/tag/list', 'Reader API: folders', readerSubscriptions.listTags),
-  forApps('GET /reader/api/0/subscription/list', 'Reader API: followed sources', readerSubscriptions.listSubscriptions),
-  forApps('GET /reader/api/0/unread-count', 'Reader API: unread counts', readerSubscriptions.showUnreadCounts),
-  forApps('GET /reader/api/0/stream/items/ids', 'Reader API: post ids of a stream', readerItems.listItemIds),
-  forApps('POST /reader/api/0/stream/items/ids', 'Reader API: post ids of a stream', readerItems.listItemIds, REPAIRS),
-  forApps('GET /reader/api/0/stream/items/contents', 'Reader API: posts by their ids', readerItems.showItems),
-  forApps('POST /reader/api/0/stream/items/contents', 'Reader API: posts by their ids', readerItems.showItems, REPAIRS),
-  forApps('GET /reader/api/0/stream/contents', 'Reader API: posts of a feed or list (stream)', readerItems.listItems),
-  forApps(
-    'GET /reader/api/0/stream/contents/:stream*', 'Reader API: posts of a feed or list (stream)', readerItems.listItems,
+  at(
+    'GET /check/compatibility', 'public', 'Reader API: whether the Authorization header arrives', checkCompatibility,
   ),
+  ...readsForApps('api/0/token', 'the token for POST requests', showToken),
+  ...readsForApps('api/0/user-info', 'id and name of the account', showUser),
+  ...readsForApps('api/0/preference/list', 'preferences of apps: none', showPreferences),
+  ...readsForApps('api/0/preference/stream/list', 'preferences of apps: none', showPreferences),
+  ...readsForApps('api/0/tag/list', 'folders', readerSubscriptions.listTags),
+  ...readsForApps('api/0/subscription/list', 'followed sources', readerSubscriptions.listSubscriptions),
+  ...readsForApps('api/0/subscription/export', 'OPML', readerSubscriptions.exportSubscriptions),
+  ...readsForApps('api/0/unread-count', 'unread counts', readerSubscriptions.showUnreadCounts),
+  ...readsForApps('api/0/stream/items/ids', 'post ids of a stream', readerItems.listItemIds),
+  ...readsForApps('api/0/stream/items/count', 'number of posts of a stream', readerItems.countItems),
+  ...readsForApps('api/0/stream/items/contents', 'posts by their ids', readerItems.showItems),
+  ...readsForApps('api/0/stream/contents', 'posts of a feed or list (stream)', readerItems.listItems),
+  ...readsForApps('api/0/stream/contents/:stream*', 'posts of a feed or list (stream)', readerItems.listItems),
+  ...readsForApps('atom/:stream*', 'posts of a feed or list (stream) as Atom', showItemFeed),
   forApps('POST /reader/api/0/edit-tag', 'Reader API: mark and star posts', readerEdits.editTags),
   forApps('POST /reader/api/0/mark-all-as-read', 'Reader API: mark a stream as read', readerEdits.markAllAsRead),
   forApps('POST /reader/api/0/subscription/quickadd', 'Reader API: add a feed', readerSubscriptions.quickAdd),
   forApps('POST /reader/api/0/subscription/edit', 'Reader API: change follows', readerSubscriptions.editSubscriptions),
   forApps('POST /reader/api/0/rename-tag', 'Reader API: rename a folder', readerSubscriptions.renameTag),
   forApps('POST /reader/api/0/disable-tag', 'Reader API: delete a folder', readerSubscriptions.disableTags),
-  forApps('GET /reader/api/0/subscription/export', 'Reader API: OPML', readerSubscriptions.exportSubscriptions),
   (hub) => route(
     'POST /reader/api/0/subscription/import', 'member', 'Reader API: add the feeds of an OPML document',
     (request) => readerSubscriptions.importSubscriptions(hub, request), appHeaderAccess(hub),
@@ -417,8 +425,10 @@ function at<A extends Access>(
   pattern: Parameters<typeof route>[0], access: A, summary: string, handler: Handler<A>,
   { signedOut, ...options }: Options = {},
 ): (hub: Hub) => Route {
+  const guard = guardOf(pattern);
   return (hub) => route(pattern, access, summary, (request) => handler(hub, request as RequestFor<A>), {
     ...options, ...(signedOut && { signedOut: (request: HubRequest) => signedOut(hub, request) }),
+    ...(guard && { guard: (request: HubRequest) => guard(hub, request) }),
   });
 }
 
@@ -427,12 +437,21 @@ function forApps(pattern: Parameters<typeof route>[0], summary: string, handler:
     { ...options, ...appAccess(hub, handler) });
 }
 
-/** Answers `/`: members get their reading list with the getting-started list above it, visitors get the public page. */
+/** Calls that change nothing, which some apps send as POST. */
+function readsForApps(call: string, summary: string, handler: AppHandler): ((hub: Hub) => Route)[] {
+  const path = `/reader/${call}` as const;
+  return [
+    forApps(`GET ${path}`, `Reader API: ${summary}`, handler),
+    forApps(`POST ${path}`, `Reader API: ${summary}`, handler, REPAIRS),
+  ];
+}
+
+/** Answers `/`: members get their reading list, visitors the public page. */
 function showHome(hub: Hub, req: HubRequest): Reply | Promise<Reply> {
   const { viewer, query } = req;
   if (!viewer) return publicPages.showPublic(hub, req);
   const isFirstPage = !query.has('q') && !query.has('cursor');
-  return listPages.showList(hub, { ...req, viewer }, isFirstPage && nextSteps(hub, viewer, '/'));
+  return listPages.showList(hub, { ...req, viewer }, isFirstPage && stepsAboveList(hub, viewer));
 }
 
 function unknownCall(): never {

@@ -1,6 +1,6 @@
 import { invitations } from '../features/accounts/account-store.ts';
 import { passwordLinks, sessions } from '../features/accounts/credential-store.ts';
-import { removeOldDeliveries, tidyDeliveries } from '../features/alerts/send-alert.ts';
+import { removeOldAlerts, tidyDeliveries } from '../features/alerts/send-alert.ts';
 import { uploads } from '../features/attachments/attachment-store.ts';
 import { cachedFiles } from '../features/attachments/cached-file-store.ts';
 import { sourceIcons } from '../features/attachments/icon-store.ts';
@@ -12,11 +12,13 @@ import { planDueIcons } from '../features/feeds/fetch-icon.ts';
 import { planDueSyncs, planSomeSyncs } from '../features/feeds/sync-source.ts';
 import { evictFullTexts, indexFullTexts, planFullTexts } from '../features/full-text/fetch-full-text.ts';
 import { fullTexts } from '../features/full-text/full-text-store.ts';
+import { indexAnew } from '../features/full-text/index-anew.ts';
 import { tellOperator, watchConditions, watchWorker } from '../features/health/watch-conditions.ts';
 import { lookAtCertificate } from '../features/history/watch-certificate.ts';
 import { beatOfWeb, noteChangedSettings } from '../features/history/process-notes.ts';
 import { beatOfWorker } from '../features/history/record-history.ts';
-import { heartbeats, jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
+import { isFrozen } from '../features/hub/database-file.ts';
+import { heartbeats, jobs, limits, once, throttled, type Hub } from '../features/hub/hub.ts';
 import { beatOnTrial, isOnTrial, rehearse } from '../features/hub/trial.ts';
 import { workerQueue } from '../features/hub/worker-jobs.ts';
 import { endExpiredOffers } from '../features/manage-sources/answer-offer.ts';
@@ -34,7 +36,7 @@ import { noteDeliveries } from '../features/webhooks/note-deliveries.ts';
 import { EVENTS_KEPT } from '../features/webhooks/receive-event.ts';
 import { webhookEvents, webhooks } from '../features/webhooks/webhook-store.ts';
 import { DAY, hasPassed, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
-import type { Task } from '../platform/jobs/scheduler.ts';
+import { createSettledTimes, type Task } from '../platform/jobs/scheduler.ts';
 import { JOB_KINDS } from './job-kinds.ts';
 
 export const FINISHED_JOBS_KEPT = DAY;
@@ -62,14 +64,19 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   sqlTask('plan full texts', 2 * SECOND, planFullTexts),
   throttledTask('evict full texts', MINUTE, evictFullTexts),
   { name: 'index full texts', everyMs: 10 * SECOND, run: indexFullTexts },
+  { name: 'index posts anew', everyMs: 2 * SECOND, run: indexAnew },
 
   throttledTask('remove finished jobs', MINUTE, (hub, limit) =>
     jobs(hub).prune(hub.clock() - FINISHED_JOBS_KEPT, limit)),
+  throttledTask('discard replaced failures', HOUR, (hub, limit) => jobs(hub).discardReplaced(limit)),
   throttledTask('remove idle rate limits', MINUTE, (hub, limit) => limits(hub).prune(limit)),
-  throttledTask('remove expired sessions', MINUTE, (hub, limit) => sessions(hub).removeExpired(limit)),
-  throttledTask('remove expired password links', MINUTE, (hub, limit) => passwordLinks(hub).removeExpired(limit)),
+  throttledTask('remove expired sessions', MINUTE, (hub, limit) =>
+    sessions(hub).removeExpired(settled(hub)().earliest, limit)),
+  throttledTask('remove expired password links', MINUTE, (hub, limit) =>
+    passwordLinks(hub).removeExpired(settled(hub)().earliest, limit)),
   throttledTask('remove old drafts', HOUR, (hub, limit) => drafts(hub).removeOld(limit)),
-  throttledTask('remove expired invitations', MINUTE, (hub, limit) => invitations(hub).removeExpired(limit)),
+  throttledTask('remove expired invitations', MINUTE, (hub, limit) =>
+    invitations(hub).removeExpired(settled(hub)().earliest, limit)),
   throttledTask('end expired offers', MINUTE, endExpiredOffers),
   throttledTask('forget ended offers', HOUR, (hub, limit) => offers(hub).forgetEnded(limit)),
   throttledTask('remove expired undo records', MINUTE, (hub, limit) => readUndo(hub).removeOld(limit)),
@@ -96,7 +103,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   sqlTask('watch conditions', 10 * SECOND, watchConditions),
   sqlTask('tell alerts', 5 * SECOND, tellOperator),
   sqlTask('tidy alerts', MINUTE, tidyDeliveries),
-  onceADay(throttledTask('remove old alerts', HOUR, removeOldDeliveries)),
+  onceADay(throttledTask('remove old alerts', HOUR, removeOldAlerts)),
 ];
 
 const WEB_SCHEDULE: ScheduledTask[] = [
@@ -107,13 +114,19 @@ const WEB_SCHEDULE: ScheduledTask[] = [
   { name: 'note deliveries', everyMs: 2 * SECOND, run: noteDeliveries },
 ];
 
+const settled = once((hub: Hub) => createSettledTimes(hub.clock, heartbeats(hub).lastSeen('worker')));
+
 function bringBackTimes(hub: Hub): void {
-  const stores = [jobs, syncState, webhooks, sessions, invitations, passwordLinks, drafts, offers, uploads,
-    cachedFiles, sourceIcons, fullTexts];
+  const stores = [jobs, syncState, webhooks, drafts, offers, uploads, cachedFiles, sourceIcons, fullTexts];
   for (const storeOf of stores) storeOf(hub).bringBackTimes();
+  for (const storeOf of [sessions, invitations, passwordLinks]) storeOf(hub).bringBackTimes(settled(hub)().latest);
 }
 
-export const workerTasks = (hub: Hub): Task[] => tasksOf(hub, WORKER_SCHEDULE);
+export function workerTasks(hub: Hub): Task[] {
+  settled(hub); // reads the last heartbeat before there is another one
+  return tasksOf(hub, WORKER_SCHEDULE);
+}
+
 export const webTasks = (hub: Hub): Task[] => tasksOf(hub, WEB_SCHEDULE);
 
 function tasksOf(hub: Hub, schedule: ScheduledTask[]): Task[] {
@@ -121,7 +134,7 @@ function tasksOf(hub: Hub, schedule: ScheduledTask[]): Task[] {
     name,
     everyMs,
     run: (stopping) => run(hub, stopping),
-    isHeld: () => (isOnTrial(hub) ? name !== TRIAL_BEAT.name : name === TRIAL_BEAT.name),
+    isHeld: () => isFrozen(hub) || (isOnTrial(hub) ? name !== TRIAL_BEAT.name : name === TRIAL_BEAT.name),
   }));
 }
 

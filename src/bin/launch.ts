@@ -5,7 +5,7 @@
 import {
   bridgeCommand, confinedCommand, folderToRead, makeDataFolderOrExit, needsDataFolder, nodeFacts, verifyingCommand,
 } from '../app/processes/confined-command.ts';
-import { MALLOC_SETTINGS, type StartCommand } from '../app/processes/supervise.ts';
+import { MALLOC_SETTINGS, NO_PROXY, type StartCommand } from '../app/processes/supervise.ts';
 import { configOrExit, loadConfigOrExit, PROJECT_ROOT } from '../features/hub/read-config.ts';
 
 const PROGRAMS = ['web', 'worker', 'hubctl', 'clamd-bridge'];
@@ -20,7 +20,8 @@ process.umask(0o077);
 const node = nodeFacts(process, process.cwd());
 const command = name === 'clamd-bridge' ? bridgeCommand(PROJECT_ROOT, args, node) : configOrExit(hubCommand);
 if (!process.execve) throw new Error(`Node cannot replace a process on ${process.platform}`);
-process.execve(command.file, [command.file, ...command.args], { ...MALLOC_SETTINGS, ...process.env });
+const env = { ...MALLOC_SETTINGS, ...process.env, ...NO_PROXY };
+process.execve(command.file, [command.file, ...command.args], env);
 
 function hubCommand(): StartCommand {
   const folder = folderToRead(name, args);

@@ -8,6 +8,7 @@ import { startProcess } from '../app/processes/start-process.ts';
 import { joinTrial } from '../app/processes/trial.ts';
 import { createWebServer } from '../app/processes/web-server.ts';
 import { webTasks } from '../app/schedule.ts';
+import { accounts } from '../features/accounts/account-store.ts';
 import { noteError } from '../features/errors/error-store.ts';
 import { stopDeliveringAlerts } from '../features/health/watch-conditions.ts';
 import { noteDeliveries } from '../features/webhooks/note-deliveries.ts';
@@ -36,6 +37,12 @@ server.listen({ port: config.port, host: config.host, backlog: BACKLOG }, () => 
   const { address, port } = server.address() as AddressInfo;
   log.info('listening', { host: address, port });
   tell({ listening: { host: address, port } });
+  // npm start prints a link itself. A log is no place for one.
+  if (!process.send && !accounts(hub).exists()) {
+    const command = `${config.projectRoot}/scripts/hubctl invite --role admin`;
+    const toDo = `as this account run ${command}, and open the printed link`;
+    log.warn('no account yet', { toDo });
+  }
   scheduler.start();
 });
 

@@ -2,18 +2,20 @@ import { accountJson, accounts, type Account, type Role } from '../features/acco
 import { makePasswordLink, setState, type PasswordLink } from '../features/accounts/govern-account.ts';
 import { INVITATION_HOURS, joinUrl, makeInvitation } from '../features/accounts/join-hub.ts';
 import { settleJob } from '../features/admin/job-list.ts';
-import { deliveryJson } from '../features/alerts/alert-list.ts';
+import { alertJson } from '../features/alerts/alert-list.ts';
 import {
-  alertDeliveries, DELIVERY_STATES, TEST, TEST_MESSAGE, type AlertDelivery,
+  ALERT_STATES, storedAlerts, TEST, TEST_MESSAGE, type StoredAlert,
 } from '../features/alerts/alert-store.ts';
 import { formatFor, receiverOf, sendAlert } from '../features/alerts/send-alert.ts';
+import { integrityProblems, reindex } from '../features/backups/snapshot-store.ts';
+import { removeDatabaseNote } from '../features/hub/database-note.ts';
 import { COMMAND_LINE } from '../features/audit/audit.ts';
 import { jobs } from '../features/hub/hub.ts';
 import { progressText } from '../features/hub/progress-views.ts';
 import { previewRetention, removeOldRowsNow, type ExpiredRows } from '../features/retention/remove-old-rows.ts';
 import { DAY, HOUR, isoTime } from '../platform/clock.ts';
 import { parseId } from '../platform/http/input.ts';
-import { HttpError } from '../platform/http/reply.ts';
+import { HttpError } from '../platform/http/http-error.ts';
 import { JOB_STATES, type JobRow } from '../platform/jobs/job-records.ts';
 import { singleLine } from '../platform/markup/tidy-text.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './command.ts';
@@ -125,8 +127,19 @@ export const retentionCommand: Command = {
   },
 };
 
-const OUTCOMES = {
-  delivered: 'delivered', retry: 'not delivered, a later attempt may succeed', failed: 'not delivered',
+export const reindexCommand: Command = {
+  options: {},
+  operands: 0,
+
+  async run(_args, _values, context): Promise<ExitCode> {
+    const { db, config: { dataDir } } = await context.openHub();
+    reindex(db);
+    const [problem] = integrityProblems(db);
+    if (problem !== undefined) return refuse(`more than an index is damaged: ${problem}. See hubctl doctor`, context);
+    removeDatabaseNote(dataDir);
+    context.out('All indices were made anew. The database is intact.\n');
+    return 0;
+  },
 };
 
 /** Sends one alert immediately, without the queue. The receiver's address is secret and never shown. */
@@ -136,21 +149,21 @@ async function testReceiver(context: CommandContext): Promise<ExitCode> {
   if (!receiver) return refuse('no receiver is configured: ALERT_WEBHOOK_URL is not set', context);
   const { body: text, ...message } = TEST_MESSAGE;
   const alert = { ...message, text, event: TEST, at: hub.clock(), hubUrl: context.config.baseUrl };
-  const { outcome, detail } = await sendAlert(receiver, alert);
+  const { isDelivered, detail } = await sendAlert(receiver, alert);
   const why = receiver.format === 'auto' ? ', which ALERT_WEBHOOK_FORMAT=auto derives from the address' : '';
-  context.out(`${OUTCOMES[outcome]}: ${detail}\nformat: ${formatFor(receiver)}${why}\n`);
-  return outcome === 'delivered' ? 0 : 1;
+  context.out(`${isDelivered ? '' : 'not '}delivered: ${detail}\nformat: ${formatFor(receiver)}${why}\n`);
+  return isDelivered ? 0 : 1;
 }
 
 async function listAlerts({ state, json }: Values, context: CommandContext): Promise<ExitCode> {
-  const known = DELIVERY_STATES.find((one) => one === state);
-  if (state !== undefined && !known) throw new UsageError(`--state must be one of ${DELIVERY_STATES.join(', ')}`);
+  const known = ALERT_STATES.find((one) => one === state);
+  if (state !== undefined && !known) throw new UsageError(`--state must be one of ${ALERT_STATES.join(', ')}`);
   const { hub } = await context.lookAtHub();
-  const found = alertDeliveries(hub).list({ limit: LISTED + 1, state: known });
-  return tellNewest(found, json, json ? deliveryJson : alertLine, known ? `no ${known} alerts` : 'no alerts', context);
+  const found = storedAlerts(hub, { limit: LISTED + 1, state: known });
+  return tellNewest(found, json, json ? alertJson : alertLine, known ? `no ${known} alerts` : 'no alerts', context);
 }
 
-function alertLine({ id, state, event, attempts, createdAt, title, suppressed, lastError }: AlertDelivery): string {
+function alertLine({ id, state, event, attempts, createdAt, title, suppressed, lastError }: StoredAlert): string {
   const more = suppressed > 0 ? ` (and ${suppressed} more)` : '';
   const when = isoTime(createdAt);
   return `${[id, state, event, `${attempts} attempts`, when, title + more, singleLine(lastError ?? '')].join('\t')}\n`;

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { kindsToRunAgain } from '../app/job-kinds.ts';
 import { askReadiness } from '../app/processes/readiness.ts';
 import { accounts } from '../features/accounts/account-store.ts';
 import { apiTokens } from '../features/accounts/credential-store.ts';
@@ -12,12 +11,12 @@ import { reserveIn } from '../features/backups/backup-folder.ts';
 import { BackupBusy, BackupError } from '../features/backups/backup-name.ts';
 import { readRestoreState } from '../features/backups/restore-state.ts';
 import {
-  beginRestore, finishRestore, makeRoom, openRestored, rejectRestored, removeStaged, swapRestored, undoRestore,
+  finishRestore, makeRoom, openRestored, rejectRestored, removeStaged, swapRestored, undoRestore,
 } from '../features/backups/restore-steps.ts';
 import { backupLock, takeFileLock } from '../features/hub/data-locks.ts';
+import { readOwnMigrations } from '../features/hub/own-migrations.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { isoTime, SECOND } from '../platform/clock.ts';
-import { readMigrations } from '../platform/db/migration-files.ts';
 import { type Db, isStorageTrouble, openDatabase } from '../platform/db/open-database.ts';
 import { grantedName, writtenPath } from '../platform/files/granted-name.ts';
 import { byteSize, plural } from '../platform/in-words.ts';
@@ -74,12 +73,15 @@ async function locked(context: CommandContext, work: () => Promise<void>): Promi
 async function begin(context: CommandContext, folder: string, called?: string): Promise<void> {
   const { env, config, out } = context;
   if (env['CONFIRM_RESTORE'] !== 'YES') throw new UsageError('CONFIRM_RESTORE must be YES');
+  // Both load much of the hub, which no other step needs: each step is a program of its own.
+  const { kindsToRunAgain } = await import('../app/job-kinds.ts');
+  const { beginRestore } = await import('../features/backups/begin-restore.ts');
   const { end, ...progress } = showProgress(context, 'restore', 'all');
   const { verification, settled, migrated, state: { id } } = await beginRestore({
     dataDir: config.dataDir,
     backup: grantedName(resolve(folder)),
     called,
-    migrations: readMigrations(config.migrationsDir),
+    migrations: readOwnMigrations(config.migrationsDir),
     clock: Date.now,
     ...progress,
     keptFree: env['KEEP_DISK_RESERVE'] === 'YES' ? reserveIn(config.dataDir, config) : 0,

@@ -10,7 +10,8 @@ import {
   UsageError, type Command, type CommandContext, type ExitCode, type HubToLookAt, type Terminal, type Values,
 } from './command.ts';
 
-type ListedCommand = { name: string; usage: string; summary: string; load(): Promise<Command> };
+/** `isStep`: a step of a script, which the list of commands leaves out. */
+type ListedCommand = { name: string; usage: string; summary: string; isStep?: true; load(): Promise<Command> };
 
 /** Every command of hubctl. A command is loaded only when it is run. */
 export const COMMANDS: ListedCommand[] = [
@@ -28,24 +29,22 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./administer.ts')).alertsCommand,
   },
   {
-    name: 'await-writes', usage: 'await-writes [--seconds N] <unix_ms> web|worker…',
+    isStep: true, name: 'await-writes', usage: 'await-writes [--seconds N] <unix_ms> web|worker…',
     summary: 'Internal step of scripts/upgrade.sh; not for operators.',
     load: async () => (await import('./upgrade.ts')).awaitWritesCommand,
   },
   {
-    name: 'backup', usage: 'backup [--unattended | --interim [--every HOURS]] [--json] | ' +
-      'backup show <backup> [text] | backup extract <backup> post <id> | ' +
-      'backup extract <backup> upload <sha256|filename> | backup due',
+    name: 'backup', usage: 'backup [--interim [--every HOURS]] [--json] | backup show <backup> [text] | ' +
+      'backup extract <backup> post <id> | backup extract <backup> upload <sha256|filename>',
     summary: 'Make and verify a backup in BACKUP_DIR, then remove old backups (BACKUP_RETENTION_DAYS), ' +
-      'or read a backup (a name of a backup here, or a folder). --unattended: make no backup in a BACKUP_DIR that ' +
-      'lacks the backups made in it. --interim: make an interim backup in BACKUP_DIR/interim, then remove all but ' +
-      'the newest 24 interim backups; the hub calls interim backups late after three times --every. ' +
+      'or read a backup (a name of a backup here, or a folder). --interim: make an interim backup in ' +
+      'BACKUP_DIR/interim, then remove all but the newest 24; the hub calls them late after three times --every. ' +
       'show: print what the backup contains, and the posts and files in the backup whose names contain the text. ' +
-      'extract: print a post as JSON, or an uploaded file. due: list the backups that the nightly run verifies.',
+      'extract: print a post as JSON, or an uploaded file.',
     load: async () => (await import('./backup.ts')).backupCommand,
   },
   {
-    name: 'backups', usage: 'backups [interim]',
+    isStep: true, name: 'backups', usage: 'backups [interim]',
     summary: 'Internal step of scripts/restore.sh --list; not for operators.',
     load: async () => (await import('./list-backups.ts')).backupsCommand,
   },
@@ -61,7 +60,7 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./status.ts')).doctorCommand,
   },
   {
-    name: 'drill', usage: 'drill due | room <bytes> | note <destination> proven|compared|failed',
+    isStep: true, name: 'drill', usage: 'drill due | room <bytes> | note <destination> proven|compared|failed',
     summary: 'Internal steps of scripts/drill.sh and scripts/nightly-backup.sh; run ./scripts/drill.sh instead.',
     load: async () => (await import('./drill.ts')).drillCommand,
   },
@@ -94,7 +93,7 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./offsite-note.ts')).offsiteCommand,
   },
   {
-    name: 'offsite-note', usage: 'offsite-note <destination> ok|failed',
+    isStep: true, name: 'offsite-note', usage: 'offsite-note <destination> ok|failed',
     summary: 'Internal step of scripts/off-site.sh; not for operators.',
     load: async () => (await import('./offsite-note.ts')).offsiteNoteCommand,
   },
@@ -105,17 +104,24 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./settings.ts')).recoveryKitCommand,
   },
   {
-    name: 'rehearse', usage: 'rehearse <address>',
+    isStep: true, name: 'rehearse', usage: 'rehearse <address>',
     summary: 'Internal step of scripts/verify-backup.sh --rehearse; not for operators.',
     load: async () => (await import('./restore.ts')).rehearseCommand,
   },
   {
-    name: 'restic', usage: 'restic hub|staged|compare|part|…',
+    name: 'reindex', usage: 'reindex',
+    summary: 'Make all indices of the database anew from its rows, if doctor has found a damaged index. Nothing is ' +
+      'lost; the hub may run, and writes nothing meanwhile.',
+    load: async () => (await import('./administer.ts')).reindexCommand,
+  },
+  {
+    isStep: true, name: 'restic', usage: 'restic hub|staged|compare|part|…',
     summary: 'Internal steps of scripts/off-site.sh and scripts/restic-backups.sh; not for operators.',
     load: async () => (await import('./restic.ts')).resticCommand,
   },
   {
-    name: 'restore', usage: 'restore begin <backup_dir> [<name>] | swap | open | finish | reject | undo | state',
+    isStep: true, name: 'restore',
+    usage: 'restore begin <backup_dir> [<name>] | swap | open | finish | reject | undo | state',
     summary: 'Internal steps of scripts/restore.sh; not for operators.',
     load: async () => (await import('./restore.ts')).restoreCommand,
   },
@@ -204,6 +210,8 @@ async function requireHub({ databasePath, dataDir }: Config): Promise<void> {
   // During a restore the database may be missing. If DATA_DIR is missing, Node lets hubctl read nothing within it.
   if (existsSync(dataDir) && (isThere() || isRestoreUnderWay(dataDir))) return;
   const { SchemaError } = await import('../platform/db/migration-files.ts');
+  const { hasTraces, lostDatabase } = await import('../app/processes/open-hub.ts');
+  if (existsSync(dataDir) && hasTraces(dataDir)) throw new SchemaError(lostDatabase(dataDir, databasePath));
   throw new SchemaError(`no hub is in DATA_DIR yet (${writtenPath(databasePath)} is missing): ` +
     'check DATA_DIR, or run npm start');
 }
@@ -249,7 +257,7 @@ function say(write: (text: string) => void, text: string, code: ExitCode): ExitC
 }
 
 function helpText(): string {
-  const lines = COMMANDS.map(({ usage, summary }) => `  ${usage}\n      ${summary}\n`);
-  return `usage: hubctl <command> [option…]\n\n${lines.join('')}
+  const lines = COMMANDS.filter(({ isStep }) => !isStep).map(({ usage, summary }) => `  ${usage}\n      ${summary}\n`);
+  return `usage: hubctl <command> [option…]\n\n${lines.join('')}  --version\n      Print the version of the hub.\n
 Exit codes: 0 done, 1 failed, 2 wrong usage, 75 busy, try again.\n`;
 }

@@ -1,11 +1,21 @@
+import { existsSync } from 'node:fs';
 import { sumUploads, uploads } from '../features/attachments/attachment-store.ts';
 import { findStraysAndMissing, uploadFiles } from '../features/attachments/upload-files.ts';
 import { hashFile } from '../features/backups/manifest.ts';
+import { isRestoreUnderWay } from '../features/backups/restore-state.ts';
+import { damagedIndices, integrityProblems } from '../features/backups/snapshot-store.ts';
 import { sinceInWords } from '../features/health/condition.ts';
 import { findings, problemsOf, type Finding, type Level, finding, unknownYet } from '../features/health/findings.ts';
+import { isHubRunning } from '../features/hub/data-locks.ts';
+import { standingLoss } from '../features/hub/database-file.ts';
+import {
+  describeDatabase, newDatabaseNote, readDatabaseNote, writeDatabaseNote,
+} from '../features/hub/database-note.ts';
 import type { Hub } from '../features/hub/hub.ts';
+import type { Config } from '../features/hub/read-config.ts';
 import { isoTime } from '../platform/clock.ts';
 import { inBatches } from '../platform/db/batched-writes.ts';
+import { writtenPath } from '../platform/files/granted-name.ts';
 import { utcTime } from '../platform/in-words.ts';
 import { singleLine } from '../platform/markup/tidy-text.ts';
 import { type Command, type CommandContext, showProgress } from './command.ts';
@@ -15,8 +25,9 @@ export const statusCommand: Command = {
   operands: 0,
 
   async run(_args, values, context) {
-    const { hub, pending } = await context.lookAtHub();
-    const all = findings(hub, pending);
+    const lost = lostDatabase(context.config);
+    const { hub, pending } = lost.length > 0 ? { hub: null, pending: [] } : await context.lookAtHub();
+    const all = hub ? findings(hub, pending) : lost;
     const problems = problemsOf(all);
     const others = all.filter(({ isBad }) => !isBad);
     const text = (): string => overallVerdict(all) + [...problems, ...others].map(findingLines).join('');
@@ -24,6 +35,16 @@ export const statusCommand: Command = {
     return problems.length === 0 ? 0 : 1;
   },
 };
+
+/** The only finding while a running hub has lost its database, or its copy waits: nothing may open another hub.db. */
+function lostDatabase({ dataDir, databasePath }: Config): Finding[] {
+  if (!existsSync(dataDir)) return []; // Node lets hubctl read nothing within it
+  const isMissing = !existsSync(databasePath) && isHubRunning(dataDir);
+  const note = standingLoss(dataDir) ?? (isMissing ? newDatabaseNote('removed', Date.now()) : null);
+  if (!note || isRestoreUnderWay(dataDir)) return [];
+  const told = describeDatabase(note, writtenPath(dataDir));
+  return [finding({ subject: 'Database', level: 'bad', state: 'lost or damaged', since: note.since, ...told })];
+}
 
 const MARKS: Record<Level, string> = { good: 'ok', off: '-', warn: 'WARN', bad: 'BAD' };
 
@@ -50,30 +71,55 @@ function jsonOf(all: readonly Finding[]): string {
 
 const NAMED = 10;
 
-const FROM_BACKUP = 'Get the files from a backup: ./scripts/hubctl backup extract <backup> upload <sha256>.';
+const FROM_BACKUP = 'Get the files from a backup, in DATA_DIR: tar xzf backups/<backup>/uploads.tar.gz ' +
+  'uploads/<ab>/<sha256> && chown -R --reference=hub.db uploads';
+
+function toTheHub({ config: { dataDir } }: Hub): string {
+  const folder = `'${writtenPath(dataDir).replaceAll("'", `'\\''`)}'`;
+  return 'Give the files to the account of the hub, as root: ' +
+    `chown -R --reference=${folder}/hub.db ${folder}/uploads && chmod -R u+rX ${folder}/uploads`;
+}
 
 export const doctorCommand: Command = {
   options: { hashes: { type: 'boolean' }, json: { type: 'boolean' } },
   operands: 0,
 
   async run(_args, values, context) {
-    const { out, lookAtHub } = context;
-    const { hub, pending } = await lookAtHub();
-    const uploaded = await checkUploads(hub, values['hashes'] === true, context)
-      .catch((error: unknown) => unknownYet(error, 'Uploads', pending));
-    const all = [databaseFinding(hub), ...uploaded, ...checkSettings(hub), ...findings(hub, pending)];
+    const { out, config } = context;
+    const lost = lostDatabase(config);
+    const all = lost.length > 0 ? lost : await examine(values['hashes'] === true, context);
     out(values['json'] ? jsonOf(all) : all.map(findingLines).join('') + overallVerdict(all));
     return problemsOf(all).length === 0 ? 0 : 1;
   },
 };
 
-function databaseFinding({ db }: Hub): Finding {
-  const subject = 'Integrity of the database';
-  const result = String(db.pragma('quick_check(1)'));
-  if (result === 'ok') return finding({ subject, state: 'intact' });
+async function examine(withHashes: boolean, context: CommandContext): Promise<Finding[]> {
+  const { hub, pending } = await context.lookAtHub();
+  const uploaded = await checkUploads(hub, withHashes, context)
+    .catch((error: unknown) => unknownYet(error, 'Uploads', pending));
+  const settings = checkSettings(hub);
+  const database = databaseFinding(hub);
+  if (database.isBad && isHubRunning(hub.config.dataDir)) return [database, ...uploaded, ...settings];
+  return [database, ...uploaded, ...settings, ...findings(hub, pending)];
+}
+
+const INTEGRITY = 'Integrity of the database';
+
+/** Tells a running hub of damage, so that it saves what can be read. */
+function databaseFinding({ db, config: { dataDir } }: Hub): Finding {
+  const problems = integrityProblems(db);
+  if (problems.length === 0) return finding({ subject: INTEGRITY, state: 'intact' });
+  const indices = damagedIndices(problems);
+  const note = { ...newDatabaseNote(indices ? 'index' : 'damaged', Date.now()), indices: indices ?? [] };
+  const isRunning = isHubRunning(dataDir);
+  if (isRunning && !readDatabaseNote(dataDir)) writeDatabaseNote(dataDir, note);
+  const { problem, whatToDo } = describeDatabase(note);
+  const found = { subject: INTEGRITY, level: 'bad', state: indices ? 'a damaged index' : 'damaged' } as const;
+  if (indices || isRunning) return finding({ ...found, problem: `${problem} (${problems[0]})`, whatToDo });
   return finding({
-    subject, level: 'bad', state: 'damaged', problem: result,
-    whatToDo: 'Stop the hub, check the disk, and restore the newest verified backup (./scripts/restore.sh --list).',
+    ...found, problem: problems[0] ?? null,
+    whatToDo: 'Check the disk, and restore the newest verified backup (./scripts/restore.sh --list); the restore ' +
+      'keeps the damaged database.',
   });
 }
 
@@ -85,10 +131,11 @@ function checkSettings({ config }: Hub): Finding[] {
 }
 
 async function checkUploads(hub: Hub, withHashes: boolean, context: CommandContext): Promise<Finding[]> {
-  const { strays, missing } = await findStraysAndMissing(hub);
-  const changed = withHashes ? await listChanged(hub, new Set(missing), context) : [];
+  const { strays, missing, unreadable } = await findStraysAndMissing(hub);
+  const changed = withHashes ? await listChanged(hub, new Set([...missing, ...unreadable]), context) : [];
   return [
     about('Uploads', missing, 'missing or of the wrong size', FROM_BACKUP),
+    ...(unreadable.length > 0 ? [about('Uploads', unreadable, 'unreadable to the hub', toTheHub(hub))] : []),
     ...(withHashes ? [about('Contents of uploads', changed, 'changed on disk or unreadable', FROM_BACKUP)] : []),
     about('Strays', strays, 'not named by the database', 'Do nothing: the worker removes stray files within a day.'),
   ];

@@ -3,10 +3,11 @@ import { assertNobodyRuns, openDatabaseFile } from '../app/processes/open-hub.ts
 import { failureSince } from '../app/processes/run-hub.ts';
 import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { heartbeats } from '../features/hub/hub.ts';
+import { readOwnMigrations } from '../features/hub/own-migrations.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { HOUR, SECOND } from '../platform/clock.ts';
 import { migrate, pendingMigrations } from '../platform/db/migrate.ts';
-import { readMigrations, SchemaError } from '../platform/db/migration-files.ts';
+import { SchemaError } from '../platform/db/migration-files.ts';
 import { type Command, UsageError } from './command.ts';
 
 const FRESH = HOUR;
@@ -17,7 +18,7 @@ export const migrateCommand: Command = {
 
   run(_args, values, { out, err, config }) {
     const allowUnsafe = values['allow-unsafe'] === true;
-    const migrations = readMigrations(config.migrationsDir);
+    const migrations = readOwnMigrations(config.migrationsDir);
     const db = openDatabaseFile(config.databasePath);
     try {
       assertNobodyRuns(db, migrations, config.dataDir);

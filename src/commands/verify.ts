@@ -70,7 +70,7 @@ const NAMED = 2;
 function whatIsWrong({ absent, defects }: Verification): string | null {
   const named = absent.slice(0, NAMED).map(({ sha256 }) => uploadPath(sha256)).join(', ');
   const more = absent.length > NAMED ? ', …' : '';
-  const lost = absent.length > 0 ? [`missing or damaged uploads: ${absent.length} (${named}${more})`] : [];
+  const lost = absent.length > 0 ? [`missing, damaged or unreadable uploads: ${absent.length} (${named}${more})`] : [];
   return [...lost, ...defects].join('; ') || null;
 }
 
@@ -150,7 +150,7 @@ function attachments(counts: Counts, { verdict, absent }: Verification): string 
 function verdictLine({ verdict, problem, schema, absent, defects }: Verification): string {
   if (verdict === 'failed') return `FAILED: ${problem}. Do not restore this backup.`;
   if (verdict === 'degraded') {
-    return `DEGRADED: the backup is intact, but the hub itself had lost data (${absent.length} files absent, ` +
+    return `DEGRADED: the backup is intact, but the hub itself lacked data (${absent.length} files absent, ` +
       `${defects.length} other defects).`;
   }
   const isKnown = schema === 'same' || schema === 'older';

@@ -11,6 +11,10 @@ type LogContext = { requestId: string } | { jobId: number };
 /** The most characters of log lines in memory; V8 would move more characters to its old generation, at a cost. */
 const MOST_WAITING = 16 * 1024;
 
+/** The most bytes of a line, and characters of a path: strangers choose paths, publishers the texts of errors. */
+const MAX_LINE = 2_000;
+const MAX_PATH = 200;
+
 const RANK: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 const context = new AsyncLocalStorage<LogContext>();
 
@@ -38,12 +42,28 @@ export function createLog(program: string, level: LogLevel, clock: Clock, write:
   const logger = (at: LogLevel) => (event: string, fields: LogFields = {}): void => {
     if (RANK[at] < RANK[level]) return;
     const head = `"level":"${at}","program":"${program}","event":${JSON.stringify(event)}`;
-    waiting += `{"time":"${isoTime(clock())}",${head}${members(context.getStore())}${members(fields)}}\n`;
+    waiting += lineOf(`{"time":"${isoTime(clock())}",${head}${members(context.getStore())}`, fields);
     if (RANK[at] >= RANK.warn || waiting.length > MOST_WAITING) flush();
     else timer ??= setTimeout(flush, 100).unref();
   };
 
   return { debug: logger('debug'), info: logger('info'), warn: logger('warn'), error: logger('error'), flush };
+}
+
+/** Cuts texts shorter until the line fits. */
+function lineOf(head: string, fields: LogFields): string {
+  for (let most = MAX_LINE / 2; most > 1; most = most / 2) {
+    const line = `${head}${members(cut(fields, most))}}\n`;
+    if (Buffer.byteLength(line) <= MAX_LINE) return line;
+  }
+  return `${head},"cut":true}\n`;
+}
+
+function cut(fields: LogFields, most: number): LogFields {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => {
+    const length = name === 'path' ? Math.min(most, MAX_PATH) : most;
+    return [name, typeof value === 'string' && value.length > length ? `${value.slice(0, length - 1)}…` : value];
+  }));
 }
 
 function members(more: LogFields = {}): string {

@@ -66,7 +66,7 @@ function refusals({ link, reset, notes, feed, post }: Record<'link' | 'reset' | 
     { form: 'POST /sources', fields: { ...add, folder: LONG }, field: 'folder' },
     { form: 'POST /sources', fields: { ...add, visibility: 'friends' }, field: 'visibility' },
     { form: 'POST /sources', fields: { ...add, username: 'a:b', password: 'x' }, field: 'username' },
-    { form: 'POST /sources', fields: { ...add, username: 'ab' }, field: 'password' },
+    { form: 'POST /sources', fields: { ...add, password: 'x' }, field: 'username' },
     { form: 'POST /sources', fields: { ...own, title: '' }, field: 'title' },
     { form: 'POST /sources', fields: { ...own, visibility: 'friends' }, field: 'visibility' },
     { form: 'POST /sources', fields: { ...own, kind: 'webhook', title: LONG }, field: 'title' },

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hubRoutes } from '../../src/app/routes.ts';
 import type { Route } from '../../src/platform/http/router.ts';
+import { switchPreferences } from '../support/accounts.ts';
 import { hubWith, startHub } from '../support/hub.ts';
 
 /** What anybody may ask for; of a private source, its posts and files nobody else sees anything there. */
@@ -16,7 +17,7 @@ const PUBLIC = [
   'GET /new-password/:token', 'POST /new-password/:token', // who has a link for it
   'POST /api/webhooks/:id', // who signs
   'GET /api/health', 'GET /api/metrics', // who knows METRICS_TOKEN, where there is one
-  'GET /reader', 'POST /accounts/ClientLogin', // who has an app password
+  'GET /reader', 'GET /check/compatibility', 'POST /accounts/ClientLogin', // who has an app password
   'GET /accounts/:rest*', 'POST /accounts/:rest*', // unknown calls of apps, which are all refused
   'GET /api/openapi.json', 'GET /manifest.webmanifest', 'GET /public', 'GET /help/search',
 ];
@@ -42,11 +43,14 @@ test('visitors may call only public routes, and only administrators may call rou
   assert.deepEqual(PUBLIC.filter((address) => !there.has(address)), [], 'the list above is not longer than need be');
 });
 
-test('each address refuses whoever it is not for: 401 for nobody known, 403 for a member', async (t) => {
+test('each address refuses whoever it is not for, whatever they prefer: 401 for nobody known, 403 for a member', async (t) => {
   const { hub, bob } = await hubWith(t, ['ada', 'bob']);
-  for (const route of hubRoutes(hub.handle).filter(({ access }) => access !== 'public')) {
-    const [method, path] = [route.method, sample(route)];
-    assert.equal((await hub.anybody.send(method, path)).status, 401, `${method} ${path}`);
-    if (route.access === 'admin') assert.equal((await bob.send(method, path)).status, 403, `${method} ${path}`);
+  for (const prefer of [() => {}, () => switchPreferences(hub, 2, false), () => switchPreferences(hub, 2, true)]) {
+    prefer();
+    for (const route of hubRoutes(hub.handle).filter(({ access }) => access !== 'public')) {
+      const [method, path] = [route.method, sample(route)];
+      assert.equal((await hub.anybody.send(method, path)).status, 401, `${method} ${path}`);
+      if (route.access === 'admin') assert.equal((await bob.send(method, path)).status, 403, `${method} ${path}`);
+    }
   }
 });

@@ -128,6 +128,21 @@ test('what could not be stored is put back, and the page says so', async (t) => 
   await waitUntil('the next time works', () => pages.read.has(1));
 });
 
+test('what is pressed again before the hub has answered is sent after the answer', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { pages, browser, press } = await openPages(t);
+  let answer = () => {};
+  pages.answers.held = new Promise((resolve) => answer = resolve);
+
+  await press('j', 'm', 's', 'm', 's', 's');
+  assert.deepEqual(await state(browser, 1), [false, 'false', true, 'true', '1', '0']);
+  assert.deepEqual(pages.sent, ['POST /posts/1/read read=1', 'POST /posts/1/star star=1'], 'one request at a time for each');
+  answer();
+  await waitUntil('the last state of each is stored', () => !pages.read.has(1) && pages.starred.has(1));
+  assert.deepEqual(pages.sent.filter((line) => line.startsWith('POST')),
+    ['POST /posts/1/read read=1', 'POST /posts/1/star star=1', 'POST /posts/1/read read=0']);
+});
+
 test('a page that comes back shows what has changed meanwhile, at its old place', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const { pages, browser, press, arrive, row } = await openPages(t);

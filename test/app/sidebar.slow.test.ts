@@ -48,6 +48,44 @@ test('the sidebar never scrolls sideways, and shows the current source however f
   }
 });
 
+test('“Sign out” and all above it at the foot of the sidebar are seen whole, however high and wide the window is', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { browser, go } = await openSidebar(t);
+  const foot = () => browser.run<{ isWhole: boolean; covered: number }>(`
+    const [rail, foot, ...items] = document.querySelectorAll('.rail, .rail .foot, .rail .foot .item');
+    const boxes = items.map((item) => item.getBoundingClientRect());
+    const hit = items.filter((item, n) => !item.contains(document.elementFromPoint(boxes[n].left + 20, (boxes[n].top + boxes[n].bottom) / 2)));
+    return { isWhole: boxes.every(({ top, bottom }) => top >= 0 && bottom <= innerHeight), covered: hit.length };`);
+  for (const width of [1800, 1040, 390]) {
+    for (const height of [900, 640]) {
+      await browser.setWindowSize(width, height);
+      await go('/');
+      if (width === 390) await browser.click('.menu-button');
+      assert.deepEqual({ width, height, ...await foot() }, { width, height, isWhole: true, covered: 0 });
+    }
+  }
+  await browser.setWindowSize(1280, 420);
+  await go('/');
+  await browser.run(`document.querySelector('.rail').scrollTo(0, 1e6)`);
+  assert.deepEqual(await foot(), { isWhole: true, covered: 0 }, 'in a low window it is the end of the sidebar');
+});
+
+test('a paused source and one whose feed is gone (410) have a mark in the sidebar, also in a closed folder', async (t) => {
+  const { hub, ada, feed, id } = await followedFeed(t);
+  const notes = await addNotes(ada);
+  const marks = async () => Array.from((await ada.page('/')).text.matchAll(/class="(failing|paused)" title="(\w+)">[^]*?<span class="unseen"> (\w+)/g), ([, kind]) => kind);
+  assert.deepEqual(await marks(), []);
+  await ada.patch(`/api/sources/${notes}`, { paused: true });
+  assert.deepEqual(await marks(), ['paused']);
+  await ada.patch(`/api/sources/${notes}`, { paused: false });
+  feed.handler = reply(410, {}, '');
+  hub.passTime(86_400_000);
+  await hub.work();
+  assert.deepEqual(await marks(), ['paused']);
+  await sendJson(ada, 'PUT', `/api/sources/${id}/follow`, { folder: 'Weather' });
+  assert.deepEqual(await marks(), ['paused', 'paused'], 'the folder’s is hidden while it is open');
+});
+
 test('a folder that a reader has closed stays closed on the next page, and then says that a feed in it fails', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const { browser, go } = await openSidebar(t);

@@ -214,7 +214,7 @@ function fillPosts(db: Db, bytes: number): void {
                        published_at, updated_at, created_at, search_key)
     VALUES (?, 1, ?, 1, 1, 'A post', ?, '', 'h', 1, 1, 1, ?)`);
   const index = db.prepare<[number, string]>('index',
-    `INSERT INTO posts_search (rowid, title, body, source) VALUES (?, 'A post', ?, '1')`);
+    `INSERT INTO posts_words (rowid, title, body, facts) VALUES (?, 'A post', ?, '1')`);
   const batch = db.transaction('posts', (from: number, to: number) => {
     for (let id = from; id < to; id++) {
       const text = randomBytes(1_000).toString('hex');

@@ -24,7 +24,7 @@ const LIST_BYTES = 12_000;
  * database the same and sends the same bytes, compressed the same way each time; how soon Chromium paints them, beside
  * the same bytes as static files; what goes over the wire, and how far anything moves while a page comes.
  */
-export async function benchReadingPages(folder: string): Promise<BenchRow[]> {
+export async function* benchReadingPages(folder: string): AsyncGenerator<BenchRow> {
   const pages = {
     'list': '/all',
     'unread list': '/',
@@ -47,14 +47,12 @@ export async function benchReadingPages(folder: string): Promise<BenchRow[]> {
     const planned = await started(startPeer('pages-peer.ts', [file, join(folder, 'hub.db'), 'planned']));
     const statics = await started(startPeer('pages-peer.ts', [file]));
     const browser = await openBrowser({ after: (end) => void ending.unshift(end as () => unknown) });
-    const rows: BenchRow[] = [];
     for (const [name, path] of Object.entries(pages)) {
-      rows.push(...await compareRates(name, [hub, sameWork, planned], path, recorded.cookie));
+      yield* await compareRates(name, [hub, sameWork, planned], path, recorded.cookie);
       const bytes = recorded.pages.get(path)?.compressed.length ?? NaN;
-      rows.push(bytesRow(name, bytes));
-      rows.push(...await comparePaints(name, browser, [hub, statics], path, recorded.cookie));
+      yield bytesRow(name, bytes);
+      yield* await comparePaints(name, browser, [hub, statics], path, recorded.cookie);
     }
-    return rows;
   } finally {
     for (const end of ending) await end();
     for (const server of servers) await server.stop();
@@ -102,7 +100,7 @@ async function comparePaints(
       if (round === -2) await browser.become(address, new Map([cookie.split('=', 2) as [string, string]]));
       // Another address each time: the page comes whole, while its assets are kept, as they are in use.
       const seen = await look(browser, `${address}${path}${path.includes('?') ? '&' : '?'}round=${round + 2}`);
-      if (round >= 0) paints[index]?.push(seen.paint);
+      if (round >= 0 && !Number.isNaN(seen.paint)) paints[index]?.push(seen.paint);
       if (index === 0) shift = Math.max(shift, seen.shift);
     }
   }
@@ -114,17 +112,20 @@ async function comparePaints(
   ];
 }
 
-/** When the page was painted first (ms), and how far its parts have moved since. */
+/**
+ * When the page was painted first (ms), and how far its parts have moved in the 150 ms after it. Chromium tells of a
+ * paint some time after the page has loaded; of one that it has not told of in 10 s, NaN is the time.
+ */
 async function look(browser: Browser, address: string): Promise<{ paint: number; shift: number }> {
   await browser.goto(address);
-  return browser.run(`
-    const seen = (type) => new Promise((resolve) => {
-      const all = [];
-      new PerformanceObserver((list) => all.push(...list.getEntries())).observe({ type, buffered: true });
-      setTimeout(() => resolve(all), 150);
-    });
-    return Promise.all([seen('paint'), seen('layout-shift')]).then(([paints, shifts]) => ({
-      paint: paints.find(({ name }) => name === 'first-contentful-paint').startTime,
-      shift: shifts.reduce((all, { value }) => all + value, 0),
-    }));`);
+  const { paint, shift } = await browser.run<{ paint: number | null; shift: number }>(`
+    const observe = (type, onEntry) =>
+      new PerformanceObserver((list) => list.getEntries().forEach(onEntry)).observe({ type, buffered: true });
+    let shift = 0;
+    observe('layout-shift', ({ value }) => (shift += value));
+    return new Promise((resolve) => {
+      setTimeout(() => resolve(null), 10000);
+      observe('paint', ({ name, startTime }) => name === 'first-contentful-paint' && resolve(startTime));
+    }).then((paint) => new Promise((resolve) => setTimeout(() => resolve({ paint, shift }), 150)));`);
+  return { paint: paint ?? NaN, shift };
 }

@@ -21,7 +21,7 @@ const MIGRATIONS = join(import.meta.dirname, '../../migrations');
  * connections: the hub's web process beside a bare node:http server that sends the same headers and bytes, and beside
  * Fastify doing the same query and JSON. The rounds alternate; the medians are compared. And what members' pages and lists take.
  */
-export async function benchReading(posts = POSTS): Promise<BenchRow[]> {
+export async function* benchReading(posts = POSTS): AsyncGenerator<BenchRow> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-reading-'));
   const servers: RunningServer[] = [];
   const started = async (server: Promise<RunningServer>): Promise<RunningServer> => {
@@ -37,22 +37,20 @@ export async function benchReading(posts = POSTS): Promise<BenchRow[]> {
     const fastify = await started(startPeer('fastify-peer.ts', [join(folder, 'hub.db')]));
     const bareApi = await started(startPeer('bare-http-peer.ts', [await capture(hub, '/api/posts', folder)]));
     const barePage = await started(startPeer('bare-http-peer.ts', [await capture(hub, '/', folder)]));
-    return [
-      ...rows('GET /api/posts', '>= 0.7', await compare([hub, bareApi], '/api/posts'), 'bare node:http, same bytes'),
-      ...rows('timeline page', '>= 0.7', await compare([hub, barePage], '/'), 'bare node:http, same bytes'),
-      ...rows('GET /api/posts', '>= 2', await compare([hub, fastify], '/api/posts'), 'Fastify + better-sqlite3'),
-      ...await benchReadingPages(ofMembers),
-      ...await benchReadingLists(join(ofMembers, 'hub.db')),
-    ];
+    yield row('GET /api/posts', '>= 0.7', await compare([hub, bareApi], '/api/posts'), 'bare node:http, same bytes');
+    yield row('timeline page', '>= 0.7', await compare([hub, barePage], '/'), 'bare node:http, same bytes');
+    yield row('GET /api/posts', '>= 2', await compare([hub, fastify], '/api/posts'), 'Fastify + better-sqlite3');
+    yield* benchReadingPages(ofMembers);
+    yield* benchReadingLists(join(ofMembers, 'hub.db'));
   } finally {
     for (const server of servers) await server.stop();
     rmSync(folder, { recursive: true });
   }
 }
 
-function rows(what: string, want: string, [ours = NaN, peerFigure = NaN]: number[], peer: string): BenchRow[] {
+function row(what: string, want: string, [ours = NaN, peerFigure = NaN]: number[], peer: string): BenchRow {
   const name = `${what}, ${POSTS.toLocaleString('en')} posts`;
-  return [{ name, ours, peer, peerFigure, unit: 'answers/s', ratio: ours / peerFigure, want }];
+  return { name, ours, peer, peerFigure, unit: 'answers/s', ratio: ours / peerFigure, want };
 }
 
 async function compare(servers: RunningServer[], path: string): Promise<number[]> {

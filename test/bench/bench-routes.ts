@@ -1,4 +1,7 @@
+import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { hubRoutes } from '../../src/app/routes.ts';
 import { accounts } from '../../src/features/accounts/account-store.ts';
@@ -10,9 +13,13 @@ import { startHub, type Hub } from '../support/hub.ts';
 import { makeWebhook } from '../support/webhooks.ts';
 import { addWorstRows } from '../support/worst-rows.ts';
 import type { BenchRow } from './bench-row.ts';
+import { fillSearch } from './fill-search.ts';
+import { madeUpWords } from './made-up-words.ts';
 import { worstRequests, type WorstRequest } from './worst-requests.ts';
 
+const POSTS = 1_000_000;
 const LIMIT_MS = 50;
+const PROBE_MS = 100;
 const ROOMY = { SOURCES_MAX: '100000', DISK_RESERVE_BYTES: '1' };
 
 /** The first call compiles; the best of the others is what the route itself needs, whatever else the machine does. */
@@ -22,24 +29,66 @@ const CALLS = 4;
 const WORST_POST = `<p>${'&amp;'.repeat(400_000)}</p>`;
 
 /**
- * Every route of the hub with the worst data and requests that its limits allow: the longest time in one go for which
- * it keeps the main thread busy. A new route is called by being in the list; `worst-requests.ts` says what else to send it.
+ * Every route of the hub with the worst data and requests that its limits allow, and then in a hub of a million posts:
+ * the longest time in one go for which it keeps the main thread busy. A new route is called by being in the list;
+ * `worst-requests.ts` says what else to send it.
  */
-export async function benchRoutes(): Promise<BenchRow[]> {
+export async function benchRoutes(posts = POSTS): Promise<BenchRow[]> {
+  const full = await withHub(ROOMY, async (hub) => {
+    await hub.person('ada'); // whom the rows belong to
+    addWorstRows(hub, WORST_POST);
+    return rowsOf(hub, 'worst rows');
+  });
+  const folder = mkdtempSync(join(tmpdir(), 'bench-routes-'));
+  fillSearch(join(folder, 'hub.db'), posts);
+  const old = await withHub({ ...ROOMY, DATA_DIR: folder }, async (hub) => {
+    const probe = await probeBesideSearches(hub, `${posts} posts`);
+    return [...await rowsOf(hub, `${posts} posts`), probe];
+  });
+  rmSync(folder, { recursive: true });
+  return [...full, ...old].sort((one, other) => one.ratio - other.ratio);
+}
+
+async function withHub<Result>(settings: Record<string, string>, use: (hub: Hub) => Promise<Result>): Promise<Result> {
   const ends: (() => unknown)[] = [];
   try {
-    const hub = await startHub({ after: (end: () => unknown) => void ends.unshift(end) } as unknown as TestContext, ROOMY);
-    const ada = await hub.person('ada');
-    addWorstRows(hub, WORST_POST);
-    const hook = await makeWebhook(ada);
-    const rows: BenchRow[] = [];
-    for (const route of inOrder(hubRoutes(hub.handle))) {
-      for (const asked of worstRequests(hub, route, hook)) rows.push(await rowOf(hub, route, asked));
-    }
-    return rows.sort((one, other) => other.ours - one.ours);
+    return await use(await startHub({ after: (end: () => unknown) => void ends.unshift(end) } as unknown as TestContext, settings));
   } finally {
     for (const end of ends) await end();
   }
+}
+
+async function rowsOf(hub: Hub, data: string): Promise<BenchRow[]> {
+  const hook = await makeWebhook(await hub.person('ada'));
+  const rows: BenchRow[] = [];
+  for (const route of inOrder(hubRoutes(hub.handle))) {
+    for (const asked of worstRequests(hub, route, hook)) rows.push(await rowOf(hub, route, asked, data));
+  }
+  return rows;
+}
+
+/** The longest wait of a probe while four visitors search for what is rare, common, or only in old posts. */
+async function probeBesideSearches(hub: Hub, data: string): Promise<BenchRow> {
+  let isOver = false;
+  const { all: [common = '', second = ''] } = madeUpWords(3);
+  const searches = [`${common} ${second}`, 'onceword', 'evenly oddly', common.slice(0, 3)];
+  const visitors = searches.map(async (q, n) => {
+    for (let round = 0; !isOver; round++) {
+      await send(`${hub.address}/api/posts?q=${encodeURIComponent(q)}&limit=${1 + round % 100}`, { method: 'GET', headers: { 'x-n': String(n) } });
+    }
+  });
+  const waits: number[] = [];
+  for (let probes = 0; probes < 100; probes++) {
+    const begun = performance.now();
+    await send(`${hub.address}/api/health?probe=live`, { method: 'GET', headers: {} });
+    waits.push(performance.now() - begun);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  isOver = true;
+  await Promise.all(visitors);
+  const ours = Math.max(...waits);
+  const name = `${data}: the live probe while four visitors search`;
+  return { name, ours, peer: 'the limit', peerFigure: PROBE_MS, unit: 'ms', ratio: PROBE_MS / ours, want: '>= 1' };
 }
 
 /** Reading first, deleting last: what one route deletes, another may have to show. */
@@ -50,7 +99,7 @@ function inOrder(routes: Route[]): Route[] {
   return routes.toSorted((one, other) => turn(one) - turn(other));
 }
 
-async function rowOf(hub: Hub, { method, path }: Route, asked: WorstRequest): Promise<BenchRow> {
+async function rowOf(hub: Hub, { method, path }: Route, asked: WorstRequest, data: string): Promise<BenchRow> {
   const stretches: number[] = [];
   const statuses = new Set<number>();
   for (let call = 0; call < CALLS; call++) {
@@ -59,7 +108,7 @@ async function rowOf(hub: Hub, { method, path }: Route, asked: WorstRequest): Pr
     stretches.push(longest);
   }
   const ours = Math.min(...stretches.slice(1));
-  const name = `${method} ${path} ${asked.what} (${[...statuses].join(', ')})`;
+  const name = `${data}: ${method} ${path} ${asked.what} (${[...statuses].join(', ')})`;
   return { name, ours, peer: 'the limit', peerFigure: LIMIT_MS, unit: 'ms', ratio: LIMIT_MS / ours, want: '>= 1' };
 }
 

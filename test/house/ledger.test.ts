@@ -12,7 +12,7 @@ test('the tables in src/LEDGER.md equal the lists in the code from which they ar
 
 test('every file that connects is named by the connection that it decides, and every named file is there', () => {
   const named = new Set<string>(Object.values(CONNECTIONS).flatMap(({ files }) => files).filter((file) => file.endsWith('.ts')));
-  const connecting = SOURCES.filter((file) => uses(file, 'opens a socket') || /(?<!function )\b(?:outbound|openRequest)\(/.test(file.code))
+  const connecting = SOURCES.filter((file) => uses(file, 'opens a socket') || /(?<!function )\b(?:outbound|openRequest|fetchFromOperator)\(/.test(file.code))
     .map(({ name }) => name.slice('src/'.length));
   const unnamed = connecting.filter((file) => !named.has(file));
   assert.deepEqual(unnamed, ['app/clamd-bridge/bridge-server.ts', 'platform/http/server.ts'],

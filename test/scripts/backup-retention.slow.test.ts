@@ -281,7 +281,6 @@ test('case 87: what is removed here stays elsewhere', async (t) => {
   for (const name of names) cpSync(join(hub.dataDir, 'backups', name), join(far, name), { recursive: true });
   const sent = names.map((name) => `${'0'.repeat(64)}  ${far}/${name}/hub.db\n`).sort().join('');
   writeFileSync(join(hub.dataDir, 'backups/off-site.sent'), sent);
-  writeFileSync(join(far, '.content-hub-off-site'), '');
 
   const { status, stdout, stderr } = await runProgram(join(PROJECT_ROOT, 'scripts/backup.sh'), [], {
     env: {

@@ -277,7 +277,7 @@ test('case 106: a new backup.sh over the old one does not change a run that has 
   assert.ok(folder);
 });
 
-test('case 23: what the user of the backup must not read fails it, and is named', async (t) => {
+test('case 23: an upload that the hub may not read makes a backup incomplete; doctor names it, as root too, and how to mend it', async (t) => {
   if (!requireAnotherUser(t)) return;
   const hub = backupHub(t);
   const { sha256 } = hub.upload();
@@ -300,8 +300,21 @@ test('case 23: what the user of the backup must not read fails it, and is named'
 
   const unread = await runAsNobody();
   assert.equal(unread.status, 1);
-  assert.match(unread.said, new RegExp(`FAILED: EACCES: permission denied.*${sha256}`));
-  assert.deepEqual(hub.backups(), []);
+  assert.match(unread.said, new RegExp(`DEGRADED[^]*uploads/../${sha256} is unreadable`));
+  const [incomplete = ''] = hub.backups();
+  assert.deepEqual(readdirSync(join(hub.dataDir, 'backups', incomplete)).sort(), ['SHA256SUMS', 'hub.db', 'uploads.tar.gz']);
+  const sums = await runProgram('/usr/bin/sha256sum', ['-c', '--strict', '--quiet', 'SHA256SUMS'], { cwd: join(hub.dataDir, 'backups', incomplete) });
+  assert.equal(sums.status, 0);
+  assert.match((await hub.hubctl('verify', join(hub.dataDir, 'backups', incomplete))).stdout, new RegExp(`${sha256} is unreadable`));
+
+  const doctor = () => runProgram(join(SCRIPTS, 'hubctl'), ['doctor'], { env: { ...BARE, DATA_DIR: hub.dataDir }, cwd: '/' });
+  const { stdout } = await doctor(); // as root, which may read everything
+  assert.match(stdout, new RegExp(`BAD  Uploads: 1 unreadable to the hub\\n +${sha256}`));
+  const [, command = ''] = /as root: (chown .*)\n/.exec(stdout) ?? [];
+  assert.equal((await runProgram('/bin/sh', ['-c', command], { env: BARE })).status, 0);
+  assert.match((await doctor()).stdout, /ok   Uploads: ok/);
+  const complete = await runAsNobody();
+  assert.equal(complete.status, 0, complete.said);
 
   chmodSync(join(hub.dataDir, 'hub.db'), 0);
   rmSync(join(hub.dataDir, 'hub.db-shm'), { force: true });

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { addNotes, addPost, itemsAt } from '../support/accounts.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { containerHost, type ContainerHost } from '../support/container.ts';
-import { PROJECT_ROOT, type Outcome } from '../support/run-program.ts';
+import { catches, PROJECT_ROOT, type Outcome } from '../support/run-program.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -35,7 +35,7 @@ function backupsOf({ data }: ContainerHost): string[] {
 
 async function untilReady({ address }: ContainerHost): Promise<void> {
   const isReady = (): Promise<boolean> => fetch(`${address}/api/health`).then(({ ok }) => ok, () => false);
-  await waitUntil('the hub is ready', isReady, 60_000);
+  await waitUntil('the hub is ready', isReady);
 }
 
 test('a hub in a container does what its README says, from the first start to an upgrade', async (t) => {
@@ -75,6 +75,10 @@ async function startConfined(host: ContainerHost, ada: Client): Promise<void> {
   assert.match(stdout, /^Uid:\t1000\t1000\t1000\t1000$/m);
   for (const set of ['Inh', 'Prm', 'Eff', 'Bnd', 'Amb']) assert.match(stdout, new RegExp(`^Cap${set}:\t0+$`, 'm'));
   assert.match(stdout, /^NoNewPrivs:\t1$/m);
+  const all = await host.run("podman exec content-hub sh -c 'for file in /proc/[0-9]*/status; do echo \"$file\"; grep -E \"^(Name|SigCgt)\" \"$file\"; done'");
+  const nodes = all.stdout.split('/proc/').filter((text) => /^Name:\t(?:node|MainThread)/m.test(text));
+  assert.ok(nodes.length >= 3, all.stdout);
+  assert.deepEqual(nodes.filter((text) => catches(text, 10)), [], 'no process opens a debugger at SIGUSR1');
   assert.match(stdout, /^\S+ \/ \S+ ro,/m);
   assert.deepEqual(stdout.match(/^wrote .*$/gm), ['wrote /data', 'wrote /tmp']);
   const image = await done(host, "podman image inspect --format '{{json .HealthCheck}}' content-hub");

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { Destination } from '../../src/features/backups/offsite-status.ts';
@@ -205,6 +205,33 @@ test('root drills a hub of another account with a key that only root can read, a
   assert.match(stdout, /\nPROVEN: /);
   assert.equal(statSync(join(hub.dataDir, 'run/last-drill-dir.json')).uid, NOBODY);
   assert.deepEqual(hub.leftovers(), []);
+});
+
+test('an account that flips files of DATA_DIR into links while root runs a script makes root write nothing elsewhere', async (t) => {
+  const hub = requireAnotherUser(t) ? drilledHub(t, 'dir') : undefined;
+  if (!hub) return;
+  hub.db.close();
+  const [own, roots, flips] = [join(hub.folder, 'own'), join(hub.folder, 'of root'), join(hub.folder, 'flips')];
+  for (const path of [own, roots, flips]) mkdirSync(path);
+  execFileSync('chown', ['-R', `${NOBODY}:${NOBODY}`, dirname(hub.folder)]);
+  await hub.sent();
+  execFileSync('chown', ['0:0', roots, own]);
+  chmodSync(roots, 0o700);
+  chmodSync(own, 0o755);
+  // What the account runs at the worst instant: right after a script has made a file of its own, there is a link.
+  writeFiles(own, { touch: `#!/bin/sh
+/usr/bin/touch "$@" || exit
+[ "$(id -u)" -ne 0 ] || exit 0
+for file; do
+  case $file in */run/*) ln -sfT -- '${roots}/'"$(basename -- "$file")" "$file" && : >'${flips}'/"$(basename -- "$file")" ;; esac
+done
+` }, 0o755);
+  const env = { PATH: `${own}:/usr/bin:/bin`, CONFIRM_RESTORE: 'YES' };
+  await hub.drill([], env);
+  await hub.run('restore.sh', ['--recover'], env);
+  await hub.run('restore.sh', [join(hub.dataDir, 'backups', hub.backups()[0] ?? '')], env);
+  assert.deepEqual(readdirSync(flips).toSorted(), ['backup.flock', 'drill.lock', 'off-site.lock'], 'each lock was flipped');
+  assert.deepEqual(readdirSync(roots), []);
 });
 
 test('a night ends with the drill that is due, and the next one makes none; a drill that fails spoils no night', async (t) => {

@@ -95,7 +95,7 @@ const FAULTS: Record<string, Fault> = {
   'an off-site disk that is not mounted': {
     inject: (hub) => (hub.far.unmount(), sendTo(hub, 'dir')),
     undo: (hub) => (hub.far.mount(), send(hub, 'dir')),
-    ...unsent('dir', 'Copies on another disk', /does not contain the earlier copies: is the disk mounted\?/),
+    ...unsent('dir', 'Copies on another disk', /contains none of the earlier copies: is the disk mounted\?/),
   },
   'a remote that cannot be reached': {
     inject(hub) {
@@ -132,8 +132,8 @@ const FAULTS: Record<string, Fault> = {
     undo: (hub) => (renameSync(`${hub.upload}.aside`, hub.upload), backUp(hub)),
     health: ['backup not verified'], metrics: ['last_run_failed backup'], alerts: ['backup-degraded error'],
     tile: 'BAD Backup here: the last backup is incomplete',
-    says: /is incomplete, because the hub has lost data: missing or damaged uploads: 1/,
-    advice: /restore the data from an older backup/,
+    says: /is incomplete, because the hub lacks data: missing, damaged or unreadable uploads: 1/,
+    advice: /hubctl doctor names what is lost or unreadable, and says what to do about it/,
   },
   'a backup that was damaged': {
     condition: 'backup-verify-failed', last: /^FAILED: uploads\.tar\.gz: .* Do not restore this backup\.$/,

@@ -47,6 +47,7 @@ const OURS: [theirs: RegExp, ours: string][] = [
   [/--recipient RECIPIENT/g, '--recipient "$(age-keygen -y "$SAFE"/hub-backup.key)"'],
   [/<version>/g, '"$(git rev-parse HEAD~1)"'],
   [/--to REF/g, '--to main'],
+  [/v2\.0\.1/g, 'origin/main'],
   [/^scp -pr (.*) new-machine:$/gm, 'mkdir -p "$HUB"/../new/home && cp -pr $1 "$HUB"/../new/home/'],
   [/~\/("\$\(ls [^)]*\)"|\.env)/g, '../$1'],
   [/--hours N/g, '--hours 2'],
@@ -66,7 +67,7 @@ const OURS: [theirs: RegExp, ours: string][] = [
 
 /** Commands that are run by another test: the file, and what it calls them. */
 const ELSEWHERE: Record<string, [file: string, says: string]> = {
-  'npm test': ['scripts/scripts.test.ts', `'scripts/run.sh'), 'test'`],
+  'npm test': ['scripts/scripts.slow.test.ts', `'scripts/run.sh'), 'test'`],
   'CONFIRM_RESTORE=YES ./scripts/restore.sh --restic <name>': ['scripts/restore-typed.slow.test.ts', "['--restic', name]"],
   './scripts/verify-backup.sh data/backups/interim/2026-01-31T141500Z':
     ['scripts/interim-backup.slow.test.ts', `run('verify-backup.sh', folder)`],
@@ -89,17 +90,23 @@ const ELSEWHERE: Record<string, [file: string, says: string]> = {
   'systemctl restart content-hub-web content-hub-worker':
     ['scripts/install-systemd-boot.slow.test.ts', 'systemctl restart content-hub-worker'],
   './scripts/upgrade.sh --from ARCHIVE': ['scripts/upgrade-archive.slow.test.ts', "run(`--from '${archive}'`)"],
+  './scripts/off-site.sh --new-disk': ['scripts/off-site-folder.slow.test.ts', "run(['--new-disk'])"],
   './scripts/release.sh TAG FOLDER': ['scripts/release.slow.test.ts', './scripts/release.sh'],
   './scripts/release.sh v1.2.3 <folder>': ['scripts/release.slow.test.ts', './scripts/release.sh'],
   'npm run --silent sbom': ['scripts/sbom.test.ts', 'scripts/sbom.ts'],
+  'journalctl -u content-hub-web': ['scripts/install-systemd-boot.slow.test.ts', 'journalctl -u content-hub-web'],
+  'git status': ['scripts/upgrade-kill.slow.test.ts', "'status', '--short'"],
   'systemctl list-timers': ['scripts/handbook.slow.test.ts', 'system.sh(`systemctl list-timers'],
 };
 
 /** Code of several words that nobody is asked to type. */
 const NO_COMMANDS = [
   'result=verified … dir=…', '--every 24', '--restic 20260131-031500', 'rest-server --append-only', 'kill -9', 'port 8080 is in use',
-  'hubctl invite',
+  'hubctl invite', 'hubctl doctor', 'hubctl reindex', 'error: database-gone', 'uploads unreadable',
+  'PATCH /api/posts/{draftId}', '{"publishAt": null}',
   '--to v1.2.3', 'tailscale serve --bg 8080', // there is no Tailscale where tests run
+  'migrations/… is not of this version', 'is missing', 'tar -xzC .runtime/upgrade/new --strip-components=1 -f content-hub-2.0.1.tar.gz',
+  '--from content-hub-2.0.1.tar.gz',
   'the database has schema version …, this program knows only up to …', 'migration … is not safe to apply by itself',
   'database not readable', 'a restore or an upgrade is in progress or was interrupted', "the hub's own database is damaged",
   'uploads missing', 'slow query', 'old rows removed', '"clean": true', '"clean": false', 'AlertExceedsMax yes', '"PutStream": false',
@@ -136,6 +143,7 @@ const STEPS: Record<string, Step[]> = {
       const unit = readFileSync(join(walk.place('image'), 'etc/systemd/system/content-hub-web.service'), 'utf8');
       assert.ok(unit.includes(`WorkingDirectory=${walk.place('hub')}`));
     },
+    async (walk, text) => assert.match((await done(walk, text)).stdout, /^http:\S+\/join\/\S+\n$/),
   ],
   'The first backup': [
     async (walk, text) => {
@@ -294,11 +302,15 @@ const STEPS: Record<string, Step[]> = {
       assert.match((await walk.ada.get('/api/metrics')).text, /^service_build_info\{.*version="99\.0\.0"/m);
       assert.equal(postsIn(walk), 1);
     },
+    async (walk, text) => {
+      walk.release('package.json', walk.authored('package.json').replace('99.0.0', '99.0.1'));
+      assert.match((await done(walk, text)).stdout, /^UPGRADED from 99\.0\.0 .* to 99\.0\.1 /m);
+    },
     async (walk, text) => assert.equal((await done(walk, text)).stdout, 'no interrupted upgrade found\n'),
     async (walk, text) => {
       await walk.hub.interrupt();
       await done(walk, text);
-      assert.equal(readVersion(walk.place('hub')), readVersion(PROJECT_ROOT));
+      assert.equal(readVersion(walk.place('hub')), '99.0.0');
       assert.equal(postsIn(walk), 1);
       await walk.run('git checkout -q main', 'hub');
     },
@@ -314,6 +326,16 @@ const STEPS: Record<string, Step[]> = {
       walk.folder = 'hub';
       walk.hub = await walk.runHub('npm start', 'hub');
       await signIn(walk);
+    },
+  ],
+  'Files are missing': [
+    async (walk, text) => {
+      const { sha256 } = walk.file;
+      const lost = uploadPath(walk.place('hub/data'), sha256);
+      walk.env['LOST'] = `${sha256.slice(0, 2)}/${sha256}`;
+      rmSync(lost);
+      await done(walk, text);
+      assert.equal(readFileSync(lost, 'utf8'), OWLS);
     },
   ],
   'Webhook secrets': [
@@ -473,23 +495,17 @@ async function runEveryCommand(walk: Walk): Promise<void> {
     accounts({ db, clock: Date.now }).create({ username: 'bob', displayName: 'Bob', role: 'member', passwordHash: '' });
     for (const id of [9001, 9002]) addJob({ db }, { id, payload: { sourceId: 0 }, state: 'failed' });
   });
-  const { sha256 } = walk.file;
-  const lost = uploadPath(walk.place('hub/data'), sha256);
-  walk.env['LOST'] = `${sha256.slice(0, 2)}/${sha256}`;
-
   for (const command of [...HANDBOOK.usages.flatMap(variantsOf), ...inlineCommands()]) {
     if (command in ELSEWHERE || command === 'npm start') continue; // which runs all the while
-    if (command.startsWith('tar ')) rmSync(lost);
     if (!walk.ran.has(ours(command))) await done(walk, command);
   }
-  assert.equal(readFileSync(lost, 'utf8'), OWLS);
   await done(walk, './scripts/hubctl doctor --hashes');
 }
 
 test('no command of the handbook is without a test, and no test of them without its command', () => {
   const commands = [...HANDBOOK.usages, ...inlineCommands()];
   const programs = new RegExp('^(CONFIRM_RESTORE=YES )?\\./(\\.runtime/upgrade/new/)?scripts/|' +
-    '^(npm|tar|sha256sum|curl|rclone|restic|crontab|systemctl|du|rm) ');
+    '^(npm|tar|sha256sum|curl|rclone|restic|crontab|systemctl|journalctl|git|du|rm) ');
   assert.deepEqual(commands.filter((command) => !programs.test(command)), [], 'neither known nor named as no command');
   assert.deepEqual(NO_COMMANDS.filter((code) => !HANDBOOK.spans.includes(code)), []);
   for (const [command, [file, says]] of Object.entries(ELSEWHERE)) {

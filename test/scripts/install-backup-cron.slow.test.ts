@@ -1,12 +1,15 @@
 // Protects the operator's crontab: one line is added or removed, and no other is touched.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { chownSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { DAY, MINUTE } from '../../src/platform/clock.ts';
 import { canMount } from '../support/private-mounts.ts';
 import { runProgram, type Outcome } from '../support/run-program.ts';
 import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
 import { requireRoot, requireTool } from '../support/tools.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const OTHERS = `# my own table
 MAILTO="ada@example.org"
@@ -110,6 +113,30 @@ test('case 99: a line that is somewhere in the middle keeps its place; doubled o
     assert.equal((await cron.install()).status, 0);
     assert.equal(cron.table(), after);
   }
+});
+
+/** A time zone whose clocks go from 3 to 4 at that time (unix ms, a whole minute): standard time, then summer time. */
+function zoneThatJumps(at: number): string {
+  const minutesOfDay = Math.floor(at / MINUTE) % (24 * 60);
+  const ahead = (3 * 60 - minutesOfDay + 36 * 60) % (24 * 60) - 12 * 60; // of UTC, from -12 h to 12 h
+  const local = new Date(at + ahead * MINUTE);
+  const day = (Date.UTC(2025, local.getUTCMonth(), local.getUTCDate()) - Date.UTC(2025, 0)) / DAY + 1; // without 29 February
+  const behind = (minutes: number): string => `${minutes < 0 ? '' : '-'}${Math.floor(Math.abs(minutes) / 60)}:${Math.abs(minutes) % 60}`;
+  return `AAA${behind(ahead)}BBB${behind(ahead + 60)},J${day}/3,J${day > 182 ? day - 90 : day + 90}/4`;
+}
+
+test('the night in which clocks go from 3 to 4 has a backup by cron, too', async (t) => {
+  const cron = await realCron(t, null);
+  if (!cron || !requireTool(t, 'cron') || !requireRoot(t, 'cron runs lines of a table only as root')) return;
+  await cron.install();
+  const home = dirname(cron.root);
+  for (const name of ['run', 'cron.d']) mkdirSync(join(home, name));
+  const jump = (Math.floor(Date.now() / MINUTE) + 2) * MINUTE;
+  const mounts = `mount --bind '${home}/spool' /var/spool/cron && mount --bind '${home}/run' /run && mount --bind '${home}/cron.d' /etc/cron.d`;
+  const daemon = spawn('unshare', ['-m', 'sh', '-c', `${mounts} && exec cron -f`], { env: { PATH: '/usr/sbin:/usr/bin:/bin', TZ: zoneThatJumps(jump) } });
+  t.after(() => daemon.kill('SIGKILL'));
+  await waitUntil('cron has run the line of 03:15', () => existsSync(cron.ran), 180_000);
+  assert.ok(Date.now() >= jump, 'not before the clocks were changed');
 });
 
 test('--remove takes the line out again and leaves the rest as it was', async (t) => {

@@ -4,9 +4,10 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, wri
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { readKeptDrills } from '../../src/features/backups/drill-status.ts';
+import { backupName } from '../../src/features/backups/backup-name.ts';
 import { noteRun } from '../../src/features/backups/note-run.ts';
 import { reply, startOrigin } from '../support/origin.ts';
-import { runProgram, type Outcome } from '../support/run-program.ts';
+import { compiledInCopy, runProgram, type Outcome } from '../support/run-program.ts';
 import { sha256 } from '../support/sha256.ts';
 import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
 
@@ -16,6 +17,8 @@ type Night = {
   root: string;
   backups: string;
   log(): string;
+  /** What the script gets if a test says nothing else. */
+  env: Record<string, string>;
   run(env?: Record<string, string>): Promise<Outcome>;
   /** What backup.sh and verify-backup.sh do from now on. */
   let(scripts: { backup?: string; verify?: string }): void;
@@ -27,11 +30,13 @@ function night(t: TestContext): Night {
   const backups = join(root, 'data/backups');
   const script = join(root, 'scripts/nightly-backup.sh');
   mkdirSync(backups, { recursive: true });
+  const env = { PATH: '/usr/bin:/bin', ...compiledInCopy(root) };
   const place: Night = {
     root,
     backups,
+    env,
     log: () => readFileSync(join(backups, 'nightly.log'), 'utf8'),
-    run: (env = { PATH: '/usr/bin:/bin' }) =>
+    run: (env = place.env) =>
       runProgram(script, [], { cwd: '/', env: { HUB_NODE: process.execPath, ...env } }),
     let: ({ backup, verify }) => {
       if (backup) writeFiles(root, { 'scripts/backup.sh': `#!/bin/sh\n${backup}\n` }, 0o755);
@@ -56,11 +61,35 @@ test('a good night is silent, and its report is in the log: backup, then verific
   assert.equal(statSync(join(place.backups, 'nightly.log')).mode & 0o777, 0o600);
 });
 
+test('the second start by the timer, at 04:15, makes a backup only if the night has none; any other start makes one', async (t) => {
+  const place = night(t);
+  // What the clock on the wall says; all else is by the real one.
+  const wall = 'case $1 in +%H) echo "${AT#* }" ;; +%F) echo "${AT% *}" ;; *) exec /usr/bin/date "$@" ;; esac';
+  writeFiles(place.root, { 'bin/date': `#!/bin/sh\n${wall}\n` }, 0o755);
+  mkdirSync(join(place.backups, backupName(Date.now()))); // by hand, or an interim backup: not the night's
+  const run = async (at: string, args = ['--timer'], status = 0): Promise<number> => {
+    writeFileSync(join(place.backups, 'nightly.log'), '');
+    const outcome = await runProgram(join(place.root, 'scripts/nightly-backup.sh'), args,
+      { cwd: '/', env: { ...place.env, HUB_NODE: process.execPath, PATH: `${join(place.root, 'bin')}:/usr/bin:/bin`, AT: at } });
+    assert.equal(outcome.status, status, outcome.stderr);
+    return place.log().match(/Z backup$/gm)?.length ?? 0;
+  };
+  place.let({ backup: 'exit 0' });
+  assert.equal(await run('2026-03-29 04'), 1, 'clocks went from 3 to 4');
+  assert.deepEqual([await run('2026-03-30 03'), await run('2026-03-30 04')], [1, 0]);
+  assert.deepEqual([await run('2026-03-31 12'), await run('2026-04-01 04')], [1, 1], 'the machine was off at 03:15');
+  assert.equal(await run('2026-04-01 04', []), 1, 'by hand');
+  place.let({ backup: 'exit 1' });
+  assert.equal(await run('2026-04-02 03', ['--timer'], 1), 1);
+  place.let({ backup: 'exit 0' });
+  assert.equal(await run('2026-04-02 04'), 1, 'the first start failed');
+});
+
 test('a good night gives one sign of life, a bad one none; one that fails is in the log, and the night stays good', async (t) => {
   const place = night(t);
   const service = await startOrigin(t, { '/ping/SECRET': reply(200, {}, 'OK') });
   const run = (path: string): Promise<Outcome> =>
-    place.run({ PATH: '/usr/bin:/bin', HEARTBEAT_URL: service.url + path });
+    place.run({ ...place.env, HEARTBEAT_URL: service.url + path });
   place.let({ backup: `mkdir -p '${place.backups}/20260102-031500'; ! [ -e '${place.root}/bad' ]` });
   const silent = { status: 0, stdout: '', stderr: '' };
 
@@ -83,11 +112,11 @@ test('a drill that is killed or takes too long is recorded as failed, and the ni
   const place = night(t);
   const far = { place: sha256('/mnt/far').slice(0, 16), unsent: null };
   const run = { name: '20260102-031500', at: Date.now(), ok: true, bytes: 1, seconds: 1, problem: null, ...far };
-  mkdirSync(join(place.root, 'data/run'));
+  mkdirSync(join(place.root, 'data/run'), { recursive: true });
   await noteRun(join(place.root, 'data'), 'offsite-dir', run);
   writeFiles(place.root, { 'scripts/drill.sh': '#!/bin/sh\necho "drilling $1"; kill -KILL $$\n' }, 0o755);
 
-  const env = { PATH: '/usr/bin:/bin', BACKUP_OFFSITE_DIR: '/mnt/far', DRILL_EVERY_DAYS: '1' };
+  const env = { ...place.env, BACKUP_OFFSITE_DIR: '/mnt/far', DRILL_EVERY_DAYS: '1' };
   assert.deepEqual(await place.run(env), { status: 0, stdout: '', stderr: '' });
 
   assert.match(place.log(), /Z drill\ndrilling dir\n.*ended with exit code 0\n$/s);
@@ -99,7 +128,7 @@ test('of older backups one is verified each night, the longest unverified first;
   const place = night(t);
   const names = ['20251230-031500', '20251231-031500', '20260101-031500', '20991231-031500'];
   for (const name of names) mkdirSync(join(place.backups, name));
-  mkdirSync(join(place.root, 'data/run'));
+  mkdirSync(join(place.root, 'data/run'), { recursive: true });
   const nights: string[] = [];
   for (let at = 1; at <= 5; at++) {
     place.let({ backup: 'exit 0', verify: `echo "\${1##*/}"` });
@@ -191,7 +220,7 @@ test('case 106: a script that is replaced in place while it runs goes on as it w
   place.let({ backup: `cat >'${script}' </dev/null; i=0; while [ $i -lt 900 ]; do echo 'touch "$HOME/new"'; i=$((i + 1)); done >>'${script}'` });
   mkdirSync(join(place.backups, '20260101-031500'));
 
-  const outcome = await place.run({ PATH: '/usr/bin:/bin', HOME: place.root });
+  const outcome = await place.run({ ...place.env, HOME: place.root });
 
   assert.equal(outcome.status, 0, outcome.stderr);
   assert.match(place.log(), /verified 20260101-031500\n.*sign of life\n.*\n.*ended with exit code 0\n$/);

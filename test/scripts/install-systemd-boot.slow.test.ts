@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createHeartbeats } from '../../src/platform/jobs/scheduler.ts';
 import { AT, installedHub, type InstalledHub } from '../support/booted-system.ts';
+import { catches } from '../support/run-program.ts';
 import { query } from '../support/restore-hub.ts';
 import { putUpload } from '../support/stored-uploads.ts';
 import { requireTool } from '../support/tools.ts';
@@ -28,6 +29,12 @@ test('under systemd the confined hub becomes healthy, comes back when killed and
   if (!hub) return;
   await assertHealthy(hub);
   assert.deepEqual([await hub.show('web', 'ActiveState'), await hub.show('worker', 'ActiveState')], ['active', 'active']);
+  assert.match((await hub.sh('journalctl -u content-hub-web')).stdout, /no account yet.*hubctl invite --role admin/);
+
+  for (const unit of ['web', 'worker'] as const) {
+    const { stdout } = await hub.sh(`cat /proc/${await hub.pid(unit)}/status`);
+    assert.equal(catches(stdout, 10), false, `${unit} opens no debugger at SIGUSR1`);
+  }
 
   const first = await hub.pid('web');
   await hub.sh(`kill -9 ${first}`);
@@ -59,12 +66,12 @@ test('under systemd a web or a worker that hangs is restarted, and one that was 
   await hub.sh(`kill -STOP ${worker}`);
   silenceWorker(hub);
   assert.notEqual(await check(), 0);
-  await waitUntil('the worker was restarted', isAnew('worker', worker), 60_000);
+  await waitUntil('the worker was restarted', isAnew('worker', worker));
   assert.equal(await hub.pid('web'), hung);
 
   await hub.sh(`kill -STOP ${hung}`);
   assert.notEqual(await check(), 0);
-  await waitUntil('web was restarted', isAnew('web', hung), 60_000);
+  await waitUntil('web was restarted', isAnew('web', hung));
   await assertHealthy(hub);
 
   await hub.sh('systemctl stop content-hub-worker');
@@ -194,7 +201,7 @@ test('under systemd the worker can neither ATTACH a database outside DATA_DIR, n
 
   await hub.sh('systemctl restart content-hub-worker.service');
   const result = join(hub.project, 'data/outcome.json');
-  await waitUntil('it has tried', () => existsSync(result), 30_000);
+  await waitUntil('it has tried', () => existsSync(result));
 
   const outcome = JSON.parse(readFileSync(result, 'utf8'));
   const [allowed, refused] = [['attachInData', 'loadProgram'], ['attachOutside', 'attachInProject', 'readOutside']];

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { HOUR, MINUTE } from '../../src/platform/clock.ts';
 import { canMount } from '../support/private-mounts.ts';
 import { runProgram, type Outcome } from '../support/run-program.ts';
 import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
@@ -13,6 +14,8 @@ const UNITS = [
   'content-hub-restore.path', 'content-hub-restore.service', 'content-hub-web.service', 'content-hub-worker.service',
 ];
 const BRIDGE = 'content-hub-clamd-bridge.service';
+const NIGHTS = 3 * 365;
+const ZONES = Intl.supportedValuesOf('timeZone').filter((zone) => existsSync(join('/usr/share/zoneinfo', zone)));
 const ACCOUNT = 'daemon'; // one that every system has
 
 /**
@@ -71,7 +74,7 @@ test('--dry-run prints every unit with its placeholders filled in, and changes n
   assert.deepEqual(paths.sort(), UNITS.map((unit) => `/etc/systemd/system/${unit}`));
   const settings = stdout.replace(/^#.*$/gm, '');
   assert.doesNotMatch(settings, /@[A-Z]/);
-  assert.ok(settings.includes(`ExecStart=:"${process.execPath}" "${root}/src/bin/launch.ts" web\n`));
+  assert.ok(settings.includes(`ExecStart=:"${process.execPath}" --disable-sigusr1 "${root}/src/bin/launch.ts" web\n`));
   assert.ok(settings.includes(`User=${ACCOUNT}\n`));
   assert.deepEqual(readdirSync(join(image, 'etc')), []);
   assert.ok(!existsSync(join(root, 'data')));
@@ -129,7 +132,7 @@ for (const unit of ['web', 'worker', 'backup', 'health']) {
   });
 }
 
-test('the backup comes every day at 03:15, and a missed one is made up for', async (t) => {
+test('every night of three years has one backup, at 03:15 where there is a 03:15, in every zone; a missed one is made up for', async (t) => {
   if (!requireTool(t, 'systemd-analyze')) return;
   const { installed, units } = machine(t);
   await installed();
@@ -137,11 +140,28 @@ test('the backup comes every day at 03:15, and a missed one is made up for', asy
   assert.match(timer, /^Persistent=true$/m);
   const [, calendar = ''] = /^OnCalendar=(.*)$/m.exec(timer) ?? [];
 
-  const { stdout } = await runProgram('systemd-analyze', ['calendar', '--iterations=3', calendar], {
-    env: { PATH: '/usr/bin:/bin', TZ: 'UTC' },
-  });
-
-  assert.equal(stdout.match(/\d{4}-\d\d-\d\d 03:15:00 UTC/g)?.length, 3, stdout);
+  const starts = async (zone: string): Promise<RegExpExecArray[]> => {
+    const { stdout } = await runProgram('systemd-analyze', ['calendar', `--iterations=${2 * NIGHTS}`, '--base-time=2026-01-01', calendar], {
+      env: { PATH: '/usr/bin:/bin', TZ: zone },
+    });
+    return [...stdout.matchAll(/: \w+ (\d{4}-\d\d-\d\d) (\d\d):15:00 .*\n(?: *\(in UTC\): \w+ (.*) UTC$)?/gm)];
+  };
+  const withGap: string[] = [];
+  for (const zone of ZONES) {
+    const nights = new Map<string, string>();
+    let made = 0;
+    for (const [, date = '', hour = '', utc = `${date} ${hour}:15`] of await starts(zone)) {
+      const at = Date.parse(`${utc}Z`);
+      if (hour === '04' && at - made <= 130 * MINUTE) continue; // nightly-backup.sh finds the first one done
+      assert.ok(!nights.has(date), `${zone}: two backups on ${date}`);
+      assert.ok(made === 0 || at - made <= 26 * HOUR, `${zone}: ${(at - made) / HOUR} h without a backup before ${utc}`);
+      nights.set(date, hour);
+      made = at;
+    }
+    assert.ok(nights.size >= NIGHTS - 6, `${zone}: ${nights.size}`);
+    if ([...nights.values()].includes('04')) withGap.push(zone);
+  }
+  assert.ok(withGap.includes('Europe/Helsinki') && !withGap.includes('Europe/Berlin'), withGap.join(' '));
 });
 
 test('the units see home folders only when something of the hub is there, whatever way leads to it', async (t) => {

@@ -2,16 +2,17 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import {
-  appendFileSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync,
+  appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { contents, NAME, offSite, SCRIPT, THREE_FILES, type OffSite } from '../support/off-site.ts';
 import { privately } from '../support/private-mounts.ts';
-import { NOT_COMPILED } from '../support/run-program.ts';
+import { NOT_COMPILED, runProgram } from '../support/run-program.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const MARK = '.content-hub-off-site';
+
+const MARK = '.content-hub-off-site'; // of versions before 2.1.0
 
 function withFolder(t: TestContext): OffSite {
   const place = offSite(t);
@@ -51,7 +52,7 @@ test('a backup arrives with its three files and the same hashes, once, however o
   assert.equal(first.stdout, `off-site: ${far}/${NAME}: done, read back and compared\n`);
   assert.equal(second.stdout, `off-site: ${far}/${NAME}: already there and identical\n`);
   assert.deepEqual(contents(join(far, NAME)), contents(backup));
-  assert.deepEqual(readdirSync(far).sort(), [MARK, NAME]);
+  assert.deepEqual(readdirSync(far).sort(), [NAME]);
 });
 
 test('the ledger of arrivals is in the form of sha256sum, and fits', async (t) => {
@@ -76,7 +77,7 @@ for (const [title, program, script] of [
     assert.equal(status, 1);
     assert.equal(stdout, '');
     assert.match(stderr, new RegExp(`${NAME}: FAILED`));
-    assert.deepEqual(readdirSync(far).filter((name) => name !== MARK), []);
+    assert.deepEqual(readdirSync(far), []);
     assert.deepEqual(Object.keys(contents(join(dataDir, 'tmp'))), []);
   });
 }
@@ -97,20 +98,44 @@ test('case 92: a folder that is missing or is a file is found by check, and noth
 });
 
 test('case 92: an empty mount point where backups were sent before is not taken for the disk', async (t) => {
-  const { send, run, far } = withFolder(t);
+  const { send, run, far, env, backup } = withFolder(t);
   await send();
   rmSync(far, { recursive: true });
   mkdirSync(far);
 
   const unmounted = await run(['check']);
   assert.equal(unmounted.status, 1);
-  assert.match(unmounted.stderr, /does not contain the earlier copies: is the disk mounted\?/);
-  assert.equal((await send()).status, 1);
-  assert.deepEqual(readdirSync(far), []);
+  assert.match(unmounted.stderr, /contains none of the earlier copies: is the disk mounted\?/);
+  writeFileSync(join(far, MARK), '');
+  assert.equal((await send()).status, 1, 'a mark of earlier versions is no copy');
+  assert.deepEqual(readdirSync(far), [MARK]);
 
-  const [, advice = ''] = /If this is a new disk: (touch .*)/.exec(unmounted.stderr) ?? [];
-  execFileSync('sh', ['-c', advice]);
-  assert.equal((await send()).status, 0);
+  const [, advice = ''] = /If this is a new disk: (.*)/.exec(unmounted.stderr) ?? [];
+  const { status, stdout } = await runProgram('sh', ['-c', advice], { env });
+  assert.deepEqual([status, stdout], [0, `off-site: ${far}/${NAME}: done, read back and compared\n`]);
+  assert.deepEqual([readdirSync(far), contents(join(far, NAME))], [[NAME], contents(backup)], 'and nothing else');
+  assert.equal((await run(['check'])).status, 0);
+});
+
+test('two disks that take turns are both known by any of their copies, and get what they lack; a new disk needs a backup', async (t) => {
+  const { run, far, backup, dataDir } = withFolder(t);
+  const other = `${far} B`;
+  const turn = (): void => [[far, `${far} C`], [other, far], [`${far} C`, other]].forEach(([from = '', to = '']) => renameSync(from, to));
+  const next = join(dataDir, 'backups/20260102-031500');
+  mkdirSync(other);
+  assert.equal((await run(['send', backup])).status, 0);
+  turn();
+  assert.equal((await run(['--new-disk'])).status, 0);
+  cpSync(backup, next, { recursive: true });
+  turn();
+  assert.equal((await run(['send', next])).status, 0, 'the first disk, without --new-disk');
+  turn();
+  assert.equal((await run(['send', next])).status, 0, 'the second');
+  assert.deepEqual([readdirSync(far), readdirSync(other)], [[NAME, '20260102-031500'], [NAME, '20260102-031500']]);
+
+  for (const path of [backup, next]) rmSync(path, { recursive: true });
+  const { status, stderr } = await run(['--new-disk']);
+  assert.deepEqual([status, /is not a backup folder|there is no backup/.test(stderr)], [2, true], stderr);
 });
 
 test('case 92: a share whose server is gone is given a minute, and then said not to answer', async (t) => {
@@ -150,7 +175,7 @@ test('case 92: another disk is fine, the same disk as the data gets a note', asy
   const other = await privately(t, place, 'mount -t tmpfs none "$F"', `send '${place.backup}'`);
   if (!other) return;
   assert.deepEqual([other.status, other.stderr], [0, '']);
-  assert.deepEqual(other.left, [MARK, NAME]);
+  assert.deepEqual(other.left, [NAME]);
 });
 
 test('case 93: a folder inside DATA_DIR is refused, also through a link', async (t) => {
@@ -195,7 +220,7 @@ test('case 96: a run that is killed leaves nothing under the final name, and the
   replace('sync', 'exec REAL "$@"');
   assert.equal((await send()).status, 0);
 
-  assert.deepEqual(readdirSync(far).sort(), [MARK, NAME]);
+  assert.deepEqual(readdirSync(far).sort(), [NAME]);
   assert.deepEqual(contents(join(far, NAME)), contents(backup));
   assert.deepEqual(readdirSync(join(dataDir, 'tmp')), []);
 });

@@ -81,7 +81,7 @@ test('a restic that is told to stop removes its lock, and the next run has nothi
   hub.replace('restic', 'case $1 in backup) exec REAL "$@" --limit-upload 500 ;; *) exec REAL "$@" ;; esac');
   const child = spawn('sh', [join(PROJECT_ROOT, 'scripts/off-site.sh'), 'send', join(hub.dataDir, 'backups', name)],
     { env: hub.env, stdio: 'ignore' });
-  await waitUntil('uploads on their way', () => packsOf(hub).length > 0, 30_000);
+  await waitUntil('uploads on their way', () => packsOf(hub).length > 0);
   assert.equal(locksOf(hub).length, 1);
 
   child.kill('SIGTERM');
@@ -118,7 +118,7 @@ test('a run that is told to stop while restic lists the snapshot leaves no resti
   const child = spawn('sh', [join(PROJECT_ROOT, 'scripts/off-site.sh'), 'send', join(hub.dataDir, 'backups', name)],
     { env: hub.env, stdio: 'ignore' });
   const pids = (): string[] => (existsSync(begun) ? readFileSync(begun, 'utf8').split('\n').filter(Boolean) : []);
-  await waitUntil('restic is listing', () => pids().length === 1, 30_000);
+  await waitUntil('restic is listing', () => pids().length === 1);
 
   child.kill('SIGTERM');
   await new Promise((resolve) => child.once('close', resolve));
@@ -164,7 +164,7 @@ test('a run that is told to stop twice records it all the same and lets go of it
     const isOver = (): boolean => child.exitCode !== null;
     let said = '';
     child.stderr.on('data', (text) => (said += String(text)));
-    await waitUntil(act, () => existsSync(begun) || isOver(), 30_000);
+    await waitUntil(act, () => existsSync(begun) || isOver());
     assert.ok(!isOver(), said);
     for (let times = 0; times < 2; times++) {
       child.kill('SIGTERM');
@@ -213,7 +213,7 @@ test('a lock of another is waited for and never removed, whether its process is 
   const other = spawn('restic', ['-r', hub.repository, '--password-file', hub.password, 'check', '--read-data', '--limit-download', '1'],
     { env: { ...hub.env, RESTIC_CACHE_DIR: join(hub.folder, 'another cache') }, stdio: 'ignore' });
   t.after(() => other.kill('SIGKILL'));
-  await waitUntil('a lock', () => locksOf(hub).length > 0, 20_000);
+  await waitUntil('a lock', () => locksOf(hub).length > 0);
   other.kill('SIGSTOP');
   const next = await hub.verified(Date.now() + 5_000);
 

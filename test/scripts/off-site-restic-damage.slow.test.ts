@@ -64,7 +64,7 @@ test('a bit flipped in every pack fails the next run and raises an alert, and no
   assert.notEqual((await hub.run('restic-backups.sh', ['fetch', last], { DATA_DIR: join(hub.folder, 'new') })).status, 0);
 
   const told = await startHub(t, {
-    BACKUP_RESTIC_REPOSITORY: hub.repository, BACKUP_RESTIC_PASSWORD_FILE: hub.password, ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/',
+    BACKUP_RESTIC_REPOSITORY: hub.repository, BACKUP_RESTIC_PASSWORD_FILE: hub.password, ALERT_WEBHOOK_URL: 'http://127.0.0.1:8/',
   });
   told.handle.config.dataDir !== hub.dataDir && execFileSync('cp', ['-a', `${hub.dataDir}/run/.`, `${told.dataDir}/run`]);
   watchConditions(told.handle);

@@ -48,10 +48,10 @@ async function send(hub: ResticHub, name: string, phase?: string, delay = 0): Pr
   let isOver = false;
   void ended.then(() => (isOver = true));
   if (phase === undefined) return await ended, { said, killed: false };
-  await waitUntil(phase, () => isOver || readFileSync(at, 'utf8').split('\n').includes(phase), 60_000);
+  await waitUntil(phase, () => isOver || readFileSync(at, 'utf8').split('\n').includes(phase));
   // Of these a dead lock is to stay: how long restic takes to make one depends on the machine.
   const isLocked = (): boolean => locks(hub).some((id) => !before.includes(id));
-  if (LOCKING.includes(phase)) await waitUntil('a lock', () => isOver || isLocked(), 60_000);
+  if (LOCKING.includes(phase)) await waitUntil('a lock', () => isOver || isLocked());
   else if (!isOver) await sleep(delay);
   const killed = !isOver;
   // All of the session that the script began; timeout gives restic a process group of its own.

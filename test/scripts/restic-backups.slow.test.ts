@@ -99,7 +99,7 @@ test('what a killed fetch leaves in DATA_DIR goes with the next run or the next 
   hub.replace('restic', `[ $1 != restore ] || until [ -e '${goOn}' ]; do sleep 0.1; done; exec REAL "$@"`);
   const slow = hub.run('restic-backups.sh', ['fetch', name]);
   const isFetching = (): boolean => hub.leftovers().some((one) => existsSync(join(hub.dataDir, 'tmp', one, 'restic.out')));
-  await waitUntil('it fetches', isFetching, 30_000);
+  await waitUntil('it fetches', isFetching);
   assert.ok(!hub.leftovers().includes(left));
   assert.equal((await hub.run('restic-backups.sh', ['list'])).status, 0);
   writeFileSync(goOn, '');

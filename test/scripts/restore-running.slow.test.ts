@@ -40,15 +40,15 @@ test('after kill -9 of restore.sh on trial the hub ends the trial by itself and 
   const port = await freePort();
   const running = await startHub(t, hub.dataDir, port, { RESTORE_HEALTH_SECONDS: '8' });
   const run = startRestore(t, hub.dataDir, port, [hub.backup]);
-  await waitUntil('the backup is on trial', () => readTrial(hub.dataDir)?.what === 'restore', 60_000);
+  await waitUntil('the backup is on trial', () => readTrial(hub.dataDir)?.what === 'restore');
   run.signalGroup('SIGKILL');
   await run.ended;
   const write = (): Promise<number> =>
     fetch(`${running.url}/api/session`, { method: 'POST', body: '{}' }).then(({ status }) => status, () => 0);
 
-  await waitUntil('it answers', async () => await write() !== 0, 30_000);
+  await waitUntil('it answers', async () => await write() !== 0);
   assert.deepEqual([await write(), await isHealthy(running.url)], [503, true]);
-  await waitUntil('writes are taken again', async () => await write() !== 503, 30_000);
+  await waitUntil('writes are taken again', async () => await write() !== 503);
 
   assert.equal(isRestoreOpen(hub.dataDir), false);
   assert.match(running.stderr(), /the trial was not ended in time by the script that began it/);
@@ -226,7 +226,7 @@ test('Ctrl-C in the terminal of a restore that has begun does not leave it half-
   await waitUntil('it has begun', () => isRestoreUnderWay(hub.dataDir));
   const interrupting = setInterval(() => restoring.signalGroup('SIGINT'), 200);
   t.after(() => clearInterval(interrupting));
-  await waitUntil('it has gone on, or back', () => readRestoreState(hub.dataDir)?.phase !== 'staged', 60_000);
+  await waitUntil('it has gone on, or back', () => readRestoreState(hub.dataDir)?.phase !== 'staged');
   clearInterval(interrupting);
   const status = await restoring.ended;
 

@@ -227,7 +227,7 @@ test('case 61: after restore.sh was killed the units do not run on half a restor
     const { status } = await hub.sh(`sh -c '${script.replaceAll("'", `'\\''`)}'`);
     assert.equal(status, 137);
     const isIdle = async (): Promise<boolean> => (await hub.sh('systemctl list-jobs --no-legend')).stdout === '';
-    await waitUntil('what it had started has ended', isIdle, 60_000); // the units have their own time limits
+    await waitUntil('what it had started has ended', isIdle); // the units have their own time limits
   };
   const refused = async (): Promise<void> => {
     assert.ok(isRestoreUnderWay(hub.dataDir));

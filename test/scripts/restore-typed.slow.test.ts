@@ -151,7 +151,7 @@ test('SIGTERM to restore.sh alone ends what it fetches with as well, at once, wh
   ] as const) {
     hub.replace(program, script);
     const run = startRestore(t, hub.dataDir, hub.port, [...args], { ...hub.env, ...places });
-    await waitUntil('it fetches', () => existsSync(join(hub.folder, 'hangs')), 30_000);
+    await waitUntil('it fetches', () => existsSync(join(hub.folder, 'hangs')));
     run.signal('SIGTERM');
     assert.equal(await run.ended, 143, run.said());
     const pid = Number(readFileSync(join(hub.folder, 'hangs'), 'utf8'));

@@ -1,8 +1,7 @@
 // Protects what set-up brings on a machine that has nothing: the pinned Node and the packages that the registry gives.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { nodeOf, PINNED } from '../support/fake-machine.ts';
@@ -36,22 +35,6 @@ test('from nothing but a checkout and an old Node, set-up makes a hub that runs'
   const node = join(folder, `.runtime/node-${PINNED}/bin/node`);
   const program = "new (require('better-sqlite3'))(':memory:').close(); console.log(process.version)";
   assert.equal(execFileSync(node, ['-e', program], { cwd: folder, encoding: 'utf8' }), `v${PINNED}\n`);
-});
-
-test('text in any encoding is the same on the oldest Node that is supported and on the newest', async (t) => {
-  if (!(await isOnline(t))) return;
-  const folder = mkdtempSync(join(tmpdir(), 'nodes-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-
-  for (const version of ['24.7.0', 'latest']) {
-    const name = `node-${process.platform}-${process.arch}`;
-    const args = ['install', '--prefix', join(folder, version), '--ignore-scripts', '--loglevel=error', `${name}@${version}`];
-    const installed = await runProgram('npm', args, { env: machineEnvironment() });
-    assert.equal(installed.status, 0, installed.stderr);
-    const node = join(folder, version, 'node_modules', name, 'bin/node');
-    const tested = await runProgram(node, [join(PROJECT_ROOT, 'test/platform/markup/decode-text.test.ts')], { env: machineEnvironment() });
-    assert.equal(tested.status, 0, tested.stdout);
-  }
 });
 
 /** The real environment, without what an npm above this test has set for its scripts. */

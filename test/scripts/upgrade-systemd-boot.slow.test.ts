@@ -5,7 +5,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:f
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { AT, installedHub } from '../support/booted-system.ts';
-import { MIGRATIONS } from '../support/migrated-database.ts';
+import { MIGRATIONS, oneMigrationMore } from '../support/migrated-database.ts';
 import { postsIn, restorableHub } from '../support/restore-hub.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
 import { writeFiles } from '../support/temporary-project.ts';
@@ -44,8 +44,9 @@ test('root upgrades a hub under systemd: a version whose worker ends is rolled b
   const unit = (): string => readFileSync(join(author, WORKER_UNIT), 'utf8');
   const release = (version: number, files: Record<string, string>): void => {
     const number = String(MIGRATIONS.length + version).padStart(4, '0');
-    writeFiles(author, { ...files,
-      [`migrations/${number}_of_${version}.sql`]: `-- safe: yes\nCREATE TABLE of_${version} (id INTEGER PRIMARY KEY) STRICT;\n` });
+    const table = `-- safe: yes\nCREATE TABLE of_${version} (id INTEGER PRIMARY KEY) STRICT;\n`;
+    const migration = oneMigrationMore(`${number}_of_${version}.sql`, table, (path) => readFileSync(join(author, path), 'utf8'));
+    writeFiles(author, { ...files, ...migration });
     git(author, 'add', '-A');
     git(author, 'commit', '-qm', String(version));
     git(author, 'push', '-q', 'origin', 'main');

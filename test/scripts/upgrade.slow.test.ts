@@ -72,6 +72,27 @@ test('a hub under npm start is upgraded from the version before the last, after 
   await hub.hub.interrupt();
 });
 
+test('the upgrade.sh of a new version upgrades a hub whose own scripts cannot switch versions, and recovers it', async (t) => {
+  if (!requireTool(t, 'git')) return;
+  const hub = killableUpgrade(t, true);
+  const begin = (): void => {
+    hub.begin();
+    const own = `echo 'exit 9' >scripts/switch-version.sh && git commit -qam own && mkdir -p .runtime/upgrade/new &&
+      git archive origin/main scripts | tar -xC .runtime/upgrade/new`;
+    execFileSync('sh', ['-ec', own], { cwd: hub.at('world/hub'), env: hub.env });
+  };
+  const upgrade = async (args: string, killAt = 0) => await hub.run(args, killAt, '.runtime/upgrade/new/scripts/upgrade.sh');
+  begin();
+  const { status, stderr } = await upgrade('--to origin/main');
+  assert.deepEqual([status, hub.versions(), hub.leftovers(), hub.tree()], [0, '2 2 2', [], hub.treeOf(2)], stderr);
+  const switching = hub.untilSwitch();
+  begin();
+  await upgrade('--to origin/main', switching);
+  hub.tear(5);
+  const recovered = await upgrade('--recover');
+  assert.deepEqual([recovered.status, hub.versions(), hub.leftovers(), hub.tree()], [0, '1 1 1', [], hub.treeOf(1)], recovered.stderr);
+});
+
 test('what cannot work is refused while the hub runs on, and says what to do', async (t) => {
   if (!requireTool(t, 'git')) return;
   const hub = killableUpgrade(t, false);

@@ -1,10 +1,18 @@
 import assert from 'node:assert/strict';
+import { preferences } from '../../src/features/accounts/preferences-store.ts';
+import { DEFAULT_PREFERENCES, SWITCHES } from '../../src/features/hub/preferences.ts';
 import { createClient, type Client } from './client.ts';
 import type { Hub } from './hub.ts';
 
 /** Sends a JSON body with a method that seldom has one. */
 export function sendJson(client: Client, method: string, path: string, value: unknown) {
   return client.send(method, path, { body: JSON.stringify(value), headers: { 'content-type': 'application/json' } });
+}
+
+/** Switches all preferences of an account on or off. */
+export function switchPreferences({ handle }: Hub, accountId: number, isOn: boolean): void {
+  const switches = Object.fromEntries(SWITCHES.map((name) => [name, isOn]));
+  preferences(handle).set(accountId, { ...DEFAULT_PREFERENCES, ...switches });
 }
 
 /** Follows a source, or changes the follow. */

@@ -103,7 +103,7 @@ export function addPost(db: Db, id: number, text: string): void {
                        published_at, updated_at, created_at, search_key)
     VALUES (?, 1, ?, 1, 1, 'A post', ?, '', 'h', 1, 1, 1, ?)`).run(id, `g${id}`, text, id);
   db.prepare<[number, string]>('test index',
-    `INSERT INTO posts_search (rowid, title, body, source) VALUES (?, 'A post', ?, '1')`).run(id, text);
+    `INSERT INTO posts_words (rowid, title, body, facts) VALUES (?, 'A post', ?, '1')`).run(id, text);
 }
 
 function upload(

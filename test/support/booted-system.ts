@@ -97,7 +97,7 @@ export async function bootSystem(
     if (container.exitCode !== null) throw new Error(`systemd does not start here: ${said}`);
     return leader() > 0 && isRunning(leader()) && (await sh('systemctl is-active basic.target')).status === 0;
   };
-  await waitUntil('systemd has started', isUp, 60_000);
+  await waitUntil('systemd has started', isUp);
   return { sh };
 }
 

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestContext } from 'node:test';
 
 /** A real headless Chromium. Elements are named by CSS selectors; a missing element is an error. */
@@ -93,7 +94,12 @@ function browser(send: Send): Browser {
       await send('POST', '/window', { handle: own });
       return others.length;
     },
-    setWindowSize: async (width, height) => void await send('POST', '/window/rect', { width, height }),
+    setWindowSize: async (width, height) => {
+      await send('POST', '/window/rect', { width, height });
+      // The page learns of it later, on a busy machine; with `setPageWidth` never.
+      const isThere = () => send('POST', '/execute/sync', { script: 'return innerWidth', args: [] });
+      for (let tries = 0; tries < 60 && await isThere() !== width; tries++) await sleep(50);
+    },
     setColorScheme: async (scheme) => void await cdp('Emulation.setEmulatedMedia', {
       features: [{ name: 'prefers-color-scheme', value: scheme }],
     }),

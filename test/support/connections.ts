@@ -29,7 +29,7 @@ export const CONNECTIONS = {
     trigger: 'any other connection of this table whose address has a host name',
     to: 'the name server in the machine’s `/etc/resolv.conf`', owner: "the operator's",
     data: 'the host name of the address', off: 'by switching off the other connections', unconfigured: 'never',
-    files: ['platform/net/outbound-fetch.ts', 'platform/net/outbound-exchange.ts'],
+    files: ['platform/net/outbound-fetch.ts', 'platform/net/outbound-exchange.ts', 'platform/net/operator-fetch.ts'],
   },
   feed: {
     programs: 'worker, web',
@@ -67,7 +67,7 @@ export const CONNECTIONS = {
     unconfigured: 'never', files: ['features/full-text/fetch-page.ts', 'platform/net/outbound-fetch.ts'],
   },
   scanner: {
-    programs: 'web, worker', trigger: 'a member uploads a file; the worker scans files that have no verdict',
+    programs: 'web, worker', trigger: 'a member uploads a file; a post brings a picture within its text; the worker scans files that have no verdict',
     to: '`VIRUS_SCAN_URL`', owner: "the operator's", data: 'the whole uploaded file and its name',
     off: 'by not setting `VIRUS_SCAN_URL`', unconfigured: 'never', files: ['features/attachments/scan-file.ts'],
   },

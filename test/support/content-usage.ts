@@ -8,7 +8,8 @@ const COUNTED = `
   + COALESCE((SELECT SUM(octet_length(t.text)) FROM post_texts t JOIN posts p ON p.id = t.post_id
      WHERE p.source_id = s.id), 0)
   + COALESCE((SELECT SUM(200 + octet_length(a.filename) + COALESCE(octet_length(a.remote_url), 0)
-    + COALESCE(octet_length(a.title), 0)) FROM attachments a JOIN posts p ON p.id = a.post_id WHERE p.source_id = s.id), 0)
+    + COALESCE(octet_length(a.title), 0) + iif(a.kind = 'native' AND a.owner_id IS NULL, a.bytes, 0))
+     FROM attachments a JOIN posts p ON p.id = a.post_id WHERE p.source_id = s.id), 0)
   + COALESCE((SELECT SUM(200 + octet_length(guid)) FROM post_tombstones WHERE source_id = s.id), 0)
   + COALESCE((SELECT SUM(200 + octet_length(event_id)) FROM webhook_events WHERE source_id = s.id), 0)`;
 

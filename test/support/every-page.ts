@@ -1,3 +1,4 @@
+import { DAY } from '../../src/platform/clock.ts';
 import type { Browser } from './browser.ts';
 import type { LivedInHub } from './lived-in-hub.ts';
 import { follow, submit } from './page-visits.ts';
@@ -82,6 +83,15 @@ export const EVERY_PAGE: PageState[] = [
   },
   { name: 'write-drafts', who: 'ada', path: '/write' },
   { name: 'write-draft', who: 'ada', path: '/write', act: (browser) => follow(browser, '.drafts .name') },
+  { name: 'write-scheduled', who: 'ada', path: '/write', act: schedule },
+  {
+    name: 'write-newer', who: 'ada', path: '/write',
+    act: async (browser, lived) => {
+      await schedule(browser, lived);
+      await browser.type('[name=title]', ', newer');
+      await follow(browser, '[name=save]');
+    },
+  },
   { name: 'sources', who: 'ada', path: '/sources' },
   {
     name: 'sources-chosen', who: 'ada', path: '/sources?folder=Harbour',
@@ -211,6 +221,16 @@ export const EVERY_PAGE: PageState[] = [
   },
   { name: 'said', who: 'ada', path: '/settings?said=preferences-saved' },
 ];
+
+/** Schedules a post for next week, and opens it again. */
+async function schedule(browser: Browser, { hub }: LivedInHub): Promise<void> {
+  const next = new Date(hub.now() + 7 * DAY).toISOString().slice(0, 16);
+  await browser.run(`document.querySelector('[name=publishAt]').value = '${next}'`);
+  await browser.type('[name=title]', 'Owls next week');
+  await browser.type('[name=content]', 'Six of them.');
+  await follow(browser, '.bar .primary');
+  await follow(browser, '.drafts .name');
+}
 
 async function openOrder(browser: Browser): Promise<void> {
   await browser.run(`document.querySelector('.drop:has(.choices)').open = true`);

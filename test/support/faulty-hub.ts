@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -11,7 +11,7 @@ import { addFeed } from './accounts.ts';
 import { rss, serving } from './feeds.ts';
 import { startHub } from './hub.ts';
 import { hubEnvironment } from './hub-process.ts';
-import { MIGRATIONS } from './migrated-database.ts';
+import { MIGRATIONS, oneMigrationMore } from './migrated-database.ts';
 import { reply, startOrigin } from './origin.ts';
 import { overviewOf } from './overview.ts';
 import { startReceiver } from './receiver.ts';
@@ -139,8 +139,9 @@ export async function faultyHub(t: TestContext) {
     /** From now on the scripts are those of a version with that migration more; null for this version. */
     release(migration: string | null): void {
       project = migration === null ? PROJECT_ROOT : temporaryProject(t, PARTS);
-      const name = `migrations/${String(MIGRATIONS.length + 1).padStart(4, '0')}_later.sql`;
-      if (migration !== null) writeFiles(project, { [name]: migration });
+      const name = `${String(MIGRATIONS.length + 1).padStart(4, '0')}_later.sql`;
+      const read = (path: string): string => readFileSync(join(project, path), 'utf8');
+      if (migration !== null) writeFiles(project, oneMigrationMore(name, migration, read));
     },
     /** The feeds answer like that, and are fetched. */
     async answer(status: number, ...paths: string[]): Promise<void> {

@@ -9,7 +9,8 @@ import type { TestContext } from 'node:test';
 import {
   readMultipart, type MultipartFile, type MultipartLimits, type OnFile,
 } from '../../src/platform/http/read-multipart.ts';
-import { HttpError, problemReply } from '../../src/platform/http/reply.ts';
+import { HttpError } from '../../src/platform/http/http-error.ts';
+import { problemReply } from '../../src/platform/http/reply.ts';
 import { sendReply } from '../../src/platform/http/send-reply.ts';
 import { BOUNDARY, fieldHeaders, fileHeaders, LIMITS, writeForm } from './multipart.ts';
 import { rawConnection, type RawConnection } from './raw-exchange.ts';

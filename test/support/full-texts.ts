@@ -73,7 +73,7 @@ type KeptFullTexts = { texts: number; words: number; lastUse: number | null };
 export function keptFullTexts({ db }: Stored): KeptFullTexts | undefined {
   return db.prepare<[], KeptFullTexts>('kept full texts', `
     SELECT (SELECT COUNT(*) FROM full_texts WHERE content_html IS NOT NULL) AS texts,
-           (SELECT COUNT(*) FROM full_texts_search_docsize) AS words,
+           (SELECT COUNT(*) FROM full_texts_words_docsize) AS words,
            (SELECT MAX(used_at) FROM full_texts WHERE content_html IS NOT NULL) AS lastUse`).get();
 }
 
@@ -81,5 +81,5 @@ export function keptFullTexts({ db }: Stored): KeptFullTexts | undefined {
 export function sizeOfFullTexts({ db }: Stored): { text: number; index: number } {
   return db.prepare<[], { text: number; index: number }>('size of full texts', `
     SELECT (SELECT SUM(octet_length(content_html)) FROM full_texts) AS text,
-           (SELECT SUM(pgsize) FROM dbstat WHERE name LIKE 'full\\_texts\\_search%' ESCAPE '\\') AS "index"`).get() ?? assert.fail();
+           (SELECT SUM(pgsize) FROM dbstat WHERE name LIKE 'full\\_texts\\_words%' ESCAPE '\\') AS "index"`).get() ?? assert.fail();
 }

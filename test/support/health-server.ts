@@ -4,7 +4,8 @@ import { showHealth, showMetrics } from '../../src/features/health/health-routes
 import { httpMetrics, processMetrics, turnWaits } from '../../src/features/hub/hub.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import { html } from '../../src/platform/http/html.ts';
-import { problemReply, type Reply, tryLater } from '../../src/platform/http/reply.ts';
+import { tryLater } from '../../src/platform/http/http-error.ts';
+import { problemReply, type Reply } from '../../src/platform/http/reply.ts';
 import { createResponseCache } from '../../src/platform/http/response-cache.ts';
 import { route } from '../../src/platform/http/router.ts';
 import { createHubServer } from '../../src/platform/http/server.ts';

@@ -42,7 +42,8 @@ export function startHubProcess(
 }
 
 export function hubEnvironment(dataDir: string, env: Record<string, string> = {}): Record<string, string> {
-  return { ...COMPILED, DATA_DIR: dataDir, PORT: '0', OUTBOUND_ALLOW: '127.0.0.0/8', ...env };
+  const node = { HUB_NODE: process.execPath }; // for scripts: the Node of the tests may not be on PATH
+  return { ...COMPILED, ...node, DATA_DIR: dataDir, PORT: '0', OUTBOUND_ALLOW: '127.0.0.0/8', ...env };
 }
 
 /** The same for a hub process that was started otherwise, with piped streams. */
@@ -65,7 +66,7 @@ export function watchHubProcess(t: TestContext, child: ChildProcess): HubProcess
   }
 
   async function logged(event: string): Promise<LogLine> {
-    await waitUntil(`"${event}" is logged`, () => child.exitCode !== null || lines(event).length > 0, 120_000);
+    await waitUntil(`"${event}" is logged`, () => child.exitCode !== null || lines(event).length > 0);
     const [line] = lines(event);
     if (!line) throw new Error(`ended with ${child.exitCode} before "${event}": ${output.stderr}`);
     return line;

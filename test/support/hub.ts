@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import { JOB_KINDS } from '../../src/app/job-kinds.ts';
 import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { workerTasks } from '../../src/app/schedule.ts';
-import { searchIndex } from '../../src/features/posts/search-index-store.ts';
+import { indexBytes } from '../../src/features/posts/search-index-store.ts';
 import { createWebServer } from '../../src/app/processes/web-server.ts';
 import { accounts } from '../../src/features/accounts/account-store.ts';
 import { sessionCookie } from '../../src/features/accounts/authenticate.ts';
@@ -18,7 +18,7 @@ import { noteError } from '../../src/features/errors/error-store.ts';
 import { planDueIcons } from '../../src/features/feeds/fetch-icon.ts';
 import { planFullTexts } from '../../src/features/full-text/fetch-full-text.ts';
 import { createDisk } from '../../src/features/hub/disk-space.ts';
-import { openStores, type Hub as HubHandle, type StoreHub } from '../../src/features/hub/hub.ts';
+import type { Hub as HubHandle, StoreHub } from '../../src/features/hub/hub.ts';
 import { jobHandlers, workerQueue } from '../../src/features/hub/worker-jobs.ts';
 import { PROJECT_ROOT, readConfig } from '../../src/features/hub/read-config.ts';
 import { closeServer } from '../../src/platform/http/connections.ts';
@@ -60,9 +60,8 @@ export async function startHub(
   putDatabase(config.databasePath);
   const db = openHubDatabase(config, clock);
   const outbound = createOutboundFetch({ userAgent: 'ContentHub/test', allow: config.outboundAllow, ...limits });
-  const disk = createDisk(db, config, () => searchIndex(handle).bytes());
+  const disk = createDisk(db, config, () => indexBytes(db));
   const handle: HubHandle = { db, config, clock, random: () => 0.5, outbound, log, program: 'web', disk };
-  openStores(handle);
   const { server, release } = createWebServer(handle);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -86,11 +85,12 @@ export async function startHub(
 
   /**
    * Somebody who has an account and is signed in; the first one is the administrator. Nobody has joined for it, which
-   * would cost a password hash each time, so nothing of it is on record.
+   * would cost a password hash each time, so nothing of it is on record. In restored data the account may be there.
    */
   async function person(username: string): Promise<Client> {
     const role = accounts(handle).exists() ? 'member' : 'admin';
-    const account = accounts(handle).create({ username, displayName: username, role, passwordHash: await passwordHash() });
+    const account = accounts(handle).findByName(username)
+      ?? accounts(handle).create({ username, displayName: username, role, passwordHash: await passwordHash() });
     if (!account) throw new Error(`${username} is there already`);
     const client = createClient(address);
     client.keep(sessionCookie(handle, sessions(handle).start(account.id))['set-cookie']);

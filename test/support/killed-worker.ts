@@ -13,14 +13,15 @@ export function startWorker(t: TestContext, dataDir: string, env: Record<string,
   return watchHubProcess(t, spawn(process.execPath, [file], { env: hubEnvironment(dataDir, env), stdio: 'pipe' }));
 }
 
-/** Kills the worker at each of these moments, and starts another; its jobs are free as after their lease, with tries left. */
+/** Kills the worker at each of these moments, and starts another; its jobs are free as after their lease. */
 export async function killAt(
   t: TestContext, db: Db, dataDir: string, moments: (() => boolean)[], env: Record<string, string> = {},
+  attempts: 'forgotten' | 'counted' = 'forgotten',
 ): Promise<void> {
   for (const isReached of moments) {
     const worker = startWorker(t, dataDir, env);
-    await waitUntil('it is time', isReached, 30_000);
+    await waitUntil('it is time', isReached);
     await worker.end('SIGKILL');
-    endLeases({ db });
+    endLeases({ db }, attempts);
   }
 }

@@ -34,7 +34,7 @@ const CONNECTION_TABLE = tableOf('program|when|to|whose machine|what it sends|if
     [programs, trigger, to, owner, data, unconfigured, off, filesOf(files)]));
 
 const PLACES = { projectRoot: '/project', dataDir: '/DATA_DIR', backupDir: '/BACKUP_DIR', secretFiles: ['/files of secrets'] };
-const NODE = { execPath: '/node', cwd: '/', hasNetFlag: true, hasRootLink: true };
+const NODE = { execPath: '/node', cwd: '/', hasNetFlag: true, hasRootLink: true, hasSqliteFlag: true };
 
 /** Flags of the newest Node, which denies most. Settings that decide nothing here are left out. */
 function flagsOf(program: string, args: string[]): string[] {
@@ -77,7 +77,8 @@ const SQL_TABLE = tableOf('folder|files that run SQL', [...Map.groupBy(
 
 const LEAVING = {
   'at once': 'removed in the request', steps: 'removed by a job', cascade: 'removed with another row',
-  before: 'transferred or deleted before', none: 'stays',
+  before: 'transferred or deleted before', renamed: 'stays under a pseudonym, without IP address and titles',
+  last: 'gets a pseudonym in the request, removed by a job', none: 'stays',
 };
 
 function keptFor(name: TableName): string {

@@ -8,6 +8,13 @@ import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 
 export const MIGRATIONS = readMigrations(join(import.meta.dirname, '../../migrations'));
 
+const LIST = 'src/features/hub/own-migrations.ts';
+
+/** The files of a version with one migration more, which it lists. \`read\` reads a file of the version before. */
+export function oneMigrationMore(file: string, sql: string, read: (path: string) => string): Record<string, string> {
+  return { [`migrations/${file}`]: sql, [LIST]: read(LIST).replace('\n];', `\n  '${file}',\n];`) };
+}
+
 let migrated: Buffer | undefined;
 
 /** Puts a database with the whole schema there, unless there is one: migrated once in this process, and then copied. */

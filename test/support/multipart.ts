@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createMultipartParser } from '../../src/platform/http/multipart-parser.ts';
 import { MULTIPART_SHAPE, type MultipartLimits } from '../../src/platform/http/read-multipart.ts';
-import { HttpError } from '../../src/platform/http/reply.ts';
+import { HttpError } from '../../src/platform/http/http-error.ts';
 import { randomBelow } from './random.ts';
 
 type ReadPart = { name: string; filename: string | null; type: string; data: Buffer };

@@ -52,10 +52,10 @@ async function readFeed(ada: Client): Promise<void> {
   type Post = { attachments: { url: string; filename: string }[] };
   const images = async (): Promise<string[]> => (await itemsAt<Post>(ada, '/api/posts'))
     .flatMap(({ attachments }) => attachments.filter(({ filename }) => filename === 'owl.png').map(({ url }) => url));
-  await waitUntil('the post is there', async () => (await images()).length > 0, 60_000);
+  await waitUntil('the post is there', async () => (await images()).length > 0);
   const [post] = await itemsAt<{ id: number }>(ada, '/api/posts');
   await ada.post(`/api/posts/${post?.id}/full-text`);
-  await waitUntil('the page was asked for', async () => (await fullTextOf(ada, post?.id ?? 0)).state === 'failed', 60_000);
+  await waitUntil('the page was asked for', async () => (await fullTextOf(ada, post?.id ?? 0)).state === 'failed');
   for (const url of await images()) assert.equal((await ada.get(new URL(url, place.address).pathname)).status, 200, url);
 }
 
@@ -65,7 +65,7 @@ async function scanThroughBridge(): Promise<void> {
   UNTIL_EXIT.after(() => bridge.kill('SIGKILL'));
   const request = { method: 'POST', body: 'x', headers: { 'content-type': 'application/octet-stream' } };
   const ask = (): Promise<string> => fetch('http://127.0.0.1:3311/scan', request).then((answer) => answer.text(), () => '');
-  await waitUntil('the bridge has reached clamd', async () => /closed the connection|broke off/.test(await ask()), 60_000);
+  await waitUntil('the bridge has reached clamd', async () => /closed the connection|broke off/.test(await ask()));
   bridge.kill('SIGKILL');
 }
 

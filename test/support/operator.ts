@@ -62,7 +62,7 @@ export async function operator(t: Lifetime) {
     };
     t.after(() => signal('SIGKILL'));
     const isPrinted = (): boolean => said.includes(`running at ${address}\n`);
-    await waitUntil(`the hub's address is printed after: ${script}`, () => isOver || isPrinted(), 60_000);
+    await waitUntil(`the hub's address is printed after: ${script}`, () => isOver || isPrinted());
     assert.ok(isPrinted() && await isHealthy(address), said);
     return { said: () => said, interrupt: () => (signal('SIGINT'), ended) };
   }
@@ -70,7 +70,7 @@ export async function operator(t: Lifetime) {
   /** Clones the project into the folder hub and starts it with those settings; Ada joins by the link that it prints. */
   async function firstStart(...settings: string[]): Promise<{ hub: InForeground; ada: Client }> {
     const lines = [`PORT=${port}`, ...settings].join("' '");
-    await run(`git clone -q "$REMOTE" hub && printf '%s\\n' '${lines}' >hub/.env`, '.');
+    await run(`git clone -q "$REMOTE" hub && (umask 077 && printf '%s\\n' '${lines}' >hub/.env)`, '.');
     const hub = await runHub('npm start', 'hub');
     await waitUntil('the link is printed', () => /\/join\/\S+\n/.test(hub.said()));
     const [invitation] = /http:\S+\/join\/\S+/.exec(hub.said()) ?? [];
@@ -118,7 +118,7 @@ function programs(): Record<string, string> {
   const npm = execFileSync('sh', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim();
   const packages = PACKAGES.map((name) => `'${join(PROJECT_ROOT, 'node_modules', name)}'`).join(' ');
   return {
-    sudo: '#!/bin/sh\nexec "$@"\n',
+    sudo: '#!/bin/sh\n[ "$1" != -u ] || shift 2\nexec "$@"\n',
     npm: `#!/bin/sh\n[ "$1" = ci ] || exec '${npm}' "$@"\nmkdir -p node_modules && cp -R ${packages} node_modules/\n`,
     crontab: `#!/bin/sh
       if [ "$1" != -l ]; then cat -- "$1" >"$CRONTAB"; elif [ -f "$CRONTAB" ]; then cat "$CRONTAB"

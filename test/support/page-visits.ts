@@ -15,6 +15,10 @@ export const FIND_FAULTS = `
   for (const nav of all('nav')) if (!nav.getAttribute('aria-label')) faults.push('nav without a name');
   for (const element of all('input:not([type=hidden]), select, textarea, button, a[href], summary'))
     if (!nameOf(element)?.trim()) faults.push('no name: ' + element.outerHTML);
+  // Who says what they see has to reach it (WCAG 2.2, 2.5.3).
+  const plain = (text) => text.replace(/\\s+/g, ' ').trim().toLowerCase();
+  for (const element of all('button[aria-label], a[aria-label], summary[aria-label]'))
+    if (!plain(element.ariaLabel).includes(plain(element.innerText))) faults.push('another name: ' + element.outerHTML);
   for (const image of all('img')) if (image.getAttribute('alt') === null) faults.push('no alt: ' + image.outerHTML);
   for (const element of all('[tabindex]')) if (element.tabIndex > 0) faults.push('tabindex: ' + element.outerHTML);
   const ids = all('[id]').map((element) => element.id);

@@ -3,7 +3,7 @@ import { randomBelow } from './random.ts';
 const NAMES = [
   'a b i p div span ul li dl dt dd table caption colgroup col thead tbody tr td th h1 h2 pre blockquote ruby rt',
   'rp details summary figure bdo code section form font svg math template select option style script title',
-  'textarea xmp iframe noscript object video audio source picture img image br hr embed button foreignObject',
+  'textarea xmp iframe noscript input object video audio source picture img image br hr embed button foreignObject',
   'mtext x-y q ins math mi mo mfrac mrow msup semantics annotation annotation-xml mglyph malignmark none desc mtd',
 ].flatMap((line) => line.split(' '));
 
@@ -13,7 +13,7 @@ const ATTRIBUTES = [
   'src=/i.png', 'src="data:,"', 'srcset="/a 1x, /b 2x"', 'width=1', 'alt="<b>"', 'class="language-x"',
   'class=remote-image', 'onclick=x', 'style="x:y"',
   'encoding=text/html', 'display=block', 'stretchy=false', 'alttext="a<b"', 'xlink:href=javascript:x',
-  'id=x', '/', '"', "'", '=', 'cite=https://q.example/', 'data-src=/lazy.jpg', 'open', 'start=5',
+  'id=x', 'name=ü', 'href=#%C3%BC', 'href="#x"', 'class=lazy', 'type=checkbox', 'alt=""', '/', '"', "'", '=', 'cite=https://q.example/', 'data-src=/lazy.jpg', 'open', 'start=5',
 ];
 
 const TEXTS = [

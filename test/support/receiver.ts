@@ -7,6 +7,7 @@ import { noteError } from '../../src/features/errors/error-store.ts';
 import { tellOperator } from '../../src/features/health/watch-conditions.ts';
 import type { JobKind } from '../../src/features/hub/hub.ts';
 import { jobHandlers, workerQueue } from '../../src/features/hub/worker-jobs.ts';
+import { HOUR } from '../../src/platform/clock.ts';
 import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { startOrigin } from './origin.ts';
 import { startHub, type Hub } from './hub.ts';
@@ -79,7 +80,12 @@ export async function hubWithReceiver(t: TestContext, env: Record<string, string
     }
   }
 
-  return { hub, receiver, worker, tell, tellFor };
+  /** Tells what is due and uses up its five attempts. */
+  async function tellInVain(): Promise<void> {
+    for (let attempt = 1; attempt <= 5; attempt++, hub.passTime(HOUR)) await tell();
+  }
+
+  return { hub, receiver, worker, tell, tellFor, tellInVain };
 }
 
 /** As something in the hub does it: in a transaction. */

@@ -3,9 +3,12 @@ import { cpSync, existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { beginRestore, finishRestore, openRestored, swapRestored } from '../../src/features/backups/restore-steps.ts';
+import { beginRestore } from '../../src/features/backups/begin-restore.ts';
+import { finishRestore, openRestored, swapRestored } from '../../src/features/backups/restore-steps.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
-import { addPost, backupHub } from './backup-hub.ts';
+import { makeBackup } from '../../src/features/backups/make-backup.ts';
+import { addPost, backupHub, optionsFor } from './backup-hub.ts';
+import { startHub, type Hub } from './hub.ts';
 import { hubctlProcess } from './hubctl.ts';
 import { countRows } from './stored-rows.ts';
 import { MIGRATIONS } from './migrated-database.ts';
@@ -124,6 +127,17 @@ export async function restore(dataDir: string, backup: string) {
   await openRestored(dataDir);
   const { kept } = await finishRestore(dataDir);
   return { verification, settled, migrated, kept };
+}
+
+/** The hub again, started on a copy of its data that was restored from a backup; no id of a new row is near its old ids. */
+export async function restartRestored(t: TestContext, hub: Hub): Promise<Hub> {
+  const { name } = await makeBackup({ ...optionsFor(hub.dataDir), clock: hub.now });
+  const dataDir = join(temporaryFolder(t), 'data');
+  copyFolder(hub.dataDir, dataDir);
+  await restore(dataDir, join(dataDir, 'backups', name));
+  const restored = await startHub(t, { DATA_DIR: dataDir });
+  restored.passTime(hub.now() - restored.now());
+  return restored;
 }
 
 /** Everything below DATA_DIR with what can change about it, but locks, what tests compiled, and their copies of backups. */

@@ -52,7 +52,7 @@ export async function startHub(
 ): Promise<HubProcess & { url: string }> {
   const hub = startHubProcess(t, 'start', dataDir, { PORT: String(port), ...env });
   const url = `http://127.0.0.1:${port}`;
-  await waitUntil('the hub is healthy', () => isHealthy(url), 30_000);
+  await waitUntil('the hub is healthy', () => isHealthy(url));
   return { ...hub, url };
 }
 

@@ -52,7 +52,7 @@ export async function startRssGuard(t: TestContext, account: { address: string; 
   };
 
   const empty = start(); // makes the database
-  await waitUntil('the database of RSS Guard', () => existsSync(database) && rows(database, 'Accounts') !== undefined, 60_000);
+  await waitUntil('the database of RSS Guard', () => existsSync(database) && rows(database, 'Accounts') !== undefined);
   await sleep(2_000); // it goes on making tables, and says nothing of the end
   empty.kill();
   await once(empty, 'exit');
@@ -80,7 +80,7 @@ export async function startRssGuard(t: TestContext, account: { address: string; 
     window = spawnSync('xdotool', ['search', '--onlyvisible', '--name', '^RSS Guard 4'], { env }).stdout.toString().split('\n')[0] ?? '';
     return window !== '';
   }, 60_000);
-  await waitUntil('the feeds', () => (rows(database, 'Feeds')?.length ?? 0) > 0, 60_000);
+  await waitUntil('the feeds', () => (rows(database, 'Feeds')?.length ?? 0) > 0);
 
   return {
     key,
@@ -93,8 +93,8 @@ export async function startRssGuard(t: TestContext, account: { address: string; 
       const before = synchronised();
       spawnSync('xdotool', ['windowfocus', window], { env });
       await key('ctrl+shift+u');
-      await waitUntil('RSS Guard to send its marks', () => synchronised() > before, 60_000);
-      await waitUntil(what, isDone, 120_000);
+      await waitUntil('RSS Guard to send its marks', () => synchronised() > before);
+      await waitUntil(what, isDone);
       await quiet();
     },
   };

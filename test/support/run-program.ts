@@ -17,6 +17,13 @@ export function compiledIn(dataDir: string): typeof COMPILED {
   return { NODE_COMPILE_CACHE: folder };
 }
 
+/** Environment for confined programs of a copy of the project, whose DATA_DIR is its folder data. */
+export function compiledInCopy(project: string): Record<string, string> {
+  const folder = join(project, 'data/run/compiled');
+  if (!existsSync(folder)) linkModules('anywhere', folder);
+  return { NODE_COMPILE_CACHE: folder, NODE_COMPILE_CACHE_PORTABLE: '1' };
+}
+
 /**
  * Lays the modules that compile-modules.ts has compiled into a new folder: for the project `here`, or for a copy of it
  * `anywhere` whose folder data/run/compiled this is. Without compiled modules, Node compiles as it goes.
@@ -42,6 +49,13 @@ export function runProgram(file: string, args: readonly string[], options: RunOp
   child.once('error', reject);
   child.once('close', (status) => done({ ...outcome, status }));
   return promise;
+}
+
+/** Whether a process has set a function for that signal; `10` is SIGUSR1. */
+export function catches(status: string, signal: number): boolean {
+  const [, mask = ''] = /^SigCgt:\t([0-9a-f]+)$/m.exec(status) ?? [];
+  if (mask === '') throw new Error(`no SigCgt: ${status}`);
+  return (BigInt(`0x${mask}`) >> BigInt(signal - 1) & 1n) === 1n;
 }
 
 /** Whether a process with this id runs; one that has ended and was not yet waited for does not. */

@@ -137,10 +137,13 @@ export function avif({ brands, size, properties = [], after = [] }: AvifParts = 
   return Buffer.concat([type, avifMeta(dataAt, sizes), box('mdat', AV1), ...after]);
 }
 
-export function avifMeta(dataAt: number, properties: Buffer[]): Buffer {
+/** `places`: an ipma box without its head; as it stands, the picture has the properties 1, 2 and 3. */
+export function avifMeta(
+  dataAt: number, properties: Buffer[], after: Buffer[] = [],
+  places = Buffer.from('00000000' + '00000001' + '0001' + '03' + '01' + '82' + '03', 'hex'),
+): Buffer {
   const configuration = box('av1C', Buffer.from('81000c00', 'hex'));
   const pixels = fullBox('pixi', Buffer.from('03080808', 'hex'));
-  const associations = Buffer.from('00000001' + '0001' + '03' + '01' + '82' + '03', 'hex');
   const order = [properties[0] ?? Buffer.alloc(0), configuration, pixels, ...properties.slice(1)];
   const item = fullBox('infe', Buffer.concat([uint16(1), uint16(0), Buffer.from('av01\0')]), 2);
   return fullBox('meta', Buffer.concat([
@@ -148,7 +151,8 @@ export function avifMeta(dataAt: number, properties: Buffer[]): Buffer {
     fullBox('pitm', uint16(1)),
     fullBox('iloc', Buffer.concat([Buffer.from('44000001000100000001', 'hex'), uint32(dataAt), uint32(AV1.length)])),
     fullBox('iinf', Buffer.concat([uint16(1), item])),
-    box('iprp', Buffer.concat([box('ipco', Buffer.concat(order)), fullBox('ipma', associations)])),
+    box('iprp', Buffer.concat([box('ipco', Buffer.concat(order)), box('ipma', places)])),
+    ...after,
   ]));
 }
 

@@ -35,12 +35,13 @@ const MOMENT = /^[\w:.+\- ]+$/;
 const LANGUAGE = /^[A-Za-z0-9-]+$/;
 
 const EVERYWHERE: Record<string, RegExp> = {
-  id: /^in-post-[\w:.-]{1,80}$/, lang: LANGUAGE, dir: /^(?:ltr|rtl|auto)$/,
+  id: /^in-post-[^\s\p{Cc}]{1,200}$/u, lang: LANGUAGE, dir: /^(?:ltr|rtl|auto)$/,
 };
 
 const ATTRIBUTES: Record<string, Record<string, RegExp>> = {
   a: {
     href: ADDRESS, title: TEXT, hreflang: LANGUAGE, class: /^remote-image$/, 'data-size': /^[1-9]\d{0,3}x[1-9]\d{0,3}$/,
+    'data-alt': EMPTY,
     rel: /^noopener noreferrer nofollow ugc$/, referrerpolicy: /^no-referrer$/,
   },
   abbr: { title: TEXT },
@@ -94,7 +95,7 @@ export function attributeFault(element: string, name: string, value: string): st
   return allowed.test(value) ? undefined : `<${element}> has ${name}=${JSON.stringify(value)}`;
 }
 
-const ATTRIBUTE = / ([a-z]+)="((?:[^"<>&']|&(?:amp|lt|gt|quot|#39);)*)"/;
+const ATTRIBUTE = / ([a-z-]+)="((?:[^"<>&']|&(?:amp|lt|gt|quot|#39);)*)"/;
 const TOKEN = new RegExp(
   `<([a-z][a-z0-9]*)((?:${ATTRIBUTE.source.replace(/\((?!\?)/g, '(?:')})*)>`
     + "|</([a-z][a-z0-9]*)>|(?:[^<>&\"'\0]|&(?:amp|lt|gt|quot|#39);)+",

@@ -27,7 +27,7 @@ type Pages = {
   read: Set<number>;
   starred: Set<number>;
   /** From now on. */
-  answers: { status: number; fresh: number; keys: 'on' | 'off'; knowsZone: boolean };
+  answers: { status: number; fresh: number; keys: 'on' | 'off'; knowsZone: boolean; held?: Promise<void> };
 };
 
 /** Pages with the markup of lists and posts and nothing else, where the script can be watched by itself. */
@@ -53,6 +53,7 @@ async function answer(pages: Pages, req: IncomingMessage, res: ServerResponse): 
   if (path !== '/') pages.sent.push(`${req.method} ${req.url} ${body}`.trim());
   const { read, starred, answers } = pages;
   if (req.method === 'POST') {
+    await answers.held;
     const [, id = '', act = ''] = /^\/posts\/(\d+)\/(read|star)$/.exec(path) ?? [];
     const marked = act === 'read' ? read : starred;
     const isOn = new URLSearchParams(body).get(act) === '1';

@@ -5,8 +5,8 @@ export const SCRIPT_PROGRAMS: Record<string, { programs: string[]; for: string }
   'GNU coreutils': {
     programs: [
       'basename', 'cat', 'chmod', 'comm', 'cp', 'cut', 'date', 'dd', 'df', 'dirname', 'du', 'env', 'head', 'id', 'install', 'ln', 'ls',
-      'mkdir', 'mktemp', 'mv', 'nproc', 'paste', 'readlink', 'rm', 'sha256sum', 'sleep', 'sort', 'stat', 'sync', 'tail', 'tee', 'timeout',
-      'touch', 'tr', 'uname', 'wc',
+      'mkdir', 'mktemp', 'mv', 'nproc', 'paste', 'readlink', 'rm', 'rmdir', 'sha256sum', 'sleep', 'sort', 'stat', 'sync', 'tail', 'tee',
+      'timeout', 'touch', 'tr', 'uname', 'wc',
     ],
     for: 'files, hashes and text, in all scripts',
   },

@@ -9,7 +9,7 @@ const SUBJECTS: [test: RegExp, subject: string][] = [
   [/^platform\/metrics\/kept-counts\./, 'triggers that count rows, whatever statement changes them'],
   [/^app\/tables\./, 'the list of all tables, compared with the schema'],
   [/^features\/health\/metric-list\./, 'counts that the SQL of migrations keeps'],
-  [/^features\/backups\/(backup-make|verify-backup)\./, 'databases that are damaged on purpose'],
+  [/^features\/backups\/(backup-make|damaged-database|verify-backup)\./, 'databases that are damaged on purpose'],
   [/^features\/backups\/restore-steps\./, 'migrations that a restore applies'],
   [/^features\/backups\/ids\./, 'how tables number their rows'],
   [/^app\/processes\/permission-flags\./, 'whether a confined process may use SQLite'],

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
  * busy. The function that it returns moves the watch on by so many ms.
  */
 export function stopWatch(t: TestContext): (milliseconds: number) => void {
-  let now = performance.now();
+  let now = Math.ceil(performance.now()); // a whole number, so that sums of whole milliseconds are exact
   t.mock.method(performance, 'now', () => now);
   return (milliseconds) => void (now += milliseconds);
 }

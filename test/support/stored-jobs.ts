@@ -40,9 +40,9 @@ export function failJobs({ db }: Stored, kind: string): void {
     UPDATE jobs SET state = 'failed', finished_at = 1, last_error = 'x' WHERE kind = ?`).run(kind);
 }
 
-/** Jobs of a worker that was killed are free as after their lease, with tries left. */
-export function endLeases({ db }: Stored): void {
-  db.exec(`UPDATE jobs SET lease_expires_at = 0, attempts = 1 WHERE state = 'running'`);
+/** Jobs of a worker that was killed are free as after their lease, with tries left unless `attempts` still count. */
+export function endLeases({ db }: Stored, attempts: 'forgotten' | 'counted' = 'forgotten'): void {
+  db.exec(`UPDATE jobs SET lease_expires_at = 0 ${attempts === 'forgotten' ? ', attempts = 1' : ''} WHERE state = 'running'`);
 }
 
 /** Takes running jobs from their worker once the post with that guid is stored; returns what ends that. */

@@ -26,6 +26,16 @@ export function addPosts(
   return db.write('add posts', () => Array.from({ length: count }, (_, index) => add(index + 1)));
 }
 
+/** Adds a copy of each post, which has this id of the publisher and address, and has left its feed. */
+export function doublePosts({ db }: Stored, guid: string): void {
+  const kept = db.prepare<[], { name: string }>('columns of posts', `
+    SELECT name FROM pragma_table_info('posts') WHERE name NOT IN ('id', 'guid', 'url', 'left_at', 'search_key')`);
+  const others = kept.all().map(({ name }) => name).join();
+  db.prepare<[object]>('double posts', `
+    INSERT INTO posts (guid, url, left_at, search_key, ${others})
+    SELECT @guid, @guid, 1, search_key - 1, ${others} FROM posts`).run({ guid });
+}
+
 /** All posts, in the order of their ids. */
 export function storedPosts({ db }: Stored): StoredPost[] {
   return db.prepare<[], StoredPost>('stored posts', `
@@ -44,14 +54,14 @@ export function indexPosts(hub: Stored & { clock: () => number }, searchText = '
 
 /** How many posts each word of the search index leads to. */
 export function indexedWords({ db }: Stored): { word: string; posts: number }[] {
-  db.exec('CREATE VIRTUAL TABLE IF NOT EXISTS temp.terms USING fts5vocab (main, posts_search, row)');
+  db.exec('CREATE VIRTUAL TABLE IF NOT EXISTS temp.terms USING fts5vocab (main, posts_words, row)');
   return db.prepare<[], { word: string; posts: number }>('words', 'SELECT term AS word, doc AS posts FROM temp.terms').all();
 }
 
 /** Bytes of the search index's pages. */
 export function indexBytes({ db }: Stored): number {
   const select = db.prepare<[], { pages: number }>('index pages',
-    'SELECT COUNT(*) AS pages FROM posts_search_data WHERE id > 137438953471');
+    'SELECT COUNT(*) AS pages FROM posts_words_data WHERE id > 137438953471');
   return (select.get()?.pages ?? NaN) * 4096;
 }
 

@@ -20,6 +20,11 @@ export function rowsOf({ db }: Stored, ...tables: string[]): object[][] {
   return tables.map((table) => db.prepare<[], object>('rows', `SELECT * FROM "${table}"`).all());
 }
 
+/** How many rows the hub has written so far, in whatever table. */
+export function writesOf({ db }: Stored): number {
+  return db.prepare<[], { n: number }>('count writes', 'SELECT total_changes() AS n').get()?.n ?? NaN;
+}
+
 /** Names of all tables or indexes. */
 export function namesOf({ db }: Stored, type: 'table' | 'index'): string[] {
   const select = db.prepare<[string], { name: string }>('names', 'SELECT name FROM sqlite_schema WHERE type = ?');

@@ -9,6 +9,7 @@ const DEBIAN_PACKAGES: Record<string, string> = {
   chromedriver: 'chromium-driver',
   chromium: 'chromium',
   clamd: 'clamav-daemon',
+  cron: 'cron',
   crontab: 'cron',
   curl: 'curl',
   'dbus-daemon': 'dbus',
@@ -16,6 +17,7 @@ const DEBIAN_PACKAGES: Record<string, string> = {
   'gpg-agent': 'gpg-agent',
   gpgv: 'gpgv',
   ip: 'iproute2',
+  newsboat: 'newsboat',
   nginx: 'nginx-light',
   openssl: 'openssl',
   podman: 'podman',
@@ -59,7 +61,7 @@ export function cannotRun(t: TestContext, why: string): false {
   return false;
 }
 
-function isInstalled(tool: string): boolean {
+export function isInstalled(tool: string): boolean {
   return (process.env.PATH ?? '').split(delimiter).some((folder) => isExecutable(join(folder, tool)));
 }
 

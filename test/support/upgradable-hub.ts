@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { addNotes, addPost, itemsAt } from './accounts.ts';
-import { MIGRATIONS } from './migrated-database.ts';
+import { MIGRATIONS, oneMigrationMore } from './migrated-database.ts';
 import { operator } from './operator.ts';
 import type { Outcome } from './run-program.ts';
 
@@ -45,7 +45,8 @@ export async function upgradableHub(t: TestContext, ...settings: string[]) {
           assert.notEqual(after, before, path);
           return [path, after];
         });
-      place.release(`migrations/${number}_of_${version}.sql`, table, Object.fromEntries(changed));
+      const file = `${number}_of_${version}.sql`;
+      place.release(`migrations/${file}`, table, { ...oneMigrationMore(file, table, place.authored), ...Object.fromEntries(changed) });
     },
     upgrade: (args = ''): Promise<Outcome> => place.run(`./scripts/upgrade.sh ${args}`, 'hub'),
     /** What upgrades leave behind, in the project and in its data. */

@@ -20,7 +20,7 @@ import { FORM_TYPE, formWith } from './uploads.ts';
 import { eventBody } from './webhooks.ts';
 
 const SETTINGS = {
-  METRICS_TOKEN: 'scrape', UPLOAD_MAX_BYTES: '2000', UPLOAD_QUOTA_BYTES: '4000', ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/',
+  METRICS_TOKEN: 'scrape', UPLOAD_MAX_BYTES: '2000', UPLOAD_QUOTA_BYTES: '4000', ALERT_WEBHOOK_URL: 'http://127.0.0.1:8/',
   BACKUP_OFFSITE_DIR: '/mnt/far',
   BACKUP_RESTIC_REPOSITORY: '/mnt/restic',
   BACKUP_RESTIC_PASSWORD_FILE: '/etc/password',

@@ -7,7 +7,6 @@ import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { jobEffects } from './job-effects.ts';
 import { migratedDatabase } from './migrated-database.ts';
-import { waitUntil } from './wait-until.ts';
 
 export const START = Date.UTC(2025, 0, 1);
 
@@ -71,12 +70,6 @@ function recordUse(file: Db): { db: Db; transactions: string[]; pragmas: string[
     },
   };
   return { db, transactions, pragmas };
-}
-
-/** For what must not happen: long enough for a worker to look twice, or to meet the same trouble a few times. */
-export async function timeToAct(): Promise<void> {
-  const until = performance.now() + 600;
-  await waitUntil('some time has passed', () => performance.now() > until);
 }
 
 /** A handler that waits for the test, and says what its signal told it. */

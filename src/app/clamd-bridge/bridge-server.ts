@@ -1,7 +1,9 @@
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { SECOND } from '../../platform/clock.ts';
 import { essenceOf } from '../../platform/http/headers.ts';
-import { HttpError, json, problemReply, type Reply } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import { json, problemReply, type Reply } from '../../platform/http/reply.ts';
+import { limitLines } from '../../platform/limit-lines.ts';
 import { errorFields, type Log } from '../../platform/log.ts';
 import { ClamdError, type ClamdClient } from '../../platform/net/clamd-client.ts';
 
@@ -15,6 +17,7 @@ type BridgeHandler = (req: IncomingMessage, signal: AbortSignal) => Promise<Repl
  * /health pings clamd. Ends the scan of a client that disconnects.
  */
 export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Server {
+  const refusals = limitLines(log, 'requests refused');
   const routes: Record<string, { methods: string[]; handler: BridgeHandler }> = {
     '/scan': { methods: ['POST'], handler: scan },
     '/health': { methods: ['GET', 'HEAD'], handler: health },
@@ -58,14 +61,15 @@ export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Ser
     } catch (error) {
       if (gone.signal.aborted || wasCut(req)) return log.info('client disconnected');
       const problem = refusal(error);
-      log.warn('refused', { path: pathOf(req), status: problem.status, reason: problem.message });
+      const { status, message: reason } = problem;
+      refusals.note('', () => log.warn('refused', { path: pathOf(req), status, reason }));
       await discardRest(req);
       send(req, res, problemReply(problem));
     }
   }
 
   const limits = { headersTimeout: 15 * SECOND, requestTimeout: 120 * SECOND };
-  return http.createServer(limits, (req, res) => void respond(req, res));
+  return http.createServer(limits, (req, res) => void respond(req, res)).on('close', refusals.tell);
 }
 
 function pathOf(req: IncomingMessage): string {

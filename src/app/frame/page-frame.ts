@@ -6,7 +6,8 @@ import type { RefusedPage } from '../../platform/http/answer-request.ts';
 import { readUndo } from '../../features/reading/reading-store.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
-import { page, seeOther, statusTitle, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
+import type { HttpError } from '../../platform/http/http-error.ts';
+import { page, seeOther, statusTitle, type Page, type Reply } from '../../platform/http/reply.ts';
 import { DEFAULT_PREFERENCES } from '../../features/hub/preferences.ts';
 import type { Preferences, Viewer } from '../../platform/http/router.ts';
 import { ADMIN_LISTS } from './admin-lists.ts';
@@ -29,7 +30,7 @@ export function renderPage(hub: Hub, content: Page, viewer: Viewer | null, targe
 
 function saidLine(hub: Hub, viewer: Viewer | null, target: string): Html | false {
   const said = readSaid(target);
-  const isUndoable = viewer && said?.undo && readUndo(hub).find(viewer.id, said.undo)?.isOffered;
+  const isUndoable = viewer && said?.undo && readUndo(hub).find(viewer.id, said.undo)?.isLive;
   return said !== undefined && html`
 <div class="said" role="status"><span>${said.text}</span>${isUndoable && html`
 <form method="post" action="/reading/undo"><input type="hidden" name="undo" value="${said.undo}">

@@ -10,6 +10,7 @@ import { mutedPosts } from '../../features/reading/muted-store.ts';
 import { folderPath } from '../../features/reading/list-address.ts';
 import { foundText, searchCounts, searchPath } from '../../features/reading/saved-searches.ts';
 import { savedSearches } from '../../features/reading/saved-search-store.ts';
+import type { SourceState } from '../../features/sources/source-store.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon, type IconName } from '../../platform/http/icons.ts';
 import type { Viewer } from '../../platform/http/router.ts';
@@ -106,12 +107,12 @@ function isIn({ name, sources }: CountedFolder, section: string | undefined): bo
 
 function folderPart(hub: Hub, folder: CountedFolder, section: string | undefined, isShort: boolean): Html {
   const { name, unread, sources } = folder;
-  const failing = sources.some(({ state }) => state === 'failing') && FAILING;
+  const mark = markOf(...sources.map(({ state }) => state));
   const isWithin = isIn(folder, section);
   const path = folderPath(name ?? '');
   const count = countOf(unread, 'unread', `folder:${name}`);
-  if (!isShort && !isWithin) return item(path, 'folder', name ?? '', false, html`${failing}${count}`);
-  return html`<details open><summary>${icon('folder')}<span class="name" dir="auto">${name}</span>${failing}${
+  if (!isShort && !isWithin) return item(path, 'folder', name ?? '', false, html`${mark}${count}`);
+  return html`<details open><summary>${icon('folder')}<span class="name" dir="auto">${name}</span>${mark}${
   count}</summary>
 ${item(path, 'list', 'Whole folder', section === `folder:${name}`)}${sourceItems(hub, folder, section)}</details>`;
 }
@@ -130,7 +131,7 @@ function sourceItem(
   const count = countOf(unread, 'unread', sourceSection(id));
   const here = section === sourceSection(id) && html`aria-current="page"`;
   return html`<a class="item" href="/sources/${id}" ${here}>${iconOf}<span
-  class="name" dir="auto">${title}</span>${state === 'failing' && FAILING}${count}</a>`;
+  class="name" dir="auto">${title}</span>${markOf(state)}${count}</a>`;
 }
 
 function sourceSection(id: number): string {
@@ -138,6 +139,12 @@ function sourceSection(id: number): string {
 }
 
 const FAILING = html`<span class="failing" title="Failing">!<span class="unseen"> failing</span></span>`;
+const PAUSED = html`<span class="paused" title="Paused">${icon('pause')}<span class="unseen"> paused</span></span>`;
+
+/** Nothing new comes from a source that fails or is paused, such as a feed that its publisher has ended (410). */
+function markOf(...states: SourceState[]): Html | false {
+  return states.includes('failing') ? FAILING : states.includes('paused') && PAUSED;
+}
 
 /** A count in the navigation, hidden if the count is 0. hub.js finds the element by `name` to update the count. */
 function countOf(count: number, noun: string, name = '', shown = countText(count)): Html {

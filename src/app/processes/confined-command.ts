@@ -5,11 +5,12 @@ import { ConfigError, loadConfig, PROJECT_ROOT, type Config } from '../../featur
 import { isInside } from '../../features/hub/settings.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { MOST_LINKS, nameBehindLinks } from '../../platform/files/granted-name.ts';
-import type { StartCommand } from './supervise.ts';
+import { NO_DEBUGGER, type StartCommand } from './supervise.ts';
 
 type NodeFacts = {
   execPath: string;
   cwd: string;
+  hasSqliteFlag: boolean; // whether node:sqlite, which opens files past the permission model, can be switched off
   hasNetFlag: boolean; // Node ≥ 25 denies the network without --allow-net; Node 24 rejects --allow-net
   hasRootLink: boolean; // whether this machine has the link /proc/self/root (see chooseNames)
 };
@@ -17,7 +18,8 @@ type NodeFacts = {
 /** Reads the capabilities of Node and of the machine from the running process. */
 export function nodeFacts({ execPath, allowedNodeEnvironmentFlags }: NodeJS.Process, cwd: string): NodeFacts {
   const hasNetFlag = allowedNodeEnvironmentFlags.has('--allow-net');
-  return { execPath, cwd, hasNetFlag, hasRootLink: existsSync(nameBehindLinks('/', 1)) };
+  const hasSqliteFlag = allowedNodeEnvironmentFlags.has('--no-experimental-sqlite');
+  return { execPath, cwd, hasNetFlag, hasSqliteFlag, hasRootLink: existsSync(nameBehindLinks('/', 1)) };
 }
 
 export type ProcessAccess = Pick<Config, 'projectRoot' | 'secretFiles'> & Omit<NodeFacts, 'execPath'> & {
@@ -127,7 +129,7 @@ export function bridgeCommand(projectRoot: string, args: readonly string[], node
   const readable = ['src', 'package.json', '.env'].map((path) => join(projectRoot, path));
   const flags = [
     '--max-old-space-size=64', // MiB: the clamd bridge holds pieces of files, never a whole file
-    '--permission',
+    ...closingFlags(node),
     ...readable.map((path) => `--allow-fs-read=${path}`),
     ...networkFlags({ ...node, needsNetwork: true }),
   ];
@@ -165,7 +167,7 @@ export function permissionFlags(access: ProcessAccess): string[] {
   const readable = [...new Set([...names.values(), ...backups])];
   const written = [nameOf(dataDir), ...mayWriteBackups ? backups : []];
   return [
-    '--permission',
+    ...closingFlags(node),
     // Shorter paths come first: Node denies a folder if an earlier flag grants a path within that folder.
     ...readable.toSorted((a, b) => a.length - b.length).map((path) => `--allow-fs-read=${path}`),
     ...written.map((path) => `--allow-fs-write=${withoutComma(path, node.cwd)}`),
@@ -181,6 +183,10 @@ function foldersAt(...paths: string[]): ReadablePath[] {
 
 function filesAt(...paths: string[]): ReadablePath[] {
   return paths.map((path) => ({ path, isFolder: false }));
+}
+
+function closingFlags({ hasSqliteFlag }: Pick<NodeFacts, 'hasSqliteFlag'>): string[] {
+  return ['--permission', NO_DEBUGGER, ...hasSqliteFlag ? ['--no-experimental-sqlite'] : []];
 }
 
 function networkFlags({ hasNetFlag, needsNetwork }: Pick<ProcessAccess, 'hasNetFlag' | 'needsNetwork'>): string[] {

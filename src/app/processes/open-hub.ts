@@ -2,16 +2,21 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isRestoreOpen, isRestoreUnderWay } from '../../features/backups/restore-state.ts';
 import { isHubRunning } from '../../features/hub/data-locks.ts';
+import { standingLoss } from '../../features/hub/database-file.ts';
+import {
+  commandsFor, describeDatabase, readDatabaseNote, removeDatabaseNote, RESCUED,
+} from '../../features/hub/database-note.ts';
 import { createDisk } from '../../features/hub/disk-space.ts';
 import type { Hub } from '../../features/hub/hub.ts';
+import { readOwnMigrations } from '../../features/hub/own-migrations.ts';
 import { hubUserAgent, type Config } from '../../features/hub/read-config.ts';
-import { searchIndex } from '../../features/posts/search-index-store.ts';
+import { indexBytes } from '../../features/posts/search-index-store.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { describePending, migrate, pendingMigrations } from '../../platform/db/migrate.ts';
-import { DataInUseError, type Migration, readMigrations, SchemaError } from '../../platform/db/migration-files.ts';
+import { DataInUseError, type Migration, SchemaError } from '../../platform/db/migration-files.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { writtenPath } from '../../platform/files/granted-name.ts';
-import { openDatabase, openToLook, type Db, type SlowQuery } from '../../platform/db/open-database.ts';
+import { isDamage, openDatabase, openToLook, type Db, type SlowQuery } from '../../platform/db/open-database.ts';
 import type { Log } from '../../platform/log.ts';
 import { createOutboundFetch } from '../../platform/net/outbound-fetch.ts';
 
@@ -22,17 +27,18 @@ export function openHubDatabase(
   { dataDir, databasePath, migrationsDir }: Config, clock: Clock = Date.now, onSlow?: SlowQuery,
 ): Db {
   assertNoRestore(dataDir);
+  assertInPlace(dataDir);
   for (const folder of FOLDERS) mkdirSync(join(dataDir, folder), { recursive: true, mode: 0o700 });
   assertNotLost(dataDir, databasePath);
+  const migrations = readOwnMigrations(migrationsDir);
   const db = openDatabaseFile(databasePath, onSlow);
   try {
-    const migrations = readMigrations(migrationsDir);
     assertNobodyRuns(db, migrations, dataDir);
     migrate(db, migrations, clock);
     return db;
   } catch (error) {
     db.close();
-    throw error;
+    throw explained(error, databasePath);
   }
 }
 
@@ -41,7 +47,8 @@ export type FoundDatabase = { db: Db; pending: Migration[] };
 /** Opens a hub's database read-only, with any schema. Throws SchemaError while a restore replaces the database. */
 export function lookAtDatabase({ dataDir, databasePath, migrationsDir }: Config): FoundDatabase {
   assertNoRestore(dataDir);
-  return findPending(() => openToLook(databasePath), databasePath, readMigrations(migrationsDir));
+  assertKnown(dataDir);
+  return findPending(() => openToLook(databasePath), databasePath, readOwnMigrations(migrationsDir));
 }
 
 /**
@@ -50,11 +57,12 @@ export function lookAtDatabase({ dataDir, databasePath, migrationsDir }: Config)
  */
 export function openToChange({ dataDir, databasePath, migrationsDir }: Config): Db {
   assertNoRestore(dataDir);
+  assertKnown(dataDir);
   if (isRestoreOpen(dataDir)) {
     throw new DataInUseError('a new version or a restored backup is on trial, and a rollback would undo this change: ' +
       'try again in a minute or two');
   }
-  const migrations = readMigrations(migrationsDir);
+  const migrations = readOwnMigrations(migrationsDir);
   const { db, pending } = findPending(() => openDatabase(databasePath), databasePath, migrations);
   if (pending.length === 0) return db;
   try {
@@ -83,13 +91,57 @@ function assertNoRestore(dataDir: string): void {
     'see ./scripts/restore.sh --recover');
 }
 
+/**
+ * Refuses to open a file beside a running hub that has lost its database, or while the saved copy waits to be put in
+ * place. Once the copy is in place, or moved elsewhere, or nothing was saved, the hub starts.
+ */
+function assertInPlace(dataDir: string): void {
+  assertKnown(dataDir);
+  if (readDatabaseNote(dataDir)?.fault !== 'index') removeDatabaseNote(dataDir);
+}
+
+/** The same without a start. Throws SchemaError. */
+function assertKnown(dataDir: string): void {
+  const note = standingLoss(dataDir);
+  if (!note) return;
+  const { problem, whatToDo } = describeDatabase(note, writtenPath(dataDir));
+  const other = note.rescue ? ` To keep another hub.db, move ${note.rescue.file} out of DATA_DIR.` : '';
+  throw new SchemaError(`${problem} ${whatToDo}${other}`);
+}
+
 /** Refuses a new hub beside another hub's files: a day later, the new hub would remove them as files of no post. */
 function assertNotLost(dataDir: string, databasePath: string): void {
   if (existsSync(databasePath)) return;
-  const isNew = readdirSync(join(dataDir, 'uploads')).length === 0 && !existsSync(`${databasePath}-wal`);
-  if (isNew) return;
-  throw new SchemaError(`there is no ${writtenPath(databasePath)}, but other files of a hub are beside it: restore ` +
-    'a backup (CONFIRM_RESTORE=YES ./scripts/restore.sh <backup_dir>), or give a new hub an empty DATA_DIR');
+  if (!hasTraces(dataDir)) return;
+  throw new SchemaError(lostDatabase(dataDir, databasePath));
+}
+
+/** Whether there are files of a hub besides hub.db, or a hub runs. */
+export function hasTraces(dataDir: string): boolean {
+  const uploads = join(dataDir, 'uploads');
+  const hasUploads = existsSync(uploads) && readdirSync(uploads).length > 0;
+  const hasLog = existsSync(join(dataDir, 'hub.db-wal'));
+  return hasUploads || hasLog || rescuedIn(dataDir) !== undefined || isHubRunning(dataDir);
+}
+
+/** What to do if hub.db is missing, though other files of a hub are there. */
+export function lostDatabase(dataDir: string, databasePath: string): string {
+  const there = `there is no ${writtenPath(databasePath)}`;
+  if (isHubRunning(dataDir)) {
+    return `${there}, but a hub runs, which still has all that was stored. Do not stop it and do not restore a ` +
+      'backup: within seconds it writes a copy. ./scripts/hubctl status says when the copy is verified, and what to ' +
+      'do then';
+  }
+  const rescued = rescuedIn(dataDir);
+  if (rescued !== undefined) {
+    return `${there}. All that was stored is in ${rescued}: ${commandsFor(rescued, writtenPath(dataDir))}`;
+  }
+  return `${there}, but other files of a hub are beside it: restore a backup (CONFIRM_RESTORE=YES ` +
+    './scripts/restore.sh <backup_dir>), or give a new hub an empty DATA_DIR';
+}
+
+function rescuedIn(dataDir: string): string | undefined {
+  return readdirSync(dataDir).filter((name) => RESCUED.test(name)).sort().at(-1);
 }
 
 /** Opens the hub's database. Throws SchemaError, which says what to do, if the file is no database. */
@@ -102,9 +154,10 @@ export function openDatabaseFile(path: string, onSlow?: SlowQuery): Db {
 }
 
 function explained(error: unknown, path: string): unknown {
-  if (codeOf(error) !== 'SQLITE_NOTADB') return error;
-  return new SchemaError(`${writtenPath(path)} is not a database, or its first page is damaged: restore a backup `  +
-    '(the restore keeps this file): CONFIRM_RESTORE=YES ./scripts/restore.sh <backup_dir>', { cause: error });
+  if (!isDamage(error)) return error;
+  const what = codeOf(error) === 'SQLITE_NOTADB' ? 'is not a database, or its first page is damaged' : 'is damaged';
+  return new SchemaError(`${writtenPath(path)} ${what}: restore a backup (the restore keeps this file): ` +
+    'CONFIRM_RESTORE=YES ./scripts/restore.sh <backup_dir>', { cause: error });
 }
 
 /** Throws DataInUseError if migrations are pending while a hub runs: that hub would not know the new schema. */
@@ -123,7 +176,7 @@ export function anotherHub({ dataDir }: Config): string {
 
 /** The `Hub` of a process, with the real clock, randomness and network. */
 export function hubOf(program: Hub['program'], config: Config, db: Db, log: Log): Hub {
-  const disk = createDisk(db, config, () => searchIndex(hub).bytes());
+  const disk = createDisk(db, config, () => indexBytes(db));
   const outbound = createOutboundFetch({ userAgent: hubUserAgent(config), allow: config.outboundAllow });
   const hub = { program, config, db, log, outbound, disk, clock: Date.now, random: Math.random };
   return hub;

@@ -5,22 +5,25 @@ import { codeOf } from '../../platform/error-code.ts';
 
 const POLL = 100;
 
-type HealthAnswer = { ok?: unknown; worker?: { ok?: unknown; lastSeenSeconds?: unknown } } | null;
+type HealthAnswer = { ok?: unknown; error?: unknown; worker?: { ok?: unknown; lastSeenSeconds?: unknown } } | null;
 
-/** The problems of the web and worker processes, or null; `workerProblem` is also null if web cannot be asked. */
-export type Readiness = { problem: string | null; workerProblem: string | null };
+/**
+ * The problems of the web and worker processes, or null; `workerProblem` is also null if web cannot be asked. `isLost`:
+ * web says that the hub has lost its database.
+ */
+export type Readiness = { problem: string | null; workerProblem: string | null; isLost: boolean };
 
 /** Requests `address`/api/health, with the hub's own secret if given. Ready means an answer 200 with ok: true. */
 export async function askReadiness(address: string, signal: AbortSignal, secret?: string): Promise<Readiness> {
-  const notReady = (problem: string): Readiness => ({ problem, workerProblem: null });
+  const notReady = (problem: string): Readiness => ({ problem, workerProblem: null, isLost: false });
   try {
     const headers = secret === undefined ? {} : { [OWN_CHECK_HEADER]: secret };
     const response = await fetch(`${address}/api/health`, { signal, redirect: 'error', headers });
     const body = await response.json().catch(() => null) as HealthAnswer;
     const ok = body?.ok === true;
-    return response.status === 200 && ok
-      ? { problem: null, workerProblem: problemOf(body.worker) }
-      : notReady(`${address} answered ${response.status}, not ready`);
+    if (response.status === 200 && ok) return { problem: null, workerProblem: problemOf(body.worker), isLost: false };
+    const isLost = body?.error === 'database-gone';
+    return { ...notReady(`${address} answered ${response.status}, not ready`), isLost };
   } catch (error) {
     const why = signal.aborted ? 'did not answer in time' : `does not answer (${reason(error)})`;
     return notReady(`${address} ${why}`);

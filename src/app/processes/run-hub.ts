@@ -6,12 +6,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isRestoreOpen, isRestoreUnderWay } from '../../features/backups/restore-state.ts';
 import { isWebMessage, type Listening } from './readiness.ts';
 import { onStopSignals } from './stop-signals.ts';
-import { supervise, type StartCommand } from './supervise.ts';
+import { NO_DEBUGGER, supervise, type StartCommand } from './supervise.ts';
 
 type RunHubOptions = {
   cwd: string;
   env: Record<string, string | undefined>;
   onListening: (message: Listening) => void; // called with the address of web once web listens
+  isSaving: () => boolean; // whether web or worker writes a copy of a lost database
   isPaused: () => boolean; // whether restore.sh or upgrade.sh sent SIGUSR2 while prepare.ts ran
 };
 
@@ -31,7 +32,7 @@ export function listenForPause(): () => boolean {
 
 /** Runs web and worker until a signal or the end of a process; resolves to null, or to the reason for the end. */
 export async function runHub(
-  commands: readonly StartCommand[], { cwd, env, onListening, isPaused: wasPaused }: RunHubOptions,
+  commands: readonly StartCommand[], { cwd, env, onListening, isSaving, isPaused: wasPaused }: RunHubOptions,
 ): Promise<string | null> {
   if (wasPaused()) return PAUSED;
   let failure: string | undefined;
@@ -42,8 +43,8 @@ export async function runHub(
     else onListening(message);
   };
 
-  const supervision = supervise(commands, { cwd, env, onMessage });
-  const ignoreSignals = onStopSignals(supervision.stop, supervision.kill);
+  const supervision = supervise(commands, { cwd, env, onMessage, isSaving });
+  const ignoreSignals = onStopSignals(supervision.stop, () => isSaving() || supervision.kill());
   let isPaused = false;
   const pause = (): void => {
     isPaused = true;
@@ -126,7 +127,7 @@ type Preparation = {
 
 /** Runs prepare.ts. Resolves to the message of prepare.ts, or to the exit status with which `npm start` must end. */
 export async function startPreparation(args: readonly string[]): Promise<Preparation | number> {
-  const child = spawn(process.execPath, [...process.execArgv, 'src/bin/prepare.ts', ...args],
+  const child = spawn(process.execPath, [NO_DEBUGGER, ...process.execArgv, 'src/bin/prepare.ts', ...args],
     { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   let isStopped = false;
   const stop = (): void => {

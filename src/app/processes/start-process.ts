@@ -1,6 +1,7 @@
 import { lockForRunning, type FileLock } from '../../features/hub/data-locks.ts';
 import { noteError } from '../../features/errors/error-store.ts';
-import { openedFile } from '../../features/health/read-health.ts';
+import { checkChangedPages, isSaving, rescueDatabase, saveBeforeEnd } from '../../features/backups/rescue-database.ts';
+import { guardDatabase, isDatabaseGone } from '../../features/hub/database-file.ts';
 import { openStores, startedAt, type Hub } from '../../features/hub/hub.ts';
 import { loadConfigOrExit, type Config } from '../../features/hub/read-config.ts';
 import { SECOND } from '../../platform/clock.ts';
@@ -31,16 +32,19 @@ export function startProcess(program: 'web' | 'worker', self: NodeJS.Process): H
   const { db, schemaChange, lock } = openOrExit(program, config, log, self);
   const hub = hubOf(program, config, db, log);
   openStores(hub);
-  openedFile(hub);
+  guardDatabase(hub);
+  if (program === 'worker') checkChangedPages(hub); // opens the connection of later checks while the path is ours
   startedAt(hub);
   return {
     hub,
     keepRunning(stop) {
       noteUncaught(self, hub);
       const end = ending(self, hub, stop, lock);
-      onStopSignals(() => void end(), () => self.exit(1));
+      onStopSignals(() => void end(), () => isSaving(hub) || self.exit(1));
       self.on('disconnect', () => void end()); // the parent process is gone
       setInterval(() => {
+        if (isDatabaseGone(hub)) return void rescueDatabase(hub).catch((error: unknown) => noteError(hub, error));
+        if (program === 'worker') checkChangedPages(hub);
         const change = schemaChange();
         if (change !== null) void end(change);
       }, SECOND).unref();
@@ -88,14 +92,17 @@ function createSchemaChange(db: Db): () => string | null {
 }
 
 /** The function that ends the process. The exit status is 0 if a signal asked for the end and nothing fails, else 1. */
-function ending(self: NodeJS.Process, { log, db }: Hub, stop: () => Promise<void>, lock: FileLock) {
+function ending(self: NodeJS.Process, hub: Hub, stop: () => Promise<void>, lock: FileLock) {
+  const { log, db } = hub;
   let stopping = false;
   return async (reason?: string): Promise<void> => {
     if (stopping) return;
     stopping = true;
     if (reason === undefined) log.info('stopping');
     else log.error('stopping', { error: reason });
+    const saved = saveBeforeEnd(hub);
     const problem = await stop().then(() => undefined, (error: unknown) => error ?? 'unknown');
+    await saved;
     db.close();
     lock.release();
     if (problem === undefined) log.info('stopped');

@@ -8,6 +8,18 @@ import { SECOND } from '../../platform/clock.ts';
  */
 export const MALLOC_SETTINGS = { MALLOC_ARENA_MAX: '2', MALLOC_TRIM_THRESHOLD_: '131072' };
 
+/** Overrules NODE_USE_ENV_PROXY, with which a proxy named in the environment would see alerts and uploads. */
+export const NO_PROXY = { NO_PROXY: '*', no_proxy: '*' };
+
+/**
+ * Without this flag SIGUSR1 opens Node's debugger on a port of this machine, also in an unconfined process: code in web
+ * could then run anything there.
+ */
+export const NO_DEBUGGER = '--disable-sigusr1';
+
+/** Longer than a process waits for the copy of a lost database (`LONGEST_SAVING`). */
+const LONGEST_GRACE = 100 * SECOND;
+
 export type StartCommand = { name: string; file: string; args: string[] };
 
 type Ending = {
@@ -22,6 +34,8 @@ type SuperviseOptions = {
   cwd: string;
   env: Record<string, string | undefined>;
   graceMs?: number;
+  /** Whether processes need more than `graceMs` to stop: then they are killed `LONGEST_GRACE` after the stop. */
+  isSaving?: () => boolean;
   onMessage?: (name: string, message: unknown) => void;
 };
 
@@ -51,13 +65,18 @@ export function supervise(commands: readonly StartCommand[], options: SuperviseO
 
   function stopAll(): void {
     if (stopping) return;
-    stopping = setTimeout(kill, options.graceMs ?? 12 * SECOND);
+    stopping = setTimeout(killUnlessSaving, options.graceMs ?? 12 * SECOND, performance.now() + LONGEST_GRACE);
     for (const child of running.keys()) child.kill('SIGTERM');
   }
 
   function stop(): void {
     if (!stopping) ending.stopRequested = true;
     stopAll();
+  }
+
+  function killUnlessSaving(until: number): void {
+    if (options.isSaving?.() && performance.now() < until) stopping = setTimeout(killUnlessSaving, SECOND, until);
+    else kill();
   }
 
   function kill(): void {
@@ -73,7 +92,8 @@ export function supervise(commands: readonly StartCommand[], options: SuperviseO
 /** Starts a child in its own process group: Ctrl-C then reaches only the supervisor, which stops each child once. */
 function spawnChild({ file, args }: StartCommand, { cwd, env }: SuperviseOptions): ChildProcess {
   return spawn(file, args, {
-    cwd, env: { ...MALLOC_SETTINGS, ...env }, detached: true, stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    cwd, env: { ...MALLOC_SETTINGS, ...env, ...NO_PROXY }, detached: true,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
 }
 

@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import { accountOf, authenticate } from '../../features/accounts/authenticate.ts';
 import { noteError } from '../../features/errors/error-store.ts';
 import { admitProbe, ownCheckSecret } from '../../features/health/answer-probes.ts';
+import { requireDatabase } from '../../features/hub/database-file.ts';
 import { requireRoom } from '../../features/hub/disk-reserve.ts';
 import { canonicalReaderPath } from '../../features/reader-api/reader-request.ts';
 import { bufferedCounts, httpMetrics, metLimit, processMetrics, turnWaits, type Hub } from '../../features/hub/hub.ts';
@@ -37,6 +38,7 @@ export function createWebServer(hub: Hub): { server: Server; release(): void } {
     admitUrgent: (req) => admitProbe(hub, req),
     observeWait: (kind, seconds) => turnWaits(hub).observe(kind, seconds),
     admitWrite: (route, viewer) => {
+      requireDatabase(hub);
       requireNoTrial(hub);
       requireRoom(hub, route, viewer);
     },

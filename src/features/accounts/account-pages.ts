@@ -1,7 +1,8 @@
 import { readForm } from '../../platform/http/body.ts';
 import { orAgain } from '../../platform/http/form-faults.ts';
 import { createInput, localPath, pathId } from '../../platform/http/input.ts';
-import { HttpError, invalid, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, invalid } from '../../platform/http/http-error.ts';
+import { noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Preferences } from '../../platform/http/router.ts';
 import { isTimeZone, timesOf } from '../../platform/http/times.ts';
 import type { Hub } from '../hub/hub.ts';

@@ -1,7 +1,8 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readJson } from '../../platform/http/body.ts';
 import { nextLink, pathId, readInput, readLimit, readPage } from '../../platform/http/input.ts';
-import { HttpError, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, notFound } from '../../platform/http/http-error.ts';
+import { json, noContent, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { accountJson } from './account-store.ts';

@@ -126,7 +126,7 @@ export const invitations = store(({ db, clock }) => {
     removeOf: db.prepare<[accountId: number]>('remove invitations of account',
       'DELETE FROM invitations WHERE created_by = ?').run,
     removeSetUpLinks: db.prepare<[]>('remove set-up links', `DELETE FROM invitations WHERE purpose = 'set-up'`).run,
-    removeExpired: (batch: number): number => deleteExpired.run(clock(), batch).changes,
+    removeExpired: (before: number, batch: number): number => deleteExpired.run(before, batch).changes,
     bringBackTimes: createTimeRepair(db, clock, [
       { table: 'invitations', column: 'created_at', furthest: 0, along: 'expires_at' },
     ]),

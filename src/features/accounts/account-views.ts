@@ -1,6 +1,7 @@
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
+import type { HttpError } from '../../platform/http/http-error.ts';
+import { formProblem, type Page } from '../../platform/http/reply.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
 /** The sent values and the error of a form that was refused; empty if no form was refused. */

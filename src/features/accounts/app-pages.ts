@@ -1,7 +1,8 @@
 import { readForm } from '../../platform/http/body.ts';
 import { faultOf, faulty, orAgain } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { page, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
+import type { HttpError } from '../../platform/http/http-error.ts';
+import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -107,7 +108,8 @@ function appHints(baseUrl: string, address: string, username: string): [app: str
     ['Capy Reader', html`Add a FreshRSS account. As server, enter the hub’s address for apps (shown above).`],
     ['Fluent Reader', html`In the settings, choose the service Google Reader API. As endpoint, enter the hub’s address
       for apps (shown above).`],
-    ['Newsboat', html`Put these lines into the file <code>config</code> (version 2.24 or newer):
+    ['Newsboat', html`Put these lines into the file <code>config</code> (before version 2.24, write
+      <code>feedhq</code> for <code>freshrss</code>):
       <br><code>urls-source "freshrss"</code><br><code>freshrss-url "${address}"</code>
       <br><code>freshrss-login "${username}"</code><br><code>freshrss-password "…"</code>`],
     ['RSS Guard', html`Add an account of type Google Reader API, choose the service FreshRSS, and enter

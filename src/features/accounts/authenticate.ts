@@ -3,7 +3,7 @@ import { SECOND } from '../../platform/clock.ts';
 import { clientAddress } from '../../platform/http/call-handler.ts';
 import { cookieName, readCookie, setCookie } from '../../platform/http/headers.ts';
 import { readInput } from '../../platform/http/input.ts';
-import { HttpError } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
 import type { Caller, Viewer } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';

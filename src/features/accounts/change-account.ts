@@ -1,6 +1,6 @@
 import { DAY } from '../../platform/clock.ts';
 import { createInput, readInput, type Input } from '../../platform/http/input.ts';
-import { HttpError, notFound } from '../../platform/http/reply.ts';
+import { HttpError, notFound } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';

@@ -1,9 +1,9 @@
 import { DAY, hasPassed, HOUR, MINUTE } from '../../platform/clock.ts';
 import { isStorageTrouble } from '../../platform/db/open-database.ts';
-import { networksOf } from '../../platform/http/call-handler.ts';
 import { DEFAULT_PREFERENCES } from '../hub/preferences.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
+import { networksOf } from '../../platform/net/address-guard.ts';
 import { hashSecret, newSecret, newTypedSecret } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 import { TOKEN_PREFIX } from '../hub/setting-values.ts';
@@ -74,7 +74,7 @@ function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => v
     joinsDoubles: joinsDoubles === 1, nextSteps: nextSteps === 1,
   };
   const viewer = { ...who, via, preferences: keys === null ? DEFAULT_PREFERENCES : chosen };
-  if (seenAt !== null && !hasPassed(seenAt, LAST_USE_STORED_EVERY, now)) return viewer;
+  if (seenAt !== null && (seenAt > now || !hasPassed(seenAt, LAST_USE_STORED_EVERY, now))) return viewer;
   try {
     note();
   } catch (error) {
@@ -96,10 +96,10 @@ export const sessions = store((hub) => {
     VALUES (@accountId, @hash, @now, @now, @address, @expiresAt)`);
   const renew = db.prepare<[{ id: number; now: number; address: string }]>('renew session', `
     UPDATE sessions SET seen_at = @now, address = @address,
-           expires_at = min(@now + ${SESSION_LIFETIME}, created_at + ${SESSION_MAX}) WHERE id = @id`);
-  const removeOldest = db.prepare<[{ accountId: number; now: number }]>('end oldest sessions', `
-    DELETE FROM sessions WHERE account_id = @accountId AND id NOT IN (SELECT id FROM sessions
-     WHERE account_id = @accountId AND expires_at > @now ORDER BY id DESC LIMIT ${SESSIONS_KEPT})`);
+           expires_at = max(expires_at, min(@now + ${SESSION_LIFETIME}, created_at + ${SESSION_MAX})) WHERE id = @id`);
+  const removeOldest = db.prepare<[{ accountId: number }]>('end oldest sessions', `
+    DELETE FROM sessions WHERE account_id = @accountId AND id NOT IN
+      (SELECT id FROM sessions WHERE account_id = @accountId ORDER BY id DESC LIMIT ${SESSIONS_KEPT})`);
   const removeExpired = db.prepare<[number, number]>('remove expired sessions',
     'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ? LIMIT ?)');
   const selectOf = db.prepare<[number, number], Session>('sessions of account', `
@@ -125,7 +125,7 @@ export const sessions = store((hub) => {
       const secret = newSecret();
       const now = clock();
       insert.run({ accountId, hash: hashSecret(secret), now, address, expiresAt: now + SESSION_LIFETIME });
-      removeOldest.run({ accountId, now });
+      removeOldest.run({ accountId });
       if (address) signInNetworks(hub).remember(accountId, address);
       return secret;
     },
@@ -134,11 +134,13 @@ export const sessions = store((hub) => {
     end: db.prepare<[id: number]>('end session', 'DELETE FROM sessions WHERE id = ?').run,
     endOthers: db.prepare<[accountId: number, id: number]>('end other sessions',
       'DELETE FROM sessions WHERE account_id = ? AND id <> ?').change,
-    removeExpired: (batch: number): number => removeExpired.run(clock(), batch).changes,
+    removeExpired: (before: number, batch: number): number => removeExpired.run(before, batch).changes,
     /** SESSION_MAX counts from a session's `created_at`, SESSION_LIFETIME from its `seen_at`. */
     bringBackTimes: createTimeRepair(db, clock, [
       { table: 'sessions', column: 'created_at', furthest: 0 },
-      { table: 'sessions', column: 'seen_at', furthest: 0, along: 'expires_at' },
+      { table: 'sessions', column: 'seen_at', furthest: 0 },
+      { table: 'api_tokens', column: 'seen_at', furthest: 0 },
+      { table: 'sessions', column: 'expires_at', furthest: SESSION_LIFETIME, to: SESSION_LIFETIME },
     ]),
   };
 });
@@ -226,10 +228,9 @@ export const passwordLinks = store(({ db, clock }) => {
     removeOf: db.prepare<[accountId: number]>(
       'remove password link', 'DELETE FROM password_links WHERE account_id = ?').run,
     removeAll: db.prepare<[]>('remove all password links', 'DELETE FROM password_links').run,
-    removeExpired: (batch: number): number => removeExpired.run(clock(), batch).changes,
-    /** A password link that expires more than `furthest` ms from now was stored while the clock was wrong, and ends. */
+    removeExpired: (before: number, batch: number): number => removeExpired.run(before, batch).changes,
     bringBackTimes: createTimeRepair(db, clock, [
-      { table: 'password_links', column: 'expires_at', furthest: PASSWORD_LINK_LIFETIME + 5 * MINUTE },
+      { table: 'password_links', column: 'expires_at', furthest: PASSWORD_LINK_LIFETIME, to: PASSWORD_LINK_LIFETIME },
     ]),
   };
 });

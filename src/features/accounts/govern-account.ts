@@ -1,5 +1,5 @@
 import { createInput, readInput } from '../../platform/http/input.ts';
-import { HttpError, notFound } from '../../platform/http/reply.ts';
+import { HttpError, notFound } from '../../platform/http/http-error.ts';
 import { actorOf, audit, type Actor, type By } from '../audit/audit.ts';
 import { takeTurns, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';

@@ -1,6 +1,6 @@
 import { HOUR, MINUTE } from '../../platform/clock.ts';
 import { createInput } from '../../platform/http/input.ts';
-import { HttpError, notFound } from '../../platform/http/reply.ts';
+import { HttpError, notFound } from '../../platform/http/http-error.ts';
 import { actorOf, audit, THE_HUB, type Actor, type By } from '../audit/audit.ts';
 import { metLimit, takeTurns, type Hub, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';

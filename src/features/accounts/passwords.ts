@@ -1,14 +1,15 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { MINUTE, SECOND } from '../../platform/clock.ts';
-import { networksOf } from '../../platform/http/call-handler.ts';
 import type { Input } from '../../platform/http/input.ts';
-import { HttpError } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
+import { networksOf } from '../../platform/net/address-guard.ts';
 import { hashSecret } from '../../platform/secrets.ts';
 import { ownTurn } from '../../platform/turns.ts';
 import type { By } from '../audit/audit.ts';
-import { metLimit, once, takeTurns, type Hub, type StoreHub } from '../hub/hub.ts';
+import { limits, metLimit, once, takeTurns, type Hub, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { accounts, publicPart, type Account, type AccountWithHash } from './account-store.ts';
 import { signInNetworks } from './credential-store.ts';
@@ -57,14 +58,13 @@ type Attempt = {
 export async function checkPassword<T>(
   hub: Hub, attempt: Attempt, act: (account: Account) => T,
 ): Promise<{ result: T } | undefined> {
-  const { taken, who } = signInLimitsOf(hub, attempt);
-  const giveBack = takeTurns(hub, taken);
+  const { giveBack, who, refusal } = await admitted(hub, attempt);
   try {
     for (let round = 0; round < ROUNDS; round++) {
       const account = accounts(hub).findByName(attempt.username);
       const { ok, outdated } = await passwords(hub).verify(attempt.password, account?.passwordHash, who);
       await ownTurn();
-      if (!ok || !account) return undefined;
+      if (!ok || !account) break;
       const toHash = attempt.newPassword ?? (outdated ? attempt.password : undefined);
       const newHash = toHash === undefined ? undefined : await passwords(hub).hash(toHash);
       await ownTurn();
@@ -73,9 +73,29 @@ export async function checkPassword<T>(
       giveBack();
       return done;
     }
-    return undefined;
-  } catch (refusal) {
+  } catch (error) {
     giveBack(); // the given password was right, or no password was checked
+    throw error;
+  }
+  if (refusal) throw refusal;
+  return undefined;
+}
+
+type Admitted = { giveBack: () => void; who: string | number | undefined; refusal?: unknown };
+
+/**
+ * Where strangers may guess no more, the owner still signs in from a known network; a wrong password is then refused
+ * with `refusal`, as it is for every other name, and after as long. Throws 429.
+ */
+async function admitted(hub: Hub, attempt: Attempt): Promise<Admitted> {
+  const { taken, known, who } = signInLimitsOf(hub, attempt);
+  try {
+    return { giveBack: takeTurns(hub, taken), who };
+  } catch (refusal) {
+    if (known && limits(hub).take(...known) === 0) {
+      return { giveBack: () => limits(hub).refund(...known), who, refusal };
+    }
+    if (attempt.sessionId === undefined) await delay(passwords(hub).lastMs());
     throw refusal;
   }
 }
@@ -91,18 +111,22 @@ function whileUnchanged<T>(
   });
 }
 
-/** The limits that one password attempt counts towards. `who`: the account or network, for fair queueing. */
+type Limited = [NamedLimit, who: string];
+
+/**
+ * The limits that one password attempt counts towards. `known`: a further limit, for an account that has signed in from
+ * this network. `who`: the account or network, for fair queueing.
+ */
 export function signInLimitsOf(
   hub: Hub, { username, address, sessionId }: Omit<Attempt, 'password'>,
-): { taken: [NamedLimit, string][]; who: string | number | undefined } {
+): { taken: Limited[]; known?: Limited; who: string | number | undefined } {
   const account = accounts(hub).findByName(username);
   if (sessionId !== undefined) return { taken: [[CONFIRMATION_LIMIT, String(sessionId)]], who: account?.id };
   const networks = networksOf(address);
-  if (account && signInNetworks(hub).has(account.id, networks[0])) {
-    return { taken: [[KNOWN_NETWORK_LIMIT, `${account.id}:${networks[0]}`]], who: account.id };
-  }
-  const taken = [...byNetwork(ADDRESS_LIMIT, address), [NAME_LIMIT, hashSecret(username.toLowerCase())]] as const;
-  return { taken: taken.map(([limit, key]) => [limit, key]), who: networks.at(-1) };
+  const taken: Limited[] = [...byNetwork(ADDRESS_LIMIT, address), [NAME_LIMIT, hashSecret(username.toLowerCase())]];
+  const isKnown = account && signInNetworks(hub).has(account.id, networks[0]);
+  if (!isKnown) return { taken, who: networks.at(-1) };
+  return { taken, known: [KNOWN_NETWORK_LIMIT, `${account.id}:${networks[0]}`], who: account.id };
 }
 
 /** Limits of a client address and, for IPv6, of its larger networks; each larger network has twice the limit. */
@@ -134,8 +158,12 @@ export function confirmation(password: string, { viewer, address }: By): Attempt
 /** Hashes and verifies passwords with argon2id (RFC 9106). Throws 503 when too many passwords wait for hashing. */
 export const passwords = once((hub: StoreHub) => {
   const queue = createSlots(AT_ONCE, WAITING, () => metLimit(hub, 'passwords', 5, 'Too many people are signing in.'));
+  let lastMs = 0;
 
   return {
+    /** How long the last check took: refusals without a check take as long. */
+    lastMs: (): number => lastMs,
+
     hash: (password: string): Promise<string> => queue(async () => {
       const salt = randomBytes(16);
       return format(CURRENT, salt, await tagOf(password, salt, CURRENT));
@@ -147,7 +175,9 @@ export const passwords = once((hub: StoreHub) => {
     ): Promise<{ ok: boolean; outdated: boolean }> {
       return queue(async () => {
         const { parameters, salt, tag } = stored === undefined ? OF_NOBODY : parse(stored);
+        const began = performance.now();
         const fits = timingSafeEqual(await tagOf(password, salt, parameters), tag);
+        lastMs = performance.now() - began;
         return { ok: fits && stored !== undefined, outdated: isWeaker(parameters) };
       }, who);
     },

@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html } from '../../platform/http/html.ts';
 import { localPath } from '../../platform/http/input.ts';
-import { page, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
+import type { HttpError } from '../../platform/http/http-error.ts';
+import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sessionOf } from './authenticate.ts';
 

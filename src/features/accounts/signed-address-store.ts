@@ -13,6 +13,9 @@ const SIGNED_DAYS = 90;
 
 const SIGNATURE_LENGTH = 22;
 
+/** The signatures in a text, each of which opens a file without an app password. */
+export const SIGNATURES = new RegExp(`(?<=\\?${SIGNED}=\\d{1,15}\\.\\d{1,6}\\.)[\\w-]{${SIGNATURE_LENGTH}}`, 'g');
+
 type AppPassword = Pick<Viewer, 'id' | 'username' | 'displayName'> & { hash: string };
 
 const signers = store(({ db }) => {

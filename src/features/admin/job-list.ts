@@ -1,7 +1,8 @@
 import { isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
-import { HttpError, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, notFound } from '../../platform/http/http-error.ts';
+import { json, noContent, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { JOB_STATES, type JobRow, type JobState } from '../../platform/jobs/job-records.ts';

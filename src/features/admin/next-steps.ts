@@ -47,7 +47,7 @@ function stepsOfAdmin(hub: Hub, viewer: Viewer): NextStep[] {
     {
       title: 'Invite somebody', href: '/admin/invitations',
       isDone: accounts(hub).list(0, 2).length > 1 || invitations(hub).list(0, 1).length > 0,
-      how: html`You make an invitation link, which works once, and send the link to somebody.`,
+      how: html`Send somebody a link. It works once.`,
     },
     {
       title: 'Look at the public page', href: '/public', isDone: name !== PRODUCT || text !== '',
@@ -69,6 +69,12 @@ function stepsOfMember(hub: Hub, viewer: Viewer): NextStep[] {
       how: html`Write a post of your own, for everybody or for yourself.`,
     },
   ];
+}
+
+/** Above a reader's list, the steps are only shown until there is something to read. */
+export function stepsAboveList(hub: Hub, viewer: Viewer): Html | false {
+  const followed = countsForPage(hub, viewer).folders.flatMap(({ sources }) => sources.map(({ id }) => id));
+  return sourcePosts(hub).hasAny(followed) ? false : nextSteps(hub, viewer, '/');
 }
 
 /** Whether the viewer follows a source. Members automatically follow every source that they add. */

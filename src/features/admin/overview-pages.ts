@@ -1,6 +1,7 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
-import { HttpError, page, type Reply } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import { page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { dayNumber, showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
@@ -129,11 +130,11 @@ ${told.markup !== '' && html`<dd class="detail">${told}</dd>`}</div>`;
 
 function failingView(failing: FailingSource[], icons: Map<number, Html>, times: Times): Html {
   const item = ({ id, title, since, reason, nextSyncAt }: FailingSource): Html => html`
-<li>${icons.get(id)}<div><a class="title" href="/sources/${id}" dir="auto">${title}</a>
+<li>${icons.get(id)}<div><a class="title" id="failing-${id}" href="/sources/${id}" dir="auto">${title}</a>
 <p><span class="bad">Since ${showTime(times, since, 'since')}.</span> <span dir="auto">${
   reason !== null && asSentence(reason)}</span>${
   nextSyncAt !== null && html` Next try ${showTime(times, nextSyncAt)}.`}</p></div>
-<form method="post" action="/sources/${id}/sync"><button aria-label="Try ${title} now">Try now</button></form></li>`;
+<form method="post" action="/sources/${id}/sync"><button aria-describedby="failing-${id}">Try now</button></form></li>`;
   return html`<section aria-labelledby="failing"><div class="section-head"><h2 id="failing">Failing sources</h2>
 <a href="/sources">All sources</a></div><ul class="failing-list">${failing.map(item)}</ul></section>`;
 }

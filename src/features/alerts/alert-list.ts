@@ -5,7 +5,7 @@ import { showTime, type Times } from '../../platform/http/times.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { adminList, byState } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
-import { alertDeliveries, DELIVERY_STATES, TEST, type AlertDelivery, type DeliveryState } from './alert-store.ts';
+import { ALERT_STATES, alertDeliveries, storedAlerts, TEST, type AlertState, type StoredAlert } from './alert-store.ts';
 import { sendTestAlert } from './raise-alerts.ts';
 import { formatFor, receiverOf } from './send-alert.ts';
 
@@ -21,13 +21,13 @@ export function submitTestAlert(hub: Hub): Reply {
   return seeOther('/admin/alerts');
 }
 
-export const alertList = adminList<AlertDelivery, 'id', DeliveryState | undefined>({
+export const alertList = adminList<StoredAlert, 'id', AlertState | undefined>({
   name: 'alerts',
   title: 'Alerts',
   key: ['id'],
-  select: (hub, after, limit, state) => alertDeliveries(hub).list({ state, before: after?.id, limit }),
-  filter: byState('alerts', DELIVERY_STATES),
-  toJson: deliveryJson,
+  select: (hub, after, limit, state) => storedAlerts(hub, { state, before: after?.id, limit }),
+  filter: byState('alerts', ALERT_STATES),
+  toJson: alertJson,
   lead: (hub) => html`<p class="lead">${receiver(hub)}</p>`,
   above: (hub) => hub.config.alertWebhookUrl !== null && html`${lastTest(hub)}${TEST_BUTTON}`,
   refreshSeconds: (items) => (items.some(isUnderWay) ? LOOK_AGAIN : undefined),
@@ -35,15 +35,15 @@ export const alertList = adminList<AlertDelivery, 'id', DeliveryState | undefine
   empty: 'No alerts.',
 });
 
-/** The delivery of an alert as the API and the command line show it. */
-export function deliveryJson({ createdAt, nextAt, finishedAt, ...delivery }: AlertDelivery) {
-  return { ...delivery, createdAt: isoTime(createdAt), nextAt: isoTime(nextAt), finishedAt: isoTime(finishedAt) };
+/** An alert as the API and the command line show it. */
+export function alertJson({ createdAt, nextAt, finishedAt, ...alert }: StoredAlert) {
+  return { ...alert, createdAt: isoTime(createdAt), nextAt: isoTime(nextAt), finishedAt: isoTime(finishedAt) };
 }
 
 function receiver(hub: Hub): Html {
   const known = receiverOf(hub);
   return known === undefined
-    ? html`No receiver is configured: problems are only logged. Set <code>ALERT_WEBHOOK_URL</code> to the address
+    ? html`No receiver is configured: alerts are only listed here. Set <code>ALERT_WEBHOOK_URL</code> to the address
 of a service whose messages you read, such as a webhook of Slack, Mattermost, Discord or ntfy, and restart the hub.`
     : html`Alerts are sent to <code>${describeDestination(known.url)}</code> in the format <code>${
 formatFor(known)}</code>${known.format === 'auto' &&
@@ -65,12 +65,12 @@ function lastTest(hub: Hub): Html | false {
 (format ${format}): ${last.lastError}.</p>${!isLost && html`<p>The hub will try again later.</p>`}</div>`;
 }
 
-function isUnderWay({ state, attempts }: AlertDelivery): boolean {
+function isUnderWay({ state, attempts }: StoredAlert): boolean {
   return state === 'pending' && attempts === 0;
 }
 
-function item(delivery: AlertDelivery, times: Times): Html {
-  const { title, body, state, suppressed, attempts, createdAt, lastError } = delivery;
+function item(alert: StoredAlert, times: Times): Html {
+  const { title, body, state, suppressed, attempts, createdAt, lastError } = alert;
   return html`
   <li><div>
     <p class="title">${title}</p>

@@ -1,13 +1,14 @@
 import { HOUR } from '../../platform/clock.ts';
 import { dueTimes } from '../../platform/jobs/job-records.ts';
 import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
-import { store } from '../hub/hub.ts';
+import { store, type Hub } from '../hub/hub.ts';
 
 /** The state of the alerts of one condition; times in unix ms. */
 export type AlertEvent = {
   event: string; // the name of a condition, possibly a condition that only an older version of the hub had
   isOpen: number;
   isTold: number; // 1: the receiver was told that the problem exists, and not yet that the problem has ended
+  isUnsent: number; // 1: raised without a receiver, so that its messages are stored and never sent
   untold: number; // how often the condition raised its alert since the last message about the condition
   subjects: string[]; // the condition's first problems since its last alert message, one line of text for each problem
   raisedAt: number | null;
@@ -20,11 +21,15 @@ type EventRow = Omit<AlertEvent, 'subjects'> & { subjects: string };
 export const DELIVERY_STATES = ['failed', 'pending', 'delivered'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
+/** `unsent`: stored while no receiver was configured. */
+export const ALERT_STATES = [...DELIVERY_STATES, 'unsent'] as const;
+export type AlertState = (typeof ALERT_STATES)[number];
+
 /** Times in unix ms. */
-export type AlertDelivery = AlertMessage & {
+export type StoredAlert<State = AlertState> = AlertMessage & {
   id: number;
   event: string; // the name of a condition, possibly of an older version of the hub, or TEST
-  state: DeliveryState;
+  state: State;
   attempts: number;
   createdAt: number;
   nextAt: number | null;
@@ -32,22 +37,30 @@ export type AlertDelivery = AlertMessage & {
   lastError: string | null;
 };
 
+export type AlertDelivery = StoredAlert<DeliveryState>;
+
 type NewDelivery = AlertMessage & { event: string };
 
-type DeliveryQuery = { state?: DeliveryState | undefined; before?: number | undefined; limit: number };
+type AlertQuery<State> = { state?: State | undefined; before?: number | undefined; limit: number };
 
-const EVENT_COLUMNS = `event, is_open AS isOpen, is_told AS isTold, untold, subjects, raised_at AS raisedAt,
-  told_at AS toldAt, over_told_at AS overToldAt`;
+const EVENT_COLUMNS = `event, is_open AS isOpen, is_told AS isTold, is_unsent AS isUnsent, untold, subjects,
+  raised_at AS raisedAt, told_at AS toldAt, over_told_at AS overToldAt`;
+
+/** Also for a database before its migrations, which `hubctl` looks at: the disk's finding asks it. */
+export const openAlerts = store(({ db }) => db.prepare<[string], object>('whether an alert is open',
+  'SELECT 1 FROM alert_events WHERE event = ? AND is_open = 1'));
 
 export const alertEvents = store(({ db, clock }) => {
   const select = db.prepare<[string], EventRow>('alert event',
     `SELECT ${EVENT_COLUMNS} FROM alert_events WHERE event = ?`);
   const selectAll = db.prepare<[], EventRow>('alert events', `SELECT ${EVENT_COLUMNS} FROM alert_events`);
   const upsert = db.prepare<[EventRow]>('store alert event', `
-    INSERT INTO alert_events (event, is_open, is_told, untold, subjects, raised_at, told_at, over_told_at)
-    VALUES (@event, @isOpen, @isTold, @untold, @subjects, @raisedAt, @toldAt, @overToldAt)
-    ON CONFLICT DO UPDATE SET is_open = excluded.is_open, is_told = excluded.is_told, untold = excluded.untold,
-      subjects = excluded.subjects, raised_at = excluded.raised_at, told_at = excluded.told_at,
+    INSERT INTO alert_events
+      (event, is_open, is_told, is_unsent, untold, subjects, raised_at, told_at, over_told_at)
+    VALUES (@event, @isOpen, @isTold, @isUnsent, @untold, @subjects, @raisedAt, @toldAt, @overToldAt)
+    ON CONFLICT DO UPDATE SET is_open = excluded.is_open, is_told = excluded.is_told,
+      is_unsent = excluded.is_unsent, untold = excluded.untold, subjects = excluded.subjects,
+      raised_at = excluded.raised_at, told_at = excluded.told_at,
       over_told_at = excluded.over_told_at`);
 
   return {
@@ -85,6 +98,9 @@ function withReplaced(lines: string[], words: string, instead: string): string[]
 const DELIVERY_COLUMNS = `id, event, severity, title, body, suppressed, state, attempts, created_at AS createdAt,
   next_at AS nextAt, finished_at AS finishedAt, last_error AS lastError`;
 
+const UNSENT_COLUMNS = `id, event, severity, title, body, suppressed, 'unsent' AS state, 0 AS attempts,
+  created_at AS createdAt, NULL AS nextAt, NULL AS finishedAt, NULL AS lastError`;
+
 export const DELIVER_ALERT = 'deliver-alert';
 
 /** After a failure or a Retry-After, the next attempt to deliver waits at most this time. */
@@ -119,7 +135,7 @@ export const alertDeliveries = store(({ db, clock }) => {
     find: db.prepare<[id: number], AlertDelivery>('alert delivery',
       `SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE id = ?`).get,
 
-    list({ state, before = Number.MAX_SAFE_INTEGER, limit }: DeliveryQuery): AlertDelivery[] {
+    list({ state, before = Number.MAX_SAFE_INTEGER, limit }: AlertQuery<DeliveryState>): AlertDelivery[] {
       return state ? selectState.all(state, before, limit) : selectAll.all(before, limit);
     },
 
@@ -128,17 +144,61 @@ export const alertDeliveries = store(({ db, clock }) => {
       void finish.run('failed', attempts, clock(), error, id),
     markRetrying: (id: number, attempts: number, nextAt: number, error: string): void =>
       void retry.run(attempts, nextAt, error, id),
-    replaceLines(words: string, instead: string): void {
-      for (const { id, body } of selectNaming.all(words)) {
-        rewrite.run(withReplaced(body.split('\n'), words, instead).join('\n'), id);
-      }
-    },
+    replaceLines: replaceIn(selectNaming, rewrite),
     pending: db.prepare<[], AlertDelivery>('pending alert deliveries',
       `SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE state = 'pending'`).all,
     /** Removes up to `limit` deliveries whose current state began before `before` (unix ms). Returns their number. */
     prune: (state: DeliveryState, before: number, limit: number): number => prune.run(state, before, limit).changes,
   };
 });
+
+/** Alerts that no receiver was told of. They are shown, and never sent. */
+export const unsentAlerts = store(({ db }) => {
+  const copy = db.prepare<[number]>('store unsent alert', `
+    INSERT INTO unsent_alerts (id, event, severity, title, body, suppressed, created_at)
+    SELECT id, event, severity, title, body, suppressed, created_at FROM alert_deliveries WHERE id = ?`);
+  const remove = db.prepare<[number]>('take alert out of deliveries', 'DELETE FROM alert_deliveries WHERE id = ?');
+  const selectNaming = db.prepare<[string], { id: number; body: string }>('unsent alerts naming',
+    'SELECT id, body FROM unsent_alerts WHERE instr(body, ?) > 0');
+  const rewrite = db.prepare<[string, number]>('rewrite unsent alert',
+    'UPDATE unsent_alerts SET body = ? WHERE id = ?');
+  const prune = db.prepare<[number, number]>('remove old unsent alerts', `
+    DELETE FROM unsent_alerts WHERE id IN (SELECT id FROM unsent_alerts WHERE created_at < ? LIMIT ?)`);
+  const selectUnsent = db.prepare<[number, number], StoredAlert>('unsent alerts',
+    `SELECT ${UNSENT_COLUMNS} FROM unsent_alerts WHERE id < ? ORDER BY id DESC LIMIT ?`);
+  const selectAll = db.prepare<[number, number, number], StoredAlert>('alerts', `
+    SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE id < ?
+     UNION ALL SELECT ${UNSENT_COLUMNS} FROM unsent_alerts WHERE id < ? ORDER BY id DESC LIMIT ?`);
+
+  return {
+    /** In the caller's transaction, makes a delivery that was just created an unsent alert. */
+    takeOver(id: number): void {
+      copy.run(id);
+      remove.run(id);
+    },
+    replaceLines: replaceIn(selectNaming, rewrite),
+    /** The unsent alerts, or all alerts with the deliveries. */
+    list: ({ state, before = Number.MAX_SAFE_INTEGER, limit }: AlertQuery<'unsent'>): StoredAlert[] =>
+      state ? selectUnsent.all(before, limit) : selectAll.all(before, before, limit),
+    prune: (before: number, limit: number): number => prune.run(before, limit).changes,
+  };
+});
+
+/** Lists alerts, newest first: of one state or all, with those that were never sent. */
+export function storedAlerts(hub: Hub, { state, ...rest }: AlertQuery<AlertState>): StoredAlert[] {
+  if (state === undefined || state === 'unsent') return unsentAlerts(hub).list({ state, ...rest });
+  return alertDeliveries(hub).list({ state, ...rest });
+}
+
+type Naming = { all(words: string): { id: number; body: string }[] };
+
+function replaceIn(naming: Naming, rewrite: { run(body: string, id: number): unknown }) {
+  return (words: string, instead: string): void => {
+    for (const { id, body } of naming.all(words)) {
+      rewrite.run(withReplaced(body.split('\n'), words, instead).join('\n'), id);
+    }
+  };
+}
 
 export type Severity = 'error' | 'warning' | 'info' | 'resolved';
 

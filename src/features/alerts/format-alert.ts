@@ -11,19 +11,18 @@ export type AlertRequest = { method: 'POST'; url: string; headers: Record<string
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Credentials in `address` become Basic authorization (RFC 7617). Throws a TypeError if `address` is no valid URL. */
+/** Throws a TypeError if `address` is no valid URL. */
 export function formatAlert(format: AlertFormat, address: string, alert: Alert): AlertRequest {
   const url = URL.parse(address);
   if (url === null) throw new TypeError('the address of the alert receiver is not valid');
-  const authorization = authorizationOf(url);
-  [url.username, url.password, url.hash] = ['', '', ''];
+  url.hash = '';
   // Without the parameter `wait`, Discord's answer does not tell whether Discord stored the message.
   if (format === 'discord' && !url.searchParams.has('wait')) url.searchParams.append('wait', 'true');
   const message = toMessage(alert);
   const { headers, body } = format === 'ntfy'
     ? ntfyContent(message, alert.hubUrl)
     : { headers: { 'Content-Type': JSON_TYPE }, body: JSON.stringify(jsonFor(format, alert, message)) };
-  return { method: 'POST', url: url.href, headers: { ...headers, ...authorization }, body };
+  return { method: 'POST', url: url.href, headers, body };
 }
 
 function jsonFor(format: Exclude<AlertFormat, 'ntfy'>, alert: Alert, message: Message): object {
@@ -42,21 +41,6 @@ function jsonFor(format: Exclude<AlertFormat, 'ntfy'>, alert: Alert, message: Me
 /** The request body for a receiver that is a program: no text is escaped. */
 function plainBody({ event, at, hubUrl, suppressed }: Alert, { title, text, severity }: Message): object {
   return { event, severity, title, text, at: isoTime(at), hubUrl, suppressed };
-}
-
-function authorizationOf(url: URL): { Authorization: string } | undefined {
-  if (url.username === '' && url.password === '') return undefined;
-  const pair = `${decode(url.username)}:${decode(url.password)}`;
-  return { Authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
-}
-
-/** A percent-decoded part of an address. */
-export function decode(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part; // a percent sign that begins no encoded character
-  }
 }
 
 // Reserved names on ntfy servers, which no ntfy topic can have.

@@ -1,9 +1,10 @@
 import { DAY, hasPassed, HOUR } from '../../platform/clock.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
-import { HttpError } from '../../platform/http/reply.ts';
-import { enqueue, once, type Hub } from '../hub/hub.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import { enqueue, jobs, once, type Hub } from '../hub/hub.ts';
 import {
-  alertDeliveries, alertEvents, TEST, TEST_MESSAGE, type AlertEvent, type AlertMessage, type Severity,
+  alertDeliveries, alertEvents, TEST, TEST_MESSAGE,
+  unsentAlerts, openAlerts, type AlertEvent, type AlertMessage, type Severity,
 } from './alert-store.ts';
 import { deliverAlert } from './send-alert.ts';
 
@@ -19,11 +20,11 @@ type NewAlert = { event: string; source: { id: number; title: string } | null; p
 /** The texts of the alert messages that tell the operator that a problem exists (`title`) or has ended (`over`). */
 export type AlertWords = { title: string; over: string; severity: Severity; whatToDo: string };
 
-/** Stores the alert in the caller's transaction; `tellAlerts` sends at most one message an hour for each condition. */
+/** Stores the alert in the caller's transaction; `tellAlerts` makes at most one message an hour for each condition. */
 export function raiseAlert(hub: Hub, { event, source, problem }: NewAlert): void {
   const line = source ? `“${source.title}” (${hub.config.baseUrl}${addressEnd(source.id)} ${problem}` : problem;
   logAlert(hub, event, line);
-  if (hasReceiver(hub)) noteRaised(hub, event, line);
+  noteRaised(hub, event, line);
 }
 
 function addressEnd(sourceId: number): string {
@@ -32,7 +33,7 @@ function addressEnd(sourceId: number): string {
 
 /** Removes, in the caller's transaction, texts about a source from alerts: the source's title may name a person. */
 export function forgetSourceAlerts(hub: Hub, sourceId: number): void {
-  for (const storeOf of [alertEvents, alertDeliveries]) {
+  for (const storeOf of [alertEvents, alertDeliveries, unsentAlerts]) {
     storeOf(hub).replaceLines(addressEnd(sourceId), 'A source that has been deleted had the problem of this alert.');
   }
 }
@@ -47,7 +48,7 @@ export function watchAlert(hub: Hub, event: string, problems: ReadonlyMap<string
   lookedAt(hub).set(event, new Set(problems.keys()));
   for (const problem of added) logAlert(hub, event, problem);
   if (problems.size === 0) return resolveAlert(hub, event);
-  if (!hasReceiver(hub) || !(isToBeRaised(hub, event) || (before && added.length > 0))) return;
+  if (!(isToBeRaised(hub, event) || (before && added.length > 0))) return;
   hub.db.write('raise lasting alert', () => {
     const lines = isToBeRaised(hub, event) ? [...problems.values()].join(' ') : added.join(' ');
     if (lines !== '') noteRaised(hub, event, lines);
@@ -56,7 +57,7 @@ export function watchAlert(hub: Hub, event: string, problems: ReadonlyMap<string
 
 /** Takes the write lock only if the alert is open. */
 export function resolveAlert(hub: Hub, event: string): void {
-  if (!hasReceiver(hub) || !isAlertOpen(hub, event)) return;
+  if (!isAlertOpen(hub, event)) return;
   hub.db.write('resolve alert', () => {
     const known = alertEvents(hub).find(event);
     if (known?.isOpen === 1) alertEvents(hub).put({ ...known, isOpen: 0 });
@@ -65,10 +66,13 @@ export function resolveAlert(hub: Hub, event: string): void {
 
 /** Whether the alert of a condition was raised and has not ended. */
 export function isAlertOpen(hub: Hub, event: string): boolean {
-  return alertEvents(hub).find(event)?.isOpen === 1;
+  return openAlerts(hub).get(event) !== undefined;
 }
 
-/** Sends a message for each alert that has changed, if its last message is an hour old. `words`: the texts. */
+/**
+ * Makes a message for each alert that has changed, if its last message is an hour old: sent to the receiver, or only
+ * stored if the alert was raised without one, also when there is one by now. `words`: the texts.
+ */
 export function tellAlerts(hub: Hub, words: ReadonlyMap<string, AlertWords>): void {
   alertEvents(hub).bringBackTimes();
   for (const { event, untold, isOpen, isTold } of alertEvents(hub).all()) {
@@ -78,12 +82,13 @@ export function tellAlerts(hub: Hub, words: ReadonlyMap<string, AlertWords>): vo
   }
 }
 
-/** Sends a test alert, unless an earlier test alert is still pending. Throws 409 if there is no alert receiver. */
+/** Sends a test alert, or tries a pending one again now. Throws 409 without a receiver. */
 export function sendTestAlert(hub: Hub): void {
   if (!hasReceiver(hub)) throw new HttpError(409, 'There is no receiver for alerts: ALERT_WEBHOOK_URL is not set.');
   hub.db.write('send test alert', () => {
-    if (alertDeliveries(hub).pending().some(({ event }) => event === TEST)) return;
-    send(hub, TEST, TEST_MESSAGE);
+    const pending = alertDeliveries(hub).pending().find(({ event }) => event === TEST);
+    if (pending) jobs(hub).hurry(deliverAlert.name, String(pending.id));
+    else send(hub, TEST, TEST_MESSAGE);
   });
 }
 
@@ -96,17 +101,26 @@ function logAlert({ log }: Hub, event: string, problem: string): void {
 }
 
 function noteRaised(hub: Hub, event: string, line: string): void {
-  const known: Omit<AlertEvent, 'isOpen' | 'raisedAt'> = alertEvents(hub).find(event) ??
+  const last = alertEvents(hub).find(event);
+  // What was gathered without a receiver is never sent, and does not make the first message wait.
+  const known: Omit<AlertEvent, 'isOpen' | 'isUnsent' | 'raisedAt'> = last && !hasNewReceiver(hub, last) ? last :
     { event, isTold: 0, untold: 0, subjects: [], toldAt: null, overToldAt: null };
   const problem = excerpt(line, MAX_PROBLEM);
   const isAdded = known.subjects.length < LISTED && !known.subjects.includes(problem);
   const subjects = isAdded ? [...known.subjects, problem] : known.subjects;
-  alertEvents(hub).put({ ...known, isOpen: 1, untold: known.untold + 1, subjects, raisedAt: hub.clock() });
+  const isUnsent = hasReceiver(hub) ? 0 : 1;
+  alertEvents(hub).put({ ...known, isOpen: 1, isUnsent, untold: known.untold + 1, subjects, raisedAt: hub.clock() });
 }
 
 function isToBeRaised(hub: Hub, event: string): boolean {
   const known = alertEvents(hub).find(event);
-  return known?.isOpen !== 1 || hasPassed(known.raisedAt ?? -Infinity, REMIND_EVERY, hub.clock());
+  return known?.isOpen !== 1 || hasNewReceiver(hub, known)
+    || hasPassed(known.raisedAt ?? -Infinity, REMIND_EVERY, hub.clock());
+}
+
+/** Whether the alert was raised without a receiver, and there is one now. */
+function hasNewReceiver(hub: Hub, { isUnsent }: AlertEvent): boolean {
+  return isUnsent === 1 && hasReceiver(hub);
 }
 
 function tellOne(hub: Hub, event: string, words: AlertWords): void {
@@ -118,10 +132,10 @@ function tellOne(hub: Hub, event: string, words: AlertWords): void {
   const isOver = state.isOpen === 0;
   const told = { untold: 0, subjects: [] };
   if (isOver && state.isTold === 1) {
-    send(hub, event, messageOfEnd(state, words));
+    tell(hub, state, messageOfEnd(state, words));
     alertEvents(hub).put({ ...state, ...told, isTold: 0, overToldAt: now });
   } else if (state.untold > 0) {
-    send(hub, event, messageOfProblems(state, words));
+    tell(hub, state, messageOfProblems(state, words));
     alertEvents(hub).put({ ...state, ...told, isTold: isOver ? 0 : 1, toldAt: now });
   }
 }
@@ -137,6 +151,11 @@ function messageOfEnd(state: AlertEvent, { title, over }: AlertWords): AlertMess
 
 function messageWith(title: string, severity: Severity, state: AlertEvent, lines: string[]): AlertMessage {
   return { title, severity, body: lines.join('\n'), suppressed: Math.max(0, state.untold - state.subjects.length) };
+}
+
+function tell(hub: Hub, { event, isUnsent }: AlertEvent, message: AlertMessage): void {
+  if (isUnsent === 0 && hasReceiver(hub)) send(hub, event, message);
+  else unsentAlerts(hub).takeOver(alertDeliveries(hub).create({ event, ...message }));
 }
 
 function send(hub: Hub, event: string, message: AlertMessage): void {

@@ -1,22 +1,20 @@
-import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { SECOND, type Clock, DAY, HOUR, type Random } from '../../platform/clock.ts';
-import { codeOf } from '../../platform/error-code.ts';
 import type { Job } from '../../platform/jobs/claim-jobs.ts';
 import { backoff, type Effects, type Fate } from '../../platform/jobs/finish-jobs.ts';
-import { PermanentError, RetryLaterError } from '../../platform/jobs/run-job.ts';
+import { RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
-import { openRequest, responseTo } from '../../platform/net/outbound-exchange.ts';
+import { fetchFailure, fetchFromOperator, percentDecoded, readAnswer } from '../../platform/net/operator-fetch.ts';
 import { parseRetryAfter } from '../../platform/net/response-freshness.ts';
 import { type Hub, jobs, type JobKind } from '../hub/hub.ts';
 import { hubUserAgent } from '../hub/read-config.ts';
 import type { AlertFormat } from '../hub/settings.ts';
-import { alertDeliveries, DELIVER_ALERT } from './alert-store.ts';
+import { alertDeliveries, DELIVER_ALERT, unsentAlerts } from './alert-store.ts';
 import type { Alert } from './alert-text.ts';
-import { decode, formatAlert, guessFormat, type AlertRequest } from './format-alert.ts';
+import { formatAlert, guessFormat, type AlertRequest } from './format-alert.ts';
 
 export const MAX_ATTEMPTS = 5;
 
-/** Alerts that could not be delivered are kept longer, so that an operator can find out the reason. */
+/** Alerts that reached nobody are kept longer. */
 export const DELIVERED_KEPT = 30 * DAY;
 export const FAILED_KEPT = 90 * DAY;
 
@@ -43,13 +41,11 @@ export async function deliver(
 ): Promise<void | Effects> {
   const delivery = alertDeliveries(hub).find(deliveryId);
   if (delivery?.state !== 'pending') return;
-  if (!receiver) throw new PermanentError('no receiver is configured any more: ALERT_WEBHOOK_URL is not set');
+  if (!receiver) throw new Error('no receiver is configured any more: ALERT_WEBHOOK_URL is not set');
   const { body: text, createdAt: at, ...said } = delivery;
   const result = await sendAlert(receiver, { ...said, text, at, hubUrl: hub.config.baseUrl }, signal);
-  const next = planDelivery(result, attempts, hub.random);
-  if (next.state === 'delivered') return () => alertDeliveries(hub).markDelivered(deliveryId, attempts);
-  if (next.state === 'failed') throw new PermanentError(result.detail);
-  throw new RetryLaterError(result.detail, hub.clock() + next.delayMs);
+  if (result.isDelivered) return () => alertDeliveries(hub).markDelivered(deliveryId, attempts);
+  throw new RetryLaterError(result.detail, hub.clock() + pauseAfter(attempts, hub.random, result.retryAfterMs));
 }
 
 function noteFailure(hub: Hub, deliveryId: number, error: Error, fate: Fate, { attempts }: Job): void {
@@ -61,14 +57,10 @@ function noteFailure(hub: Hub, deliveryId: number, error: Error, fate: Fate, { a
   jobs(hub).settleFailed(deliverAlert.name, String(deliveryId));
 }
 
-/** The wait before the next attempt grows with each attempt (`backoff`), and is at least the receiver's Retry-After. */
-export function planDelivery(
-  { outcome, retryAfterMs = 0 }: Pick<SendResult, 'outcome' | 'retryAfterMs'>, attempts: number, random: Random,
-): { state: 'delivered' } | { state: 'failed' } | { state: 'pending'; delayMs: number } {
-  if (outcome === 'delivered') return { state: 'delivered' };
-  if (outcome === 'failed' || attempts >= MAX_ATTEMPTS) return { state: 'failed' };
+/** How long the next attempt waits, in ms: `backoff`, or the receiver's Retry-After if that is longer. */
+export function pauseAfter(attempts: number, random: Random, retryAfterMs = 0): number {
   const asked = Math.min(retryAfterMs, LONGEST_RETRY_AFTER) * (1 + SPREAD * random());
-  return { state: 'pending', delayMs: Math.max(backoff(attempts, random), Math.ceil(asked)) };
+  return Math.max(backoff(attempts, random), Math.ceil(asked));
 }
 
 /** Repairs the times of deliveries after the clock was set back. Fails deliveries whose job was discarded. */
@@ -80,15 +72,17 @@ export function tidyDeliveries(hub: Hub): void {
   }
 }
 
-/** Removes up to `limit` old deliveries of alerts. Returns how many. */
-export function removeOldDeliveries(hub: Hub, limit: number): number {
+/** Removes up to `limit` old alerts. Returns how many. */
+export function removeOldAlerts(hub: Hub, limit: number): number {
   const { prune } = alertDeliveries(hub);
   const delivered = prune('delivered', hub.clock() - DELIVERED_KEPT, limit);
-  return delivered === limit ? limit : prune('failed', hub.clock() - FAILED_KEPT, limit);
+  const failed = delivered === limit ? 0 : prune('failed', hub.clock() - FAILED_KEPT, limit - delivered);
+  const left = limit - delivered - failed;
+  return delivered + failed + (left > 0 ? unsentAlerts(hub).prune(hub.clock() - FAILED_KEPT, left) : 0);
 }
 
 /** `retryAfterMs`: the receiver's Retry-After. `detail`: the result in words, which name only the address's host. */
-export type SendResult = { outcome: DeliveryOutcome; status: number | null; retryAfterMs?: number; detail: string };
+export type SendResult = { isDelivered: boolean; status: number | null; retryAfterMs?: number; detail: string };
 
 type Receiver = {
   url: string;
@@ -98,7 +92,7 @@ type Receiver = {
   timeoutMs?: number;
 };
 
-type Received = ReceiverAnswer & { headers: IncomingHttpHeaders };
+type Received = ReceiverAnswer & { retryAfter: string | null };
 
 const MAX_ANSWER_BYTES = 16 * 1024;
 
@@ -117,8 +111,8 @@ export function formatFor({ url, format }: Pick<Receiver, 'url' | 'format'>): Al
 }
 
 /**
- * A redirect by the receiver counts as 'failed', an abort of the request by `signal` as 'retry'. Throws a TypeError,
- * which does not quote the receiver's address, if the address is no http or https address.
+ * Makes one attempt. Throws a TypeError, which does not quote the receiver's address, if the address is no http or
+ * https address.
  */
 export async function sendAlert(receiver: Receiver, alert: Alert, signal?: AbortSignal): Promise<SendResult> {
   const { url, userAgent, clock, timeoutMs = 15 * SECOND } = receiver;
@@ -126,13 +120,14 @@ export async function sendAlert(receiver: Receiver, alert: Alert, signal?: Abort
   const format = formatFor(receiver);
   try {
     const received = await exchange(formatAlert(format, url, alert), host, userAgent, timeoutMs, signal);
-    const outcome = judgeAnswer(format, received);
-    const retryAt = outcome === 'retry' ? parseRetryAfter(received.headers['retry-after'], clock()) : null;
-    const retryAfter = retryAt === null ? {} : { retryAfterMs: Math.max(0, retryAt - clock()) };
-    const detail = describe(host, received, outcome, quoteAnswer(received.body, url));
-    return { outcome, status: received.status, ...retryAfter, detail };
+    const isDelivered = isAccepted(format, received);
+    const retryAt = parseRetryAfter(received.retryAfter ?? undefined, clock());
+    const retryAfter = isDelivered || retryAt === null ? {} : { retryAfterMs: Math.max(0, retryAt - clock()) };
+    const detail = describe(host, received, isDelivered, quoteAnswer(received.body, url));
+    return { isDelivered, status: received.status, ...retryAfter, detail };
   } catch (error) {
-    return { outcome: 'retry', status: null, detail: reasonOf(error, host) };
+    const detail = error instanceof NoAnswer ? error.message : fetchFailure(error, host);
+    return { isDelivered: false, status: null, detail };
   }
 }
 
@@ -142,78 +137,37 @@ function hostOf(address: string): string {
   throw new TypeError('the address for alerts must be an http or https address');
 }
 
+/** The answer's status counts even if its body breaks off. */
 async function exchange(
-  alert: AlertRequest, host: string, userAgent: string, timeoutMs: number, signal: AbortSignal | undefined,
+  { url, ...alert }: AlertRequest, host: string, userAgent: string, timeoutMs: number, signal: AbortSignal | undefined,
 ): Promise<Received> {
   const tooSlow = AbortSignal.timeout(timeoutMs);
-  const request = post(alert, userAgent, AbortSignal.any(signal ? [signal, tooSlow] : [tooSlow]));
-  const closed = new NoAnswer(`${host} closed the connection without an answer`);
+  const headers = { ...alert.headers, 'User-Agent': userAgent };
+  const ends = AbortSignal.any(signal ? [signal, tooSlow] : [tooSlow]);
   try {
-    return await readAnswer(await responseTo(request, (cause) => cause ?? closed));
+    const response = await fetchFromOperator(new URL(url), { ...alert, headers, signal: ends });
+    const [contentType, retryAfter] = [response.headers.get('content-type') ?? '', response.headers.get('retry-after')];
+    return { status: response.status, contentType, retryAfter, ...await readAnswer(response, MAX_ANSWER_BYTES) };
   } catch (error) {
     if (signal?.aborted) throw new NoAnswer(`the attempt to reach ${host} was stopped`);
     throw tooSlow.aborted ? new NoAnswer(`${host} gave no answer within ${timeoutMs / SECOND} s`) : error;
-  } finally {
-    request.destroy();
   }
 }
 
-function post({ method, url, headers, body }: AlertRequest, userAgent: string, signal: AbortSignal): ClientRequest {
-  const ours = { 'Content-Length': Buffer.byteLength(body), 'User-Agent': userAgent, 'Accept-Encoding': 'identity' };
-  return openRequest(new URL(url), { method, headers: { ...headers, ...ours }, signal }).end(body);
-}
-
-/** Reads the receiver's answer up to the size limits. The answer's status counts even if the body breaks off. */
-async function readAnswer(response: IncomingMessage): Promise<Received> {
-  const { statusCode: status = 0, headers } = response;
-  const chunks: Buffer[] = [];
-  let size = 0;
-  let isBroken = false;
-  try {
-    for await (const chunk of response) {
-      chunks.push(chunk as Buffer);
-      size += (chunk as Buffer).length;
-      if (size > MAX_ANSWER_BYTES) break;
-    }
-  } catch {
-    isBroken = true;
-  }
-  const body = Buffer.concat(chunks).subarray(0, MAX_ANSWER_BYTES).toString('utf8');
-  const isWhole = !isBroken && response.complete && size <= MAX_ANSWER_BYTES;
-  return { status, headers, contentType: headers['content-type'] ?? '', body, isWhole };
-}
-
-function describe(host: string, { status, isWhole }: ReceiverAnswer, outcome: DeliveryOutcome, quoted: string): string {
+function describe(host: string, { status, isWhole }: ReceiverAnswer, isDelivered: boolean, quoted: string): string {
   const said = `${host} answered ${status}${quoted === '' ? '' : `: ${quoted}`}`;
-  if (outcome === 'delivered') return said;
+  if (isDelivered) return said;
   if (status >= 300 && status < 400) return `${host} answered ${status}, a redirect, which is not followed`;
   if (status >= 300) return said;
   return isWhole ? `${said} (not what this kind of receiver answers)` : `${said} (the answer broke off)`;
 }
 
-/** Leaves out the messages of Node's errors, because some of these messages contain the whole address. */
-function reasonOf(error: unknown, host: string): string {
-  if (error instanceof NoAnswer) return error.message;
-  return `the exchange with ${host} failed (${codeOf(error) ?? 'unknown error'})`;
-}
-
 /** `isWhole`: false if the answer broke off or was longer than the limit. */
 type ReceiverAnswer = { status: number; contentType: string; body: string; isWhole: boolean };
 
-type DeliveryOutcome = 'delivered' | 'retry' | 'failed';
-
-const WORTH_RETRYING = new Set([408, 425, 429]);
-
-/** After a 2xx answer with an unexpected body, another attempt might deliver the alert twice. */
-function judgeAnswer(format: AlertFormat, answer: ReceiverAnswer): DeliveryOutcome {
-  const { status, isWhole } = answer;
-  if (status >= 500 || WORTH_RETRYING.has(status)) return 'retry';
-  if (status < 200 || status > 299) return 'failed';
-  if (isAccepted(format, answer)) return 'delivered';
-  return isWhole ? 'failed' : 'retry';
-}
-
-function isAccepted(format: AlertFormat, { contentType, body }: ReceiverAnswer): boolean {
+/** A receiver that answers 2xx with something unexpected may get the alert twice: better than not at all. */
+function isAccepted(format: AlertFormat, { status, contentType, body }: ReceiverAnswer): boolean {
+  if (status < 200 || status > 299) return false;
   if (format === 'json') return true;
   if (/^text\/html\b/i.test(contentType)) return false; // HTML may be a sign-in page, not the receiver's reply
   if (format === 'slack') return body.trim() === 'ok';
@@ -249,7 +203,7 @@ function secretsOf(url: URL): string[] {
   const pair = Buffer.from(`${url.username}:${url.password}`).toString('base64');
   const query = url.search.slice(1).split('&').map((parameter) => parameter.slice(parameter.indexOf('=') + 1));
   const written = [...url.pathname.split('/'), ...query, url.username, url.password, url.hash.slice(1), pair];
-  const both = written.flatMap((part) => [part, decode(part)]);
+  const both = written.flatMap((part) => [part, percentDecoded(part)]);
   return both.filter((part) => part.length > 1 && !COMMON_WORDS.has(part.toLowerCase()));
 }
 

@@ -1,4 +1,4 @@
-import { HttpError } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';
 import { attachments, uploads, type NewUpload } from './attachment-store.ts';
 import { draftFiles } from './draft-file-store.ts';
@@ -9,10 +9,15 @@ import { uploadFiles } from './upload-files.ts';
 /** The maximum number of files of a post; posts of feeds have the same maximum. A post's page lists every file. */
 const FILES_OF_POST = 100;
 
-/** Runs in the caller's transaction. Throws 422, and 503 if the daily sweep has just removed the same content. */
-export function attachFiles(hub: Hub, postId: number, ownerId: number, files: NewUpload[]): number[] {
+/**
+ * Runs in the caller's transaction. Throws 422, and 503 if the daily sweep has just removed the same content.
+ * `isCounted`: the files were the owner's before, so a full quota does not keep a scheduled post from going out.
+ */
+export function attachFiles(
+  hub: Hub, postId: number, ownerId: number, files: NewUpload[], isCounted = false,
+): number[] {
   if (files.length === 0) return [];
-  requireStorable(hub, ownerId, files);
+  requireStorable(hub, ownerId, files, isCounted);
   const ids = attachments(hub).attach(postId, ownerId, files);
   requireFewFiles(hub, attachments(hub).countsOfPosts([postId]).get(postId) ?? 0);
   requireNotInfected(hub, files);
@@ -29,8 +34,8 @@ export function addFilesToDraft(hub: Hub, draftId: number, accountId: number, fi
   return ids;
 }
 
-function requireStorable(hub: Hub, ownerId: number, files: NewUpload[]): void {
-  const left = bytesLeft(hub, ownerId);
+function requireStorable(hub: Hub, ownerId: number, files: NewUpload[], isCounted = false): void {
+  const left = isCounted ? Infinity : bytesLeft(hub, ownerId);
   if (files.reduce((sum, file) => sum + file.bytes, 0) > left) throw overQuota(hub, left);
   if (!files.every(({ sha256 }) => uploadFiles(hub).isThere(sha256))) {
     const detail = 'The hub removed the file while it was being stored. Please send the file again.';

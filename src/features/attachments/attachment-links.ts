@@ -5,7 +5,7 @@ export type LinkHub = { config: Pick<Config, 'baseUrl' | 'attachmentCacheMaxByte
 
 /** Media types of remote files that the hub copies. Readers get audio and video from the publisher. */
 const KEPT_TYPE = /^(?:image\/(?:\*|png|jpeg|jpg|pjpeg|gif|webp|avif)|application\/pdf)$/i;
-const KEPT_NAME = /\.(?:png|jpe?g|jfif|gif|webp|avif|pdf)$/i;
+const KEPT_NAME = /\.(?:a?png|jpe?g|jpe|jfif|gif|webp|avif|pdf)$/i;
 
 /** An attachment as the API shows it. */
 export function attachmentJson(hub: LinkHub, attachment: Attachment) {

@@ -44,7 +44,7 @@ export type RemoteFile = {
 };
 
 type AttachUpload = Pick<NewUpload, 'sha256' | 'bytes' | 'mediaType' | 'filename'> & {
-  postId: number; ownerId: number; position: number; now: number;
+  postId: number; ownerId: number | null; position: number; isInline: 0 | 1; now: number;
 };
 type RemoteRow = Omit<RemoteFile, 'url' | 'isInline'> & { position: number; isInline: 0 | 1 };
 
@@ -61,7 +61,7 @@ export const uploads = store(({ db, clock }) => {
   return {
     /** Stores a scan result only if the row's scan is 'unscanned'. */
     put: (file: NewUpload): void => void sql.put.run({ ...file, now: clock() }),
-    usageOf: (accountId: number): number => sql.usage.get(accountId)?.bytes ?? 0,
+    usageOf: (accountId: number): number => sql.usage.get({ id: accountId })?.bytes ?? 0,
     find: db.prepare<[sha256: string], { scan: ScanState; bytes: number }>('upload',
       'SELECT scan, bytes FROM uploads WHERE sha256 = ?').get,
     setScan: (sha256: string, scan: ScanState): void => void sql.setScan.run(scan, sha256),
@@ -100,8 +100,17 @@ export const attachments = store((hub) => {
       const first = (sql.lastPosition.get(postId)?.position ?? -1) + 1;
       return files.map((file, index) => {
         put(file);
-        return sql.attach.get({ ...file, postId, ownerId, position: first + index, now: clock() })?.id ?? 0;
+        const position = first + index;
+        return sql.attach.get({ ...file, postId, ownerId, position, isInline: 0, now: clock() })?.id ?? 0;
       });
+    },
+
+    /** Pictures that a publisher wrote into the post's content: nobody owns them, and the content quota counts them. */
+    embedded: db.prepare<[postId: number], { id: number; sha256: string }>('embedded pictures', `
+      SELECT id, sha256 FROM attachments WHERE post_id = ? AND kind = 'native' AND owner_id IS NULL`).all,
+    embed(postId: number, file: NewUpload, position: number): void {
+      put(file);
+      sql.attach.run({ ...file, postId, ownerId: null, position, isInline: 1, now: clock() });
     },
 
     /** Replaces a post's remote attachments. A known URL keeps its attachment's id, so that links to it still work. */
@@ -118,7 +127,7 @@ export const attachments = store((hub) => {
     },
 
     detach: (id: number): void => void sql.detach.run(id),
-    namersOf: db.prepare<[sha256: string], { id: number; ownerId: number; postId: number; filename: string }>(
+    namersOf: db.prepare<[sha256: string], { id: number; ownerId: number | null; postId: number; filename: string }>(
       'users of upload',
       'SELECT id, owner_id AS ownerId, post_id AS postId, filename FROM attachments WHERE sha256 = ?').all,
   };
@@ -149,8 +158,10 @@ function prepareAttachments(db: Db) {
     lastPosition: db.prepare<[number], { position: number | null }>('last attachment',
       'SELECT MAX(position) AS position FROM attachments WHERE post_id = ?'),
     attach: db.prepare<[AttachUpload], { id: number }>('attach upload', `
-      INSERT INTO attachments (post_id, kind, position, filename, media_type, bytes, sha256, owner_id, created_at)
-      VALUES (@postId, 'native', @position, @filename, @mediaType, @bytes, @sha256, @ownerId, @now) RETURNING id`),
+      INSERT INTO attachments (post_id, kind, position, filename, media_type, bytes, sha256, owner_id, is_inline,
+                               created_at)
+      VALUES (@postId, 'native', @position, @filename, @mediaType, @bytes, @sha256, @ownerId, @isInline, @now)
+      RETURNING id`),
     remote: db.prepare<[number], { id: number; url: string }>('remote attachments',
       `SELECT id, remote_url AS url FROM attachments WHERE post_id = ? AND kind = 'remote'`),
     insertRemote: db.prepare<[RemoteRow & { postId: number; url: string; now: number }]>('add remote attachment', `
@@ -171,8 +182,12 @@ const IS_NAMED = `(EXISTS (SELECT 1 FROM attachments WHERE attachments.sha256 = 
 
 function prepareUploads(db: Db) {
   return {
-    usage: db.prepare<[number], { bytes: number }>('upload usage',
-      'SELECT bytes FROM upload_usage WHERE account_id = ?'),
+    // A content that several drafts hold, as a scheduled text and the draft beside it do, takes its bytes once.
+    usage: db.prepare<[{ id: number }], { bytes: number }>('upload usage', `
+      SELECT bytes - COALESCE((
+               SELECT SUM(bytes * (drafts - 1)) FROM (
+                 SELECT bytes, COUNT(*) AS drafts FROM draft_files WHERE account_id = @id GROUP BY sha256)), 0) AS bytes
+        FROM upload_usage WHERE account_id = @id`),
     setScan: db.prepare<[ScanState, string]>('set scan', 'UPDATE uploads SET scan = ? WHERE sha256 = ?'),
     put: db.prepare<[NewUpload & { now: number }]>('store upload', `
       INSERT INTO uploads (sha256, bytes, media_type, width, height, scan, created_at)
@@ -225,12 +240,12 @@ export function countDangling({ db }: Pick<StoreHub, 'db'>): number {
      WHERE kind = 'native' AND (sha256 IS NULL OR sha256 NOT IN (SELECT sha256 FROM uploads))`).get()?.n ?? 0;
 }
 
-/** The largest uploaded files outside quarantine, each with an account that may see the file. */
+/** The largest files outside quarantine, each with the account that uploaded it. */
 export function largestUploads({ db }: Pick<StoreHub, 'db'>, limit: number): FileToFetch[] {
   return db.prepare<[number], FileToFetch>('largest files', `
     SELECT a.id, a.url_key AS urlKey, a.filename, u.sha256, u.bytes, a.owner_id AS ownerId
       FROM uploads u JOIN attachments a ON a.id = (
-             SELECT MIN(id) FROM attachments WHERE kind = 'native' AND sha256 = u.sha256)
+             SELECT MIN(id) FROM attachments WHERE owner_id IS NOT NULL AND sha256 = u.sha256)
      WHERE u.scan <> 'infected' ORDER BY u.bytes DESC, u.sha256 LIMIT ?`).all(limit);
 }
 

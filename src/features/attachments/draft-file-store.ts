@@ -34,6 +34,13 @@ export const draftFiles = store((hub) => {
     'DELETE FROM draft_files WHERE id = ? AND draft_id = ?');
   const removeAll = db.prepare<[number]>('remove all files of a draft', 'DELETE FROM draft_files WHERE draft_id = ?');
 
+  const copy = db.prepare<[{ from: number; to: number; now: number }]>('copy the files of a draft', `
+    INSERT INTO draft_files (draft_id, account_id, filename, media_type, bytes, sha256, created_at)
+    SELECT @to, account_id, filename, media_type, bytes, sha256, @now FROM draft_files
+     WHERE draft_id = @from ORDER BY id`);
+  const swap = db.prepare<[{ one: number; other: number }]>('swap the files of two drafts', `
+    UPDATE draft_files SET draft_id = iif(draft_id = @one, @other, @one) WHERE draft_id IN (@one, @other)`);
+
   return {
     find: db.prepare<[id: number], DraftFile>('file of a draft', `${select} WHERE f.id = ?`).get,
     ofDraft: (draftId: number): DraftFile[] => selectOf.all(draftId),
@@ -41,6 +48,8 @@ export const draftFiles = store((hub) => {
       put(file);
       return insert.get({ ...file, draftId, accountId, now: clock() })?.id ?? 0;
     }),
+    copy: (from: number, to: number): void => void copy.run({ from, to, now: clock() }),
+    swap: (one: number, other: number): void => void swap.run({ one, other }),
     remove: (draftId: number, id: number): void => void remove.run(id, draftId),
     take(draftId: number): NewUpload[] {
       const files = selectOf.all(draftId);

@@ -1,5 +1,6 @@
+import { withInnerLinks } from '../../platform/markup/dress-markup.ts';
 import { escapeHtml } from '../../platform/markup/entities.ts';
-import { showImages } from '../../platform/markup/remote-media.ts';
+import { LINK_TAIL, showImages } from '../../platform/markup/remote-media.ts';
 import { attachmentPath, type LinkHub } from './attachment-links.ts';
 import type { Attachment } from './attachment-store.ts';
 import type { ImageSize } from './recognise-images.ts';
@@ -18,14 +19,14 @@ export function storedAddress({ remoteUrl, filename }: Pick<Attachment, 'remoteU
   return remoteUrl ?? new URL(encodeURIComponent(filename), OWN_FILES).href;
 }
 
-export type PostContent = { contentHtml: string; attachments: Attachment[]; url: string | null };
+export type PostContent = { id?: number; contentHtml: string; attachments: Attachment[]; url: string | null };
 
 /**
  * A post's content in which images have addresses on the hub: `origin`, then the image's path as `sign` returns it.
- * Links to the post's own files lead to the files; links with another relative address become text.
+ * Links to the post's own files and places lead there; links with other relative addresses lead to pages of the hub.
  */
 export function contentWithImages(
-  hub: LinkHub, { contentHtml, attachments }: Omit<PostContent, 'url'>, origin: string,
+  hub: LinkHub, { id, contentHtml, attachments }: Omit<PostContent, 'url'>, origin: string,
   sizeOf: (attachment: Attachment) => ImageSize | null | undefined = () => undefined,
   sign = (path: string): string => path,
 ): string {
@@ -36,13 +37,33 @@ export function contentWithImages(
   };
   // Each file gets its address once: a text may show one picture thousands of times, and signing takes microseconds.
   const files = new Map(attachments.map((file) => [storedAddress(file), { file, address: addressOf(file) }]));
-  const shown = showImages(contentHtml, (url) => {
+  const page = origin === '' || id === undefined ? '' : `${origin}/posts/${id}`;
+  const isJumping = contentHtml.includes(`${OWN_FILES}#`);
+  const shown = showImages(isJumping ? withInnerLinks(contentHtml, OWN_FILES, page) : contentHtml, (url) => {
     const { file, address } = files.get(url) ?? {};
     const isOther = file?.kind === 'native' && !file.mediaType?.startsWith('image/');
     return file === undefined || address === undefined || isOther ? undefined : { address, size: sizeOf(file) };
   });
   return shown.replace(OWN_LINK, (_link, url: string) => {
     const { address } = files.get(url) ?? {};
-    return address === undefined ? '<a>' : `<a href="${escapeHtml(address)}">`;
+    if (address !== undefined) return `<a href="${escapeHtml(address)}">`;
+    return linkToPage(url.slice(OWN_FILES.length), origin);
   });
+}
+
+/**
+ * The markup of a post by others, without links of the form that leads to files and pages of the hub in own posts,
+ * but to its `files` (stored addresses).
+ */
+export function withoutOwnLinks(contentHtml: string, files: ReadonlySet<string>): string {
+  if (!contentHtml.includes(OWN_FILES)) return contentHtml;
+  return contentHtml.replace(OWN_LINK, (link, url: string) => (files.has(url) ? link : '<a>'));
+}
+
+/** A link with an address that is relative and no file's: to another host, to a page of the hub, or to nothing. */
+function linkToPage(written: string, origin: string): string {
+  const path = written.replace(/^[/\\]+/, ''); // two slashes would lead to another host
+  if (/^(?:www\.[\w.-]+\.[a-z]|[\w-][\w.-]*\.[a-z]{2,}\/)/i.test(path)) return `<a href="https://${path}"${LINK_TAIL}>`;
+  const isFileOrPlace = /^(?:[^/?#]*\.[^/]*)?(?:#|$)/.test(path);
+  return isFileOrPlace ? '<a>' : `<a href="${origin}/${path}">`;
 }

@@ -1,6 +1,6 @@
 import { isDiskFull } from '../../platform/error-code.ts';
 import { discardBeforeAnswer } from '../../platform/http/discard-rest.ts';
-import { HttpError, invalid } from '../../platform/http/reply.ts';
+import { HttpError, invalid } from '../../platform/http/http-error.ts';
 import { MULTIPART_SHAPE, readMultipart, type MultipartLimits } from '../../platform/http/read-multipart.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { byteSize } from '../../platform/in-words.ts';
@@ -10,13 +10,11 @@ import { countMetLimit, metLimit, once, type Hub } from '../hub/hub.ts';
 import { uploads, type NewUpload } from './attachment-store.ts';
 import { nameRefusal, RefusedFile } from './arriving-file.ts';
 import { cleanFilename, startRecognition } from './recognise-file.ts';
-import { noteScan, scanFile, scannerOf, type ScannerOptions } from './scan-file.ts';
+import { noteScan, noVerdict, scanFile, scannerOf, type ScannerOptions } from './scan-file.ts';
 import { uploadFiles } from './upload-files.ts';
 
 const FILE_FIELD = 'attachments';
 export const MAX_UPLOADS = 10;
-
-const SCANNER_RETRY_SECONDS = 60;
 
 const NO_SPACE = 'There is no space left on the hub’s disk for this file.';
 
@@ -143,8 +141,7 @@ async function scanReceived(hub: Hub, scanner: ScannerOptions, file: ReceivedFil
   if (result.verdict === 'clean') {
     file.scan = 'clean';
   } else if (hub.config.virusScanRequired) {
-    const detail = 'The virus scanner does not answer, so the hub accepts no files now. Try again in a minute.';
-    throw new HttpError(503, detail, { headers: { 'retry-after': String(SCANNER_RETRY_SECONDS) } });
+    throw noVerdict();
   }
 }
 

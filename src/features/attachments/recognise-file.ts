@@ -18,11 +18,11 @@ type FileType = {
 
 const FILE_TYPES: FileType[] = [
   {
-    name: 'a PNG image', mediaType: 'image/png', extensions: ['png'],
+    name: 'a PNG image', mediaType: 'image/png', extensions: ['png', 'apng'],
     begins: new RegExp(`^${PNG_SIGNATURE.toString('latin1')}`), parse: parsePng,
   },
   {
-    name: 'a JPEG image', mediaType: 'image/jpeg', extensions: ['jpg', 'jpeg', 'jfif'],
+    name: 'a JPEG image', mediaType: 'image/jpeg', extensions: ['jpg', 'jpeg', 'jpe', 'jfif'],
     begins: /^\xff\xd8\xff/, parse: parseJpeg,
   },
   { name: 'a GIF image', mediaType: 'image/gif', extensions: ['gif'], begins: /^GIF8[79]a/, parse: parseGif },

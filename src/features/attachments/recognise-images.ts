@@ -124,33 +124,35 @@ const GIF_IMAGE = 0x2c;
 const GIF_EXTENSION = 0x21;
 const GIF_TRAILER = 0x3b;
 
-/** Refuses a frame that is larger than the image, because some viewers enlarge the image to show such a frame. */
+/** As in browsers, a first frame that is larger than the screen of the GIF enlarges the image; later frames do not. */
 export function* parseGif(file: ArrivingFile): Parsing<ImageSize> {
   file.skip(6);
   const screen = yield* file.take(7);
-  const size = imageSize(screen.readUInt16LE(0), screen.readUInt16LE(2));
+  const [width, height] = [screen.readUInt16LE(0), screen.readUInt16LE(2)];
+  let size: ImageSize | undefined;
   file.skip(colourTableBytes(screen[4]));
-  let hasFrame = false;
   for (;;) {
     const block = yield* file.takeByte();
     if (block === GIF_TRAILER) break;
     if (block !== GIF_IMAGE && block !== GIF_EXTENSION) throw damaged('GIF', 'there are stray bytes between blocks');
-    if (block === GIF_IMAGE) yield* parseGifFrame(file, size);
-    hasFrame ||= block === GIF_IMAGE;
+    if (block === GIF_IMAGE) {
+      const frame = yield* parseGifFrame(file);
+      size ??= imageSize(Math.max(width, frame.width), Math.max(height, frame.height));
+    }
     file.skip(1); // skips the label of a GIF extension, or the code size of a frame
     for (let length = -1; length !== 0; file.skip(length)) length = yield* file.takeByte();
   }
-  if (!hasFrame) throw damaged('GIF', 'the file has no image data');
+  if (!size) throw damaged('GIF', 'the file has no image data');
   yield* requireEnd(file);
   return size;
 }
 
-function* parseGifFrame(file: ArrivingFile, size: ImageSize): Parsing<void> {
+/** Returns how far the frame reaches to the right and down, in pixels. */
+function* parseGifFrame(file: ArrivingFile): Parsing<ImageSize> {
   const frame = yield* file.take(9);
-  const right = frame.readUInt16LE(0) + frame.readUInt16LE(4);
-  const bottom = frame.readUInt16LE(2) + frame.readUInt16LE(6);
-  if (right > size.width || bottom > size.height) throw damaged('GIF', 'a GIF frame is larger than the image');
   file.skip(colourTableBytes(frame[8]));
+  const [left, top, width, height] = [0, 2, 4, 6].map((at) => frame.readUInt16LE(at));
+  return { width: (left ?? 0) + (width ?? 0), height: (top ?? 0) + (height ?? 0) };
 }
 
 /** Bytes of a GIF's colour table: three for each of 2^(low three bits + 1) colours, if the high bit is set. */
@@ -202,28 +204,73 @@ const MAX_BRANDS_BYTES = 1024;
 const AVIF_BRANDS = ['avif', 'avis']; // brands of an AVIF still image and an AVIF image sequence
 const HEIF_BRANDS = ['mif1', 'msf1']; // brands of any HEIF image; the compatible brands tell whether it is an AVIF
 
-/** AVIF is ISO/IEC 14496-12 and 23008-12. The size of the largest picture in the file is the size of the image. */
+/** AVIF is ISO/IEC 14496-12 and 23008-12. The size is that of the main picture; a gain map beside it may be larger. */
 export function* parseAvif(file: ArrivingFile): Parsing<ImageSize> {
-  const missing = new Set((yield* isAvifSequence(file)) ? ['mdat', 'moov'] : ['mdat']);
-  let size: ImageSize | undefined;
+  const missing = new Set((yield* isAvifSequence(file)) ? ['data', 'moov'] : ['data']);
+  const sizes = new Map<number, ImageSize>(); // by the place among the properties, from 1
+  let [main, property, propertiesEnd] = [-1, 0, 0];
+  let [ofMain, largest, hasMeta]: [ImageSize?, ImageSize?, boolean?] = [];
   while (!(yield* file.isAtEnd())) {
+    if (file.position() < propertiesEnd) property += 1;
     const { type, length } = yield* readBox(file);
-    missing.delete(type);
-    if (type === 'meta' && size) throw damaged('AVIF', 'the AVIF file has two meta boxes');
+    missing.delete(type === 'mdat' || type === 'idat' ? 'data' : type);
+    if (type === 'meta' && hasMeta) throw damaged('AVIF', 'the AVIF file has two meta boxes');
+    hasMeta ||= type === 'meta';
     if (type === 'meta') file.skip(4);
+    if (type === 'ipco') [property, propertiesEnd] = [0, file.position() + length];
     if (['meta', 'iprp', 'ipco'].includes(type)) continue; // reads the boxes inside a meta, iprp or ipco box next
-    if (type === 'ispe') {
-      if (length !== 12) throw damaged('AVIF', 'the size of the image is missing');
-      const bytes = yield* file.take(12);
-      const found = imageSize(bytes.readUInt32BE(4), bytes.readUInt32BE(8));
-      if (!size || found.width * found.height > size.width * size.height) size = found;
-    } else {
-      file.skip(length);
+    if (type === 'pitm') main = yield* readMain(file, length);
+    else if (type === 'ipma') {
+      ofMain ??= (yield* propertiesOf(main, file, length)).map((place) => sizes.get(place)).find(Boolean);
+    } else if (type !== 'ispe') yield* skipBox(file, length);
+    else {
+      const found = yield* readSize(file, length);
+      if (property <= MAX_PROPERTY) sizes.set(property, found);
+      if (!largest || found.width * found.height > largest.width * largest.height) largest = found;
     }
   }
   if (missing.size > 0) throw damaged('AVIF', 'the file has no image data');
+  const size = ofMain ?? largest; // a sequence may name no main picture
   if (!size) throw damaged('AVIF', 'the size of the image is missing');
   return size;
+}
+
+function* readSize(file: ArrivingFile, length: number): Parsing<ImageSize> {
+  if (length !== 12) throw damaged('AVIF', 'the size of the image is missing');
+  const bytes = yield* file.take(12);
+  return imageSize(bytes.readUInt32BE(4), bytes.readUInt32BE(8));
+}
+
+/** The number of the main picture: two bytes in version 0 of the box, else four. */
+function* readMain(file: ArrivingFile, length: number): Parsing<number> {
+  if (length !== 6 && length !== 8) throw damaged('AVIF', 'the main picture is missing');
+  return (yield* file.take(length)).readUIntBE(4, length - 4);
+}
+
+const MAX_PROPERTY = 2 ** 15 - 1;
+
+/** Reads an ipma box, which lists the properties of each picture of the file; returns those of the picture `main`. */
+function* propertiesOf(main: number, file: ArrivingFile, length: number): Parsing<number[]> {
+  const end = file.position() + length;
+  const head = yield* file.take(8);
+  const [idBytes, bytesOfEach] = [head[0] === 0 ? 2 : 4, (head[3] ?? 0) & 1 ? 2 : 1];
+  let found: number[] = [];
+  for (let left = head.readUInt32BE(4); left > 0 && file.position() < end; left -= 1) {
+    const picture = yield* file.take(idBytes + 1);
+    const listed = yield* file.take((picture[idBytes] ?? 0) * bytesOfEach);
+    if (picture.readUIntBE(0, idBytes) !== main) continue;
+    const essential = 1 << 8 * bytesOfEach - 1; // the highest bit of each place
+    found = Array.from({ length: listed.length / bytesOfEach }, (_, index) =>
+      listed.readUIntBE(index * bytesOfEach, bytesOfEach) & ~essential);
+  }
+  if (file.position() > end) throw damaged('AVIF', 'the properties of the pictures are longer than their box');
+  file.skip(end - file.position());
+  return found;
+}
+
+function* skipBox(file: ArrivingFile, length: number): Parsing<void> {
+  if (length !== Infinity) return file.skip(length);
+  while (!(yield* file.isAtEnd())) yield* file.takeArrived();
 }
 
 /** Reads the file type box of an AVIF; returns true for an image sequence. Refuses a file that is no AVIF. */
@@ -238,14 +285,16 @@ function* isAvifSequence(file: ArrivingFile): Parsing<boolean> {
   return major === 'avis' || major === 'msf1';
 }
 
-/**
- * Reads the head of an AVIF box. If the box's 32-bit length field is 1, a 64-bit length follows. Length 0 (a box up to
- * the end of the file) is refused, because a truncated file would look complete.
- */
+/** The last box of a file may have the length 0 in place of its length. */
+const LAST_BOXES = ['mdat', 'meta'];
+
+/** Reads the head of an AVIF box. If the box's 32-bit length field is 1, a 64-bit length follows. */
 function* readBox(file: ArrivingFile): Parsing<{ type: string; length: number }> {
   const head = yield* file.take(8);
+  const type = head.toString('latin1', 4);
   const short = head.readUInt32BE(0);
+  if (short === 0 && LAST_BOXES.includes(type)) return { type, length: Infinity };
   const length = short === 1 ? Number((yield* file.take(8)).readBigUInt64BE()) - 16 : short - 8;
   if (length < 0) throw damaged('AVIF', 'the length of an AVIF box is invalid');
-  return { type: head.toString('latin1', 4), length };
+  return { type, length };
 }

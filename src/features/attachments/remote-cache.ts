@@ -3,7 +3,7 @@ import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HOUR, MINUTE } from '../../platform/clock.ts';
 import { createFile } from '../../platform/files/durable-file.ts';
-import { HttpError } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
 import { createLanes, createSlots } from '../../platform/limit-concurrency.ts';
 import { OutboundError } from '../../platform/net/outbound-fetch.ts';
 import { recordReading, requireRoomForFile } from '../hub/disk-reserve.ts';

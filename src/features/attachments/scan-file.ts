@@ -1,12 +1,12 @@
 import { type FileHandle, open, stat } from 'node:fs/promises';
-import type { ClientRequest, IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { SECOND } from '../../platform/clock.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { contentDisposition } from '../../platform/http/headers.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Effects } from '../../platform/jobs/finish-jobs.ts';
-import { openRequest, responseTo } from '../../platform/net/outbound-exchange.ts';
+import { fetchFailure, fetchFromOperator, readAnswer } from '../../platform/net/operator-fetch.ts';
 import { actorOf, audit, THE_HUB } from '../audit/audit.ts';
 import { counts, enqueue, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
@@ -28,6 +28,7 @@ type ScannerAnswer = { status: number; body: string; hadWholeFile: boolean };
 
 const MAX_ANSWER_BYTES = 16 * 1024;
 const MAX_QUOTED = 200;
+const PIECE = 64 * 1024; // bytes
 const UNKNOWN = 'unknown error';
 
 /** Thrown if a virus scan ends without a verdict; the error's message becomes the `reason` of the ScanResult. */
@@ -43,7 +44,8 @@ export async function scanFile(options: ScannerOptions, file: FileToScan): Promi
   try {
     return verdictOf(await scanOpened(url, file, options), url.host);
   } catch (error) {
-    return { verdict: 'unavailable', reason: reasonOf(error, url.host) };
+    const reason = error instanceof ScanFailure ? error.message : fetchFailure(error, url.host);
+    return { verdict: 'unavailable', reason };
   }
 }
 
@@ -64,20 +66,46 @@ async function scanOpened(url: URL, file: FileToScan, options: ScannerOptions): 
 async function exchange(
   url: URL, file: FileToScan, handle: FileHandle, { timeoutMs, idleMs = 10 * SECOND }: ScannerOptions,
 ): Promise<ScannerAnswer> {
-  const { promise: failed, reject: fail } = Promise.withResolvers<never>();
-  const request = openScan(url, file);
-  const answer = receive(request, url.host);
-  const overall = setTimeout(() => fail(tooSlow(url.host, 'gave no answer', timeoutMs)), timeoutMs);
-  const idle = setTimeout(() => fail(tooSlow(url.host, 'took nothing', idleMs)), idleMs);
-  request.once('finish', () => clearTimeout(idle)); // during a scan no bytes arrive, so only timeoutMs limits the scan
+  const stop = new AbortController();
+  const stopAfter = (ms: number, what: string) =>
+    setTimeout(() => stop.abort(new ScanFailure(`${url.host} ${what} within ${ms / SECOND} s`)), ms);
+  const [overall, idle] = [stopAfter(timeoutMs, 'gave no answer'), stopAfter(idleMs, 'took nothing')];
+  let taken = 0;
+
+  /** A generator goes on behind `yield` when the piece was taken. */
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    for (let piece; taken < file.bytes; taken += piece.length) {
+      piece = await readPiece(handle, taken, file.bytes).catch((failure: unknown) => stop.abort(failure));
+      if (!piece) return;
+      yield piece;
+      idle.refresh();
+    }
+    clearTimeout(idle); // during a scan no bytes move, so only timeoutMs limits it
+  }
+
   try {
-    send(handle, file, request, () => idle.refresh(), fail);
-    return await Promise.race([answer, failed]);
+    const request = { method: 'POST', headers: headersFor(file), body: ReadableStream.from(pieces()) } as const;
+    const response = await fetchFromOperator(url, { ...request, signal: stop.signal });
+    const { body, isWhole } = await readAnswer(response, MAX_ANSWER_BYTES);
+    stop.signal.throwIfAborted();
+    if (!isWhole) throw new ScanFailure(`${url.host}’s answer broke off, or is longer than ${MAX_ANSWER_BYTES} bytes`);
+    return { status: response.status, body, hadWholeFile: taken === file.bytes };
+  } catch (error) {
+    throw stop.signal.aborted ? stop.signal.reason : error;
   } finally {
     clearTimeout(overall);
     clearTimeout(idle);
-    request.destroy();
+    stop.abort();
   }
+}
+
+async function readPiece(handle: FileHandle, start: number, end: number): Promise<Uint8Array> {
+  const piece = Buffer.allocUnsafe(Math.min(PIECE, end - start));
+  const { bytesRead } = await handle.read(piece, 0, piece.length, start).catch((cause: unknown) => {
+    throw new ScanFailure(`the file cannot be read (${codeOf(cause) ?? UNKNOWN})`);
+  });
+  if (bytesRead === 0) throw new ScanFailure(`the file ends after ${start} of ${end} bytes`);
+  return piece.subarray(0, bytesRead);
 }
 
 /** Opens a file and checks its size, because a scanner could find a truncated file clean. */
@@ -91,48 +119,13 @@ async function openWhole({ path, bytes }: FileToScan): Promise<FileHandle> {
   throw new ScanFailure(`the file has ${size ?? 'unknown'} bytes instead of ${bytes}`);
 }
 
-function openScan(url: URL, { bytes, filename }: FileToScan): ClientRequest {
-  const headers = {
+function headersFor({ bytes, filename }: FileToScan): Record<string, string> {
+  return {
     'Content-Type': 'application/octet-stream',
-    'Content-Length': bytes,
+    'Content-Length': String(bytes),
     'Content-Disposition': contentDisposition('attachment', filename),
     'Accept': 'application/json',
-    'Accept-Encoding': 'identity',
   };
-  return openRequest(url, { method: 'POST', headers });
-}
-
-function send(
-  handle: FileHandle, { bytes }: FileToScan, request: ClientRequest,
-  onProgress: () => void, fail: (reason: ScanFailure) => void,
-): void {
-  if (bytes === 0) return void request.end();
-  const source = handle.createReadStream({ start: 0, end: bytes - 1, autoClose: false });
-  source.on('data', onProgress);
-  source.on('error', (error) => fail(new ScanFailure(`the file cannot be read (${codeOf(error) ?? UNKNOWN})`)));
-  source.pipe(request);
-}
-
-async function receive(request: ClientRequest, host: string): Promise<ScannerAnswer> {
-  const closed = new ScanFailure(`${host} closed the connection without an answer`);
-  const response = await responseTo(request, (cause) => cause ?? closed);
-  const body = await readText(response, host);
-  return { status: response.statusCode ?? 0, body, hadWholeFile: request.writableFinished };
-}
-
-async function readText(response: IncomingMessage, host: string): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of response) {
-    size += (chunk as Buffer).length;
-    if (size > MAX_ANSWER_BYTES) throw new ScanFailure(`${host}’s answer is longer than ${MAX_ANSWER_BYTES} bytes`);
-    chunks.push(chunk as Buffer);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-function tooSlow(host: string, what: string, limit: number): ScanFailure {
-  return new ScanFailure(`${host} ${what} within ${limit / SECOND} s`);
 }
 
 function verdictOf({ status, body, hadWholeFile }: ScannerAnswer, host: string): ScanResult {
@@ -159,12 +152,6 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 function forLogLine(text: unknown): string | null {
   if (typeof text !== 'string' || text === '') return null;
   return text.slice(0, MAX_QUOTED).toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
-}
-
-/** Why a virus scan failed; leaves out the messages of Node's errors, which may contain the scanner's whole URL. */
-function reasonOf(error: unknown, host: string): string {
-  if (error instanceof ScanFailure) return error.message;
-  return `the exchange with ${host} failed (${codeOf(error) ?? UNKNOWN})`;
 }
 
 /** Job: scans a file stored without a scanner's verdict. The job runs at least hourly until the scanner answers. */
@@ -196,9 +183,13 @@ export async function scanUnscanned(hub: Hub, stopping: AbortSignal): Promise<vo
   }, () => stopping.aborted);
 }
 
-/** Quarantines stored copies of an infected file. Writes an audit record even if the sender may no longer upload. */
+/**
+ * Quarantines stored copies of an infected file. Writes an audit record even if the sender may no longer upload. The
+ * sender is a publisher if there is no request.
+ */
 export function noteScan(
-  hub: Hub, result: ScanResult, { filename, sha256 }: { filename: string; sha256: string }, req: MemberRequest,
+  hub: Hub, result: ScanResult, { filename, sha256 }: Pick<FileToScan, 'filename'> & { sha256: string },
+  req?: MemberRequest,
 ): void {
   hub.db.write('note verdict', () => {
     countScan(hub, result.verdict);
@@ -208,16 +199,17 @@ export function noteScan(
   if (result.verdict !== 'infected') return;
   const found = { sha256, signature: result.signature };
   hub.log.warn('infected file refused', found);
-  const { id, name, address } = actorOf(req);
+  const { id, name, address } = req ? actorOf(req) : THE_HUB;
   audit(hub, 'attachment.refused', { id, name, address }, { kind: 'attachment', id: null, name: filename }, found);
 }
 
 async function scan(hub: Hub, sha256: string): Promise<void | Effects> {
   const scanner = scannerOf(hub);
-  const bytes = await uploadFiles(hub).sizeOf(sha256);
   const known = uploads(hub).find(sha256);
+  if (!scanner || known?.scan !== 'unscanned') return;
+  const { bytes } = known;
   // A damaged file is not scanned, because a part of the file would be missing.
-  if (!scanner || known?.scan !== 'unscanned' || bytes !== known.bytes) return;
+  if (await uploadFiles(hub).stateOf(sha256, bytes) !== 'there') return;
   const [first] = attachments(hub).namersOf(sha256);
   const path = uploadFiles(hub).pathOf(sha256);
   const result = await scanFile(scanner, { path, bytes, filename: first?.filename ?? sha256 });
@@ -229,14 +221,14 @@ async function scan(hub: Hub, sha256: string): Promise<void | Effects> {
   };
 }
 
-/** Hides an infected stored file from everybody and notifies the owners of its posts, in the caller's transaction. */
+/** Hides an infected stored file from everybody and notifies those who uploaded it, in the caller's transaction. */
 function quarantine(hub: Hub, sha256: string, signature: string | null): void {
   const known = uploads(hub).find(sha256)?.scan;
   if (known === undefined || known === 'infected') return;
   uploads(hub).setScan(sha256, 'infected');
   for (const { id, ownerId, postId, filename } of attachments(hub).namersOf(sha256)) {
     audit(hub, 'attachment.quarantined', THE_HUB, { kind: 'attachment', id, name: filename }, { sha256, signature });
-    notifications(hub).add({
+    if (ownerId !== null) notifications(hub).add({
       accountId: ownerId,
       kind: 'attachment.quarantined',
       title: `The file ${filename} is infected and has been quarantined`,
@@ -257,6 +249,19 @@ function noteAnswer(hub: Hub, verdict: ScanResult['verdict']): void {
   const since = counts(hub).value(SILENT_SINCE);
   const isSilent = verdict === 'unavailable';
   if (isSilent !== since > 0) counts(hub).add(SILENT_SINCE, '', isSilent ? hub.clock() : -since);
+}
+
+/** Whether the scanner gave no verdict when it was last asked. */
+export function isScannerSilent(hub: Hub): boolean {
+  return counts(hub).value(SILENT_SINCE) > 0;
+}
+
+const RETRY_SECONDS = 60;
+
+/** A 503 for a request whose file needs a verdict that the scanner did not give. */
+export function noVerdict(): HttpError {
+  const detail = 'The virus scanner does not answer, so the hub accepts no files now. Try again in a minute.';
+  return new HttpError(503, detail, { headers: { 'retry-after': String(RETRY_SECONDS) } });
 }
 
 /** Since when (unix ms) the scanner is silent; null if the scanner answers, is not set, or is needed by no upload. */

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { rmSync, statSync } from 'node:fs';
-import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DAY, hasPassed, HOUR, MINUTE } from '../../platform/clock.ts';
 import { codeOf } from '../../platform/error-code.ts';
@@ -69,13 +69,21 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
 
     modifiedAt: (sha256: string): number | undefined => statSync(pathOf(sha256), { throwIfNoEntry: false })?.mtimeMs,
 
-    sizeOf: (sha256: string): Promise<number | undefined> =>
-      stat(pathOf(sha256)).then(({ size }) => size, () => undefined),
+    /** Opens the file, because a file of another account has a size but cannot be read. */
+    async stateOf(sha256: string, bytes: number): Promise<'there' | 'missing' | 'unreadable'> {
+      try {
+        const file = await open(pathOf(sha256));
+        const isWhole = await file.stat().then(({ size }) => size === bytes).finally(() => file.close());
+        return isWhole ? 'there' : 'missing';
+      } catch (error) {
+        return isForbidden(error) ? 'unreadable' : 'missing';
+      }
+    },
 
     async *list(): AsyncGenerator<string> {
       for (const folder of await readdir(uploads).catch(unlessMissing)) {
         if (!/^[0-9a-f]{2}$/.test(folder)) continue;
-        for (const name of await readdir(join(uploads, folder))) {
+        for (const name of await readdir(join(uploads, folder)).catch(unlessForbidden)) {
           if (name.startsWith(folder) && /^[0-9a-f]{64}$/.test(name)) yield name;
         }
       }
@@ -86,6 +94,15 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
 function unlessMissing(error: unknown): string[] {
   if (codeOf(error) === 'ENOENT') return [];
   throw error;
+}
+
+function unlessForbidden(error: unknown): string[] {
+  if (isForbidden(error)) return [];
+  throw error;
+}
+
+function isForbidden(error: unknown): boolean {
+  return ['EACCES', 'EPERM'].includes(codeOf(error) ?? '');
 }
 
 /** Frees a chunk's memory at once: waiting for garbage collection, a hundred uploads would hold 50 MiB. */
@@ -102,7 +119,7 @@ const ABANDONED_AFTER = 3 * HOUR;
 const BATCH = 50;
 
 /** `strays`: files that no row has named for a day. `missing`: files that a row names but the disk does not have. */
-type UploadReport = { strays: string[]; missing: string[] };
+type UploadReport = { strays: string[]; missing: string[]; unreadable: string[] };
 
 const lastSweep = once(() => ({ at: -Infinity }));
 
@@ -114,15 +131,16 @@ export async function sweepUploads(hub: Hub): Promise<void> {
   if (!unlessBackup(hub, () => true)) return log.info('sweep of uploads postponed: a backup is running');
   last.at = clock();
   const removed = removeUnnamed(hub);
-  const { strays, missing } = await findStraysAndMissing(hub);
+  const { strays, missing, unreadable } = await findStraysAndMissing(hub);
   const strayed = strays.filter((sha256) => unlessBackup(hub, () => removeStray(hub, sha256))).length;
   if (removed + strayed > 0) log.info('uploads swept', { removed, strays: strayed });
   if (missing.length > 0) log.error('uploads missing', { count: missing.length, first: missing[0] });
+  if (unreadable.length > 0) log.error('uploads unreadable', { count: unreadable.length, first: unreadable[0] });
 }
 
 /** Compares the files in uploads/ with their rows in the database. Changes nothing. */
 export async function findStraysAndMissing(hub: Hub): Promise<UploadReport> {
-  return { strays: await listStrays(hub), missing: await listMissing(hub) };
+  return { strays: await listStrays(hub), ...await listAbsent(hub) };
 }
 
 /** Removes files in tmp/ that a crash left there. */
@@ -184,14 +202,14 @@ function isStray(hub: Hub, sha256: string): boolean {
   return at !== undefined && at < hub.clock() - KEPT_UNNAMED && !uploads(hub).find(sha256);
 }
 
-async function listMissing(hub: Hub): Promise<string[]> {
-  const missing = [];
+async function listAbsent(hub: Hub): Promise<Pick<UploadReport, 'missing' | 'unreadable'>> {
+  const absent = { missing: [] as string[], unreadable: [] as string[] };
   const { named, find } = uploads(hub);
   for (let rows = named('', BATCH); rows.length > 0; rows = named(rows.at(-1)?.sha256 ?? '', BATCH)) {
     for (const { sha256, bytes } of rows) {
-      const isThere = (await uploadFiles(hub).sizeOf(sha256)) === bytes;
-      if (!isThere && find(sha256)) missing.push(sha256);
+      const state = await uploadFiles(hub).stateOf(sha256, bytes);
+      if (state !== 'there' && find(sha256)) absent[state].push(sha256);
     }
   }
-  return missing;
+  return absent;
 }

@@ -2,7 +2,7 @@ import { DAY, isoTime, parseIsoTime } from '../../platform/clock.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { parseId } from '../../platform/http/input.ts';
-import { type HttpError, invalid } from '../../platform/http/reply.ts';
+import { type HttpError, invalid } from '../../platform/http/http-error.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { AUDIT_EVENTS, type AuditEvent } from './audit.ts';

@@ -1,5 +1,5 @@
 import type { Db, Statement } from '../../platform/db/open-database.ts';
-import { HttpError } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
 import { store } from '../hub/hub.ts';
 
 export type AuditRecord = {

@@ -119,15 +119,18 @@ export async function applyRetention(
 }
 
 /**
- * Removes old backups until `kept` backups are left: the new backup `made` and the newest other backups. The returned
- * `problems` name the backups that could not be removed.
+ * Removes old backups until `kept` backups are left: the new backup `made`, the newest `complete` backup and the
+ * newest others. The returned `problems` name the backups that could not be removed.
  */
 export async function keepNewest(
-  folder: BackupFolder, { made, kept }: { made: string; kept: number }, dataDir: string,
+  folder: BackupFolder, { made, complete, kept }: { made: string; complete: string | undefined; kept: number },
+  dataDir: string,
 ): Promise<RetentionResult> {
   const result: RetentionResult = { removed: [], problems: [] };
-  const others = (await folder.list()).filter((name) => name !== made);
-  for (const name of others.slice(0, 1 - kept)) await removeOne(folder, name, dataDir, result);
+  const stay = new Set([made, complete ?? made]);
+  const others = (await folder.list()).filter((name) => !stay.has(name));
+  const surplus = others.slice(0, Math.max(0, others.length + stay.size - kept));
+  for (const name of surplus) await removeOne(folder, name, dataDir, result);
   return result;
 }
 

@@ -13,7 +13,9 @@ import { plural } from '../../platform/in-words.ts';
 import { sumUploads } from '../attachments/attachment-store.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
 import { backupLock, takeFileLock } from '../hub/data-locks.ts';
-import { searchIndex } from '../posts/search-index-store.ts';
+import { standingLoss } from '../hub/database-file.ts';
+import { describeDatabase } from '../hub/database-note.ts';
+import { indexBytes } from '../posts/search-index-store.ts';
 import {
   applyRetention, ARCHIVE, type BackupFolder, backupFolder, DATABASE, requireSpace, reserveIn, type RetentionResult,
   spaceNeeded, SUMS,
@@ -63,6 +65,8 @@ export async function whileLocked<T>(
   options: BackupOptions, kind: 'backup' | 'interim', work: () => Promise<T>,
 ): Promise<T> {
   const { dataDir, backupDir, databasePath } = options;
+  const loss = standingLoss(dataDir); // the file at this path may be another database
+  if (loss) throw new BackupError(Object.values(describeDatabase(loss, writtenPath(dataDir))).join(' '));
   const isMissing = !existsSync(databasePath) && !isRestoreOpen(dataDir);
   if (isMissing) throw new BackupError(`there is no database at ${writtenPath(databasePath)}`);
   await mkdir(join(dataDir, 'run'), { recursive: true, mode: 0o700 });
@@ -205,8 +209,7 @@ async function copyDatabase(options: BackupOptions, { partial: folder, store }: 
   try {
     const { needed, kept } = explained(() => {
       requireHubSchema(db);
-      const indexBytes = searchIndex({ db, clock: options.clock }).bytes();
-      const kept = reserveIn(options.backupDir, options, indexBytes);
+      const kept = reserveIn(options.backupDir, options, indexBytes(db));
       return { needed: spaceNeeded(databaseSize(db), store.bytes(db)), kept };
     });
     await requireSpace(dirname(folder), needed, 'a backup', kept);

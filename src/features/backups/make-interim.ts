@@ -3,7 +3,7 @@ import { MINUTE } from '../../platform/clock.ts';
 import { plural } from '../../platform/in-words.ts';
 import { interimFolder, keepNewest, requireSpace, reserveIn, spaceNeeded } from './backup-folder.ts';
 import { UnsoundBackup } from './backup-name.ts';
-import { listBackups } from './backup-status.ts';
+import { listBackups, readVerdicts } from './backup-status.ts';
 import { type BackupOptions, type MadeBackup, makeAndPublish, type UploadStore, whileLocked } from './make-backup.ts';
 import { placeUploads } from './upload-folder.ts';
 import { counting } from './verify-backup.ts';
@@ -28,7 +28,11 @@ export function makeInterim(options: BackupOptions): Promise<MadeBackup | null> 
       if (error instanceof UnsoundBackup) return make(true);
       throw error;
     });
-    return { ...made, retention: await keepNewest(folder, { made: made.name, kept: INTERIM_KEPT }, dataDir) };
+    const verdicts = readVerdicts(dataDir);
+    const isComplete = made.verification.verdict === 'verified';
+    const complete = (await folder.list()).findLast((name) =>
+      (name === made.name ? isComplete : verdicts[name]?.verdict === 'verified'));
+    return { ...made, retention: await keepNewest(folder, { made: made.name, complete, kept: INTERIM_KEPT }, dataDir) };
   });
 }
 

@@ -12,7 +12,7 @@ export type Counts = { accounts: number; admins: number; sources: number; posts:
 
 type Hashes = { database: string; archive: string | null }; // SHA-256, hex; an interim backup has no archive
 
-export type AbsentUpload = { sha256: string; why: 'missing' | 'damaged' };
+export type AbsentUpload = { sha256: string; why: 'missing' | 'damaged' | 'unreadable' };
 
 type Facts = {
   createdAt: number; // unix ms, when the snapshot of the database was made
@@ -101,8 +101,8 @@ function hashOf(lines: string[]): string {
 }
 
 function parseAbsent(value: string): AbsentUpload {
-  const [, sha256, why] = /^([0-9a-f]{64}) (missing|damaged)$/.exec(value) ?? [];
-  if (sha256 && (why === 'missing' || why === 'damaged')) return { sha256, why };
+  const [, sha256, why] = /^([0-9a-f]{64}) (missing|damaged|unreadable)$/.exec(value) ?? [];
+  if (sha256 && why) return { sha256, why: why as AbsentUpload['why'] };
   throw new BackupError('SHA256SUMS has a malformed line for an absent file');
 }
 

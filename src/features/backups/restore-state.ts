@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { codeOf } from '../../platform/error-code.ts';
 import { syncPath } from '../../platform/files/durable-file.ts';
 import { writtenPath } from '../../platform/files/granted-name.ts';
+import type { DatabaseNote } from '../hub/database-note.ts';
 import { BackupError } from './backup-name.ts';
 
 /**
@@ -22,6 +23,7 @@ export type RestoreState = {
   backup: string; // the operator's name for the backup: a folder, a file or an address on a remote
   startedAt: number; // unix ms
   old: string[]; // the names of the items that DATA_DIR had before the restore; set from the phase `swapping` on
+  databaseNote?: DatabaseNote | null; // of the database before the restore
 };
 
 /** The path of a restore's state file. While the state file exists, neither web nor worker starts. */

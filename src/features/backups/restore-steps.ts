@@ -1,41 +1,22 @@
 import { existsSync } from 'node:fs';
 import { readdir, rm, rmdir } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SECOND } from '../../platform/clock.ts';
 import { isBusy, isStorageTrouble, openDatabase, type Db } from '../../platform/db/open-database.ts';
 import { replaceFile, syncPath } from '../../platform/files/durable-file.ts';
 import { writtenPath } from '../../platform/files/granted-name.ts';
-import { BackupError, backupName } from './backup-name.ts';
+import { readDatabaseNote, removeDatabaseNote, writeDatabaseNote } from '../hub/database-note.ts';
+import { BackupError } from './backup-name.ts';
 import {
   PHASES, probationPath, readRestoreState, rejectTrial, statePath, type Phase, type RestoreState,
 } from './restore-state.ts';
-import { raiseIdsAbove, releaseReserve, type Staged, type StageOptions, stageRestore } from './stage-restore.ts';
-import { isStagingName, itemsIn, restoreFolders, swapBack, swapIn } from './swap-data.ts';
+import { raiseIdsAbove } from './raise-ids.ts';
+import { isStagingName, itemsIn, releaseReserve, restoreFolders, swapBack, swapIn } from './swap-data.ts';
 
 /** A hub that is stopping gets this much time to close its database. */
 const LET_GO_MS = 20 * SECOND;
 const POLL_MS = 250;
-
-/** `called`: the operator's name for the backup, if the folder is only a copy. Throws BackupError during a restore. */
-export async function beginRestore(
-  options: Omit<StageOptions, 'staged'> & { called?: string | undefined },
-): Promise<Staged & { state: RestoreState }> {
-  const { dataDir, backup, clock, called = writtenPath(resolve(backup)) } = options;
-  if (readRestoreState(dataDir)) throw new BackupError('a restore was interrupted: run restore.sh --recover first');
-  await removeStaged(dataDir);
-  const id = await freeId(dataDir, clock());
-  const { staged: folder } = restoreFolders(dataDir, id);
-  const staged = await stageRestore({ ...options, staged: folder });
-  const state: RestoreState = { phase: 'staged', id, backup: called, startedAt: clock(), old: [] };
-  try {
-    await writeRestoreState(dataDir, state);
-  } catch (error) {
-    await rm(folder, { recursive: true, force: true });
-    throw error;
-  }
-  return { ...staged, state };
-}
 
 /** Replaces the hub's data by the backup's unpacked data. Throws BackupError if a process uses the hub's database. */
 export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promise<RestoreState> {
@@ -45,10 +26,12 @@ export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promis
     await closeDatabase(join(dataDir, 'hub.db'), letGoMs);
     // The hub assigns ids until its database is closed, so the restored database's ids are raised after the closing.
     raiseIdsAbove(join(places.staged, 'hub.db'), join(dataDir, 'hub.db'));
-    state = await writeRestoreState(dataDir, { ...state, phase: 'swapping', old: itemsIn(dataDir) });
+    const databaseNote = readDatabaseNote(dataDir);
+    state = await writeRestoreState(dataDir, { ...state, phase: 'swapping', old: itemsIn(dataDir), databaseNote });
   }
   if (state.phase === 'swapping') {
     await swapIn(places, state.old);
+    removeDatabaseNote(dataDir); // about the database that the backup has replaced
     state = await writeRestoreState(dataDir, { ...state, phase: 'swapped' });
   }
   return state;
@@ -89,6 +72,7 @@ export async function undoRestore(dataDir: string, letGoMs = LET_GO_MS): Promise
   if (state.phase !== 'staged') {
     state = await writeRestoreState(dataDir, { ...state, phase: 'undoing' });
     await swapBack(places, state.old);
+    if (state.databaseNote) writeDatabaseNote(dataDir, state.databaseNote);
   }
   await rm(places.staged, { recursive: true, force: true });
   await clearRestoreState(dataDir);
@@ -122,14 +106,6 @@ function requireState(dataDir: string, phases: readonly Phase[]): RestoreState {
   if (!state) throw new BackupError('no restore is in progress');
   if (phases.includes(state.phase)) return state;
   throw new BackupError(`the restore is in the phase "${state.phase}", not in ${phases.join(' or ')}`);
-}
-
-async function freeId(dataDir: string, now: number): Promise<string> {
-  const taken = new Set(await readdir(dataDir));
-  for (let at = now; ; at += SECOND) {
-    const id = backupName(at);
-    if (!taken.has(`pre-restore-${id}`)) return id;
-  }
 }
 
 /**

@@ -2,8 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Clock, SECOND } from '../../platform/clock.ts';
-import { codeOf } from '../../platform/error-code.ts';
-import { openRequest, responseTo } from '../../platform/net/outbound-exchange.ts';
+import { fetchFailure, fetchFromOperator } from '../../platform/net/operator-fetch.ts';
 import { type Config, hubUserAgent } from '../hub/read-config.ts';
 import { readJsonFile } from './backup-status.ts';
 import { noteSignOfLife } from './note-run.ts';
@@ -54,21 +53,15 @@ async function callTwice(url: URL, userAgent: string, { timeoutMs, pauseMs }: Pa
   return call(url, userAgent, timeoutMs);
 }
 
-/** Leaves out the messages of Node's own errors, because some of these messages contain the whole address. */
 async function call(url: URL, userAgent: string, timeoutMs: number): Promise<string | null> {
   const signal = AbortSignal.timeout(timeoutMs);
-  const request = openRequest(url, { headers: { 'User-Agent': userAgent }, signal });
   try {
-    const answer = responseTo(request, (cause) => cause ?? new Error('closed'));
-    request.end();
-    const { statusCode: status = 0 } = await answer;
-    if (status >= 200 && status < 300) return null;
-    const why = status >= 300 && status < 400 ? ', a redirect, which is not followed' : '';
-    return `${url.host} answered ${status}${why}`;
+    const response = await fetchFromOperator(url, { headers: { 'User-Agent': userAgent }, signal });
+    await response.body?.cancel();
+    if (response.ok) return null;
+    const why = response.status >= 300 && response.status < 400 ? ', a redirect, which is not followed' : '';
+    return `${url.host} answered ${response.status}${why}`;
   } catch (error) {
-    if (signal.aborted) return `${url.host} gave no answer within ${timeoutMs / SECOND} s`;
-    return `the exchange with ${url.host} failed (${codeOf(error) ?? 'no answer'})`;
-  } finally {
-    request.destroy();
+    return signal.aborted ? `${url.host} gave no answer within ${timeoutMs / SECOND} s` : fetchFailure(error, url.host);
   }
 }

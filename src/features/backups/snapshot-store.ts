@@ -1,6 +1,6 @@
 import { pendingMigrations, schemaGaps, schemaVersion } from '../../platform/db/migrate.ts';
 import { type Migration, SchemaError } from '../../platform/db/migration-files.ts';
-import { isStorageTrouble, openDatabase, type Db } from '../../platform/db/open-database.ts';
+import { isDamage, isStorageTrouble, openDatabase, type Db } from '../../platform/db/open-database.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { plural } from '../../platform/in-words.ts';
 import { countAccounts } from '../accounts/account-store.ts';
@@ -30,6 +30,53 @@ const GAPS_SHOWN = 5;
 /** Writes a consistent copy of a database to a new path, while other processes write to the database. */
 export function copyTo(db: Db, path: string): void {
   db.prepare<[string]>('snapshot', 'VACUUM INTO ?').run(path);
+}
+
+/** What SQLite finds wrong with a database, a line each; an empty list if nothing is. Reads every page. */
+export function integrityProblems(db: Db): string[] {
+  return db.prepare<[], { line: string }>('check integrity',
+    'SELECT integrity_check AS line FROM pragma_integrity_check').all().map(({ line }) => line)
+    .flatMap((text) => text.split('\n')).filter((line) => line !== 'ok' && !line.startsWith('***'));
+}
+
+const OF_INDEX = new RegExp('^(?:row \\d+ missing from|wrong # of entries in|non-unique entry in|' +
+  'rowid not at end-of-record for row \\d+ of) index (\\S+)$');
+
+/**
+ * The names of the damaged indices, if their entries alone are wrong: REINDEX makes these anew, and nothing is lost.
+ * Null for anything else, also for an index whose pages are damaged, which REINDEX cannot clear.
+ */
+export function damagedIndices(problems: readonly string[]): string[] | null {
+  const names = problems.map((line) => OF_INDEX.exec(line)?.[1]);
+  return names.every((name) => name !== undefined) ? [...new Set(names)] : null;
+}
+
+/** Makes all indices anew from the rows of their tables. */
+export function reindex(db: Db): void {
+  db.write('reindex', () => db.exec('REINDEX'));
+}
+
+/** Whether the pages on the disk are well-formed. */
+export function arePagesSound(path: string): boolean {
+  try {
+    return onNewConnection(path, (db) => db.pragma('quick_check(1)') === 'ok');
+  } catch (error) {
+    if (isDamage(error)) return false;
+    throw error;
+  }
+}
+
+/**
+ * Reads a database as it is on the disk. An older connection has pages in its memory, and FTS5 takes what other
+ * connections have changed in a search index for damage when it is checked.
+ */
+export function onNewConnection<Result>(path: string, read: (db: Db) => Result): Result {
+  const db = openDatabase(path, { readonly: true });
+  try {
+    return read(db);
+  } finally {
+    db.close();
+  }
 }
 
 /** The size of a database in bytes. */

@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, openSync, writeSync } from 'node:fs';
+import { closeSync, openSync, writeSync } from 'node:fs';
 import { chmod, copyFile, mkdir, open, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { MemberSink } from '../../platform/archive/tar-file.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { type GivenIds, givenIds, migrate, numberedTables, raiseIds } from '../../platform/db/migrate.ts';
+import { migrate } from '../../platform/db/migrate.ts';
 import { type Migration, SchemaError } from '../../platform/db/migration-files.ts';
-import { type Db, openDatabase } from '../../platform/db/open-database.ts';
-import { codeOf } from '../../platform/error-code.ts';
+import type { Db } from '../../platform/db/open-database.ts';
 import { sync, syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
 import { plural } from '../../platform/in-words.ts';
 import { settleRestoredJobs } from '../../platform/jobs/job-queue.ts';
@@ -20,14 +19,14 @@ import { DATABASE, requireSpace, spaceNeeded } from './backup-folder.ts';
 import { BackupError } from './backup-name.ts';
 import { hashFile, type Manifest, readManifest } from './manifest.ts';
 import { stageOffsiteHub } from './offsite-hub.ts';
+import { changeStaged, raiseIdsByTime } from './raise-ids.ts';
 import { readSnapshot } from './snapshot-store.ts';
-import { type Places, requireMovable } from './swap-data.ts';
+import { requireMovable, RESERVE } from './swap-data.ts';
 import type { CheckOptions } from './upload-archive.ts';
 import { checkUploads, foldersOf } from './upload-folder.ts';
 import { counting, verifyBackup, type Verification } from './verify-backup.ts';
 
-/** A folder of filler files: when a restore ends or is undone, their removal frees bytes and inodes on a full disk. */
-const RESERVE = 'reserve';
+/** Filler files in RESERVE: when a restore ends or is undone, their removal frees bytes and inodes on a full disk. */
 const RESERVE_FILES = 8;
 const RESERVE_FILE_BYTES = 128 * 1_024;
 
@@ -135,11 +134,6 @@ async function writeReserve(folder: string): Promise<void> {
   }
 }
 
-/** Removes a restore's filler files, so that the end or the undoing of the restore has space on a full disk. */
-export async function releaseReserve({ staged }: Places): Promise<void> {
-  await rm(join(staged, RESERVE), { recursive: true, force: true });
-}
-
 async function syncTree(staged: string, rows: UploadRow[]): Promise<void> {
   for (const name of [DATABASE, ...rows.map(({ sha256 }) => uploadPath(sha256))]) {
     const file = await open(join(staged, name), 'r').catch(() => undefined);
@@ -157,31 +151,12 @@ type RestoreTarget = {
   runAgain: readonly string[]; // the kinds of waiting jobs that a restore keeps, so that these jobs run again
 };
 
-const START_OF_2026 = Date.UTC(2026, 0);
-
 function prepareRestored(path: string, backup: string, target: RestoreTarget) {
   return changeStaged(path, (db) => {
     const migrated = bringUpToDate(db, target);
     raiseIdsByTime(db, target.clock());
     return { migrated, settled: settle(db, backup, target) };
   });
-}
-
-/** Raises the staged database's next ids above the ids of the replaced database, if that database is readable. */
-export function raiseIdsAbove(path: string, replaced: string): void {
-  changeStaged(path, (db) => raiseIds(db, idsGivenBy(replaced, numberedTables(db))));
-}
-
-/** Runs `work` on the restored database, and then empties and removes the database's write-ahead log. */
-function changeStaged<T>(path: string, work: (db: Db) => T): T {
-  const db = openDatabase(path);
-  try {
-    const result = work(db);
-    db.pragma('wal_checkpoint(TRUNCATE)');
-    return result;
-  } finally {
-    db.close();
-  }
 }
 
 function bringUpToDate(db: Db, { migrations, clock }: RestoreTarget): number {
@@ -204,29 +179,4 @@ function settle(db: Db, backup: string, { clock, runAgain }: RestoreTarget): Set
     audit({ db, clock }, 'backup.restored', COMMAND_LINE, target, { sessions, jobs });
     return { sessions, jobs };
   });
-}
-
-/**
- * Raises the ids that a restored database gives to future rows, because the hub must not assign an id again that the
- * hub already assigned after the backup was made. New ids begin at the number of hundredths of a second since 2026,
- * which grows faster than the ids of any hub and is known even if the replaced database is unreadable.
- */
-function raiseIdsByTime(db: Db, now: number): void {
-  const floor = Math.max(0, Math.floor((now - START_OF_2026) / 10));
-  raiseIds(db, new Map(numberedTables(db).map((table) => [table, floor])));
-}
-
-/** The highest ids that a database has assigned; empty if the database is missing or damaged, or belongs to no hub. */
-function idsGivenBy(path: string, tables: string[]): GivenIds {
-  if (!existsSync(path)) return new Map();
-  let db: Db | undefined;
-  try {
-    db = openDatabase(path, { readonly: true });
-    return givenIds(db, tables);
-  } catch (error) {
-    if (!codeOf(error)?.startsWith('SQLITE_')) throw error;
-    return new Map();
-  } finally {
-    db?.close();
-  }
 }

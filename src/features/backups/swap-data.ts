@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import { lstat, mkdir, rename, stat } from 'node:fs/promises';
+import { lstat, mkdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncPath } from '../../platform/files/durable-file.ts';
 import { BackupError } from './backup-name.ts';
@@ -17,6 +17,14 @@ export type Places = {
 /** The folders that a restore uses within DATA_DIR. */
 export function restoreFolders(dataDir: string, id: string): Places {
   return { live: dataDir, staged: join(dataDir, `.restore-${id}`), kept: join(dataDir, `pre-restore-${id}`) };
+}
+
+/** The folder of filler files within `staged`. */
+export const RESERVE = 'reserve';
+
+/** Removes a restore's filler files, so that its end or undoing has space on a full disk. */
+export async function releaseReserve({ staged }: Places): Promise<void> {
+  await rm(join(staged, RESERVE), { recursive: true, force: true });
 }
 
 /** Whether a name in DATA_DIR is the name of a folder in which a restore unpacks the data of a backup. */

@@ -75,8 +75,9 @@ const PIECE = 256 * 1_024; // bytes
  * take a tenth of the time of asynchronous reads for small files.
  */
 export function openUpload(dataDir: string, row: UploadRow) {
-  const fd = openOrMissing(join(dataDir, uploadPath(row.sha256)));
-  if (fd === undefined) return 'missing' as const;
+  const opened = openOrWhyNot(join(dataDir, uploadPath(row.sha256)));
+  if (typeof opened === 'string') return opened;
+  const fd = opened;
   const found = fstatSync(fd);
   if (!found.isFile() || found.size !== row.bytes) {
     closeSync(fd);
@@ -86,7 +87,7 @@ export function openUpload(dataDir: string, row: UploadRow) {
   let isRead = false;
   function* content(): Generator<Buffer, void> {
     for (let left = row.bytes; left > 0; ) {
-      const chunk = readChunk(fd ?? -1, Math.min(PIECE, left));
+      const chunk = readChunk(fd, Math.min(PIECE, left));
       hash.update(chunk);
       left -= chunk.length;
       yield chunk;
@@ -96,11 +97,13 @@ export function openUpload(dataDir: string, row: UploadRow) {
   return { content, isSound: () => isRead && hash.digest('hex') === row.sha256, close: () => closeSync(fd) };
 }
 
-function openOrMissing(path: string): number | undefined {
+/** An upload that this account may not read makes a backup incomplete, not impossible. */
+function openOrWhyNot(path: string): number | 'missing' | 'unreadable' {
   try {
     return openSync(path, READ_PLAIN);
   } catch (error) {
-    if (['ENOENT', 'ELOOP', 'ENOTDIR', 'ENXIO'].includes(codeOf(error) ?? '')) return undefined;
+    if (['EACCES', 'EPERM'].includes(codeOf(error) ?? '')) return 'unreadable';
+    if (['ENOENT', 'ELOOP', 'ENOTDIR', 'ENXIO'].includes(codeOf(error) ?? '')) return 'missing';
     throw error;
   }
 }

@@ -65,8 +65,8 @@ function linkUpload({ dataDir, previous, folder, isCareful }: Placing, row: Uplo
   return false;
 }
 
-/** No link can be made: the file is missing or on another disk, has too many links, or its file system has none. */
-const UNLINKABLE = ['ENOENT', 'EXDEV', 'EMLINK', 'EPERM', 'ENOTSUP', 'ENOSYS', 'ENOTDIR', 'ELOOP'];
+/** No link can be made: the file is missing, unreadable or on another disk, or its file system allows none. */
+const UNLINKABLE = ['ENOENT', 'EACCES', 'EXDEV', 'EMLINK', 'EPERM', 'ENOTSUP', 'ENOSYS', 'ENOTDIR', 'ELOOP'];
 
 function link(from: string, to: string): boolean {
   try {

@@ -213,7 +213,7 @@ export async function extractUpload(
   const { uploads: rows } = await readSnapshot(join(folder, DATABASE));
   const absent = new Map(facts?.absent.map((upload) => [upload.sha256, upload.why]));
   const why = absent.get(sha256);
-  if (why) throw new BackupError(`${uploadPath(sha256)} is ${why}: the hub had lost it when the backup was made`);
+  if (why) throw new BackupError(`${uploadPath(sha256)} is not in the backup: it was ${why} when the backup was made`);
   for (const to of [() => {}, write]) {
     const found = new AbortController();
     const destination = (name: string) =>

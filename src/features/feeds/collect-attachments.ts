@@ -8,10 +8,16 @@ import { absoluteUrl, lineOf } from './feed-values.ts';
 const FILES = new Set([
   'enclosure', 'enc:enclosure', 'media:content', 'media:thumbnail', 'media:peerlink', 'podcast:alternateenclosure',
 ]);
-const PICTURES = new Map([
+const TYPES_BY_EXTENSION = new Map([
   ['jpg', 'image/jpeg'], ['jpeg', 'image/jpeg'], ['jfif', 'image/jpeg'], ['png', 'image/png'], ['gif', 'image/gif'],
-  ['webp', 'image/webp'], ['avif', 'image/avif'],
+  ['webp', 'image/webp'], ['avif', 'image/avif'], ['mp3', 'audio/mpeg'], ['m4a', 'audio/mp4'], ['m4b', 'audio/mp4'],
+  ['aac', 'audio/aac'], ['oga', 'audio/ogg'], ['ogg', 'audio/ogg'], ['opus', 'audio/ogg'], ['flac', 'audio/flac'],
+  ['wav', 'audio/wav'], ['weba', 'audio/webm'], ['mp4', 'video/mp4'], ['m4v', 'video/mp4'], ['mov', 'video/quicktime'],
+  ['ogv', 'video/ogg'], ['webm', 'video/webm'], ['mkv', 'video/x-matroska'], ['m3u8', 'application/vnd.apple.mpegurl'],
+  ['pdf', 'application/pdf'],
 ]);
+/** Media types that say nothing about a file, as servers and programs name any file. */
+const UNSAID = /^(?:application|binary)\/(?:octet-stream|x-octet-stream|force-download|download|unknown|x-download)$/;
 export const MAX_ITEM_FILES = 100;
 
 /** A feed item's files in document order, at most MAX_ITEM_FILES; a repeated address fills in missing details. */
@@ -89,20 +95,29 @@ function addFile(file: XmlElement, original: string | null, base: string, found:
   if (url === null) return;
   addAttachment(found, {
     url,
-    mediaType: mediaTypeOf(firstAttribute(file, ['type', 'enc:type'])) ?? pictureType(file, url),
+    mediaType: mediaTypeIn(file, url),
     bytes: parseByteCount(firstAttribute(file, ['length', 'filesize', 'enc:length'])),
     title: isLink(file) ? attributeOf(file, 'title') || null : lineOf(childOf(file, 'media:title')),
     durationSeconds: parseDuration(attributeOf(file, 'duration')),
   });
 }
 
-/** The media type of a picture of Media RSS without a declared type: by file extension; `image/*` for a thumbnail. */
-function pictureType(file: XmlElement, url: string): string | null {
-  if (file.name === 'media:thumbnail') return THUMBNAIL_TYPE;
-  const medium = attributeOf(file, 'medium')?.toLowerCase() || null;
-  if (!file.name.startsWith('media:') || file.name === 'media:peerlink' || (medium ?? 'image') !== 'image') return null;
-  const extension = /\.([a-z]{3,4})$/i.exec(new URL(url).pathname)?.[1]?.toLowerCase() ?? '';
-  return PICTURES.get(extension) ?? (medium === null ? null : 'image/*');
+/** The media type of a file as declared or, if that says nothing, by the extension of the file's address. */
+export function fileType(declared: string | null, url: string): string | null {
+  const type = mediaTypeOf(declared);
+  if (type !== null && !UNSAID.test(type)) return type;
+  const extension = /\.([a-z0-9]{3,4})$/i.exec(new URL(url).pathname)?.[1]?.toLowerCase() ?? '';
+  return TYPES_BY_EXTENSION.get(extension) ?? type;
+}
+
+/** The media type of an item's file. What Media RSS says of a file's medium counts more than the file's extension. */
+function mediaTypeIn(file: XmlElement, url: string): string | null {
+  const declared = firstAttribute(file, ['type', 'enc:type']);
+  if (file.name === 'media:thumbnail') return mediaTypeOf(declared) ?? THUMBNAIL_TYPE;
+  const type = fileType(declared, url);
+  const medium = file.name === 'media:content' ? attributeOf(file, 'medium')?.toLowerCase() || null : null;
+  if (declared !== null || medium === null || type?.startsWith(`${medium}/`)) return type;
+  return medium === 'image' ? THUMBNAIL_TYPE : null;
 }
 
 function firstAttribute(element: XmlElement, names: readonly string[]): string | null {

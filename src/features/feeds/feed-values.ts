@@ -4,7 +4,7 @@ import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
 import { plainText } from '../../platform/markup/plain-text.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { webAddress } from '../../platform/markup/safe-url.ts';
-import { attributeOf, childrenOf, textOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
+import { attributeOf, childrenOf, innerHtml, textOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';
 import type { DeletedPost } from '../posts/feed-posts-store.ts';
 import type { IncomingPost } from '../posts/post-store.ts';
@@ -20,6 +20,12 @@ const WORD_BREAK = /<(?:br|\/?(?:p|div|h[1-6]|li|ul|ol|tr|td|table|blockquote))(
 /** The maximum number of dates that the parser tries in one element, because rejecting an unknown time zone is slow. */
 const MAX_DATES = 4;
 const LOOKS_LIKE_HTML = /<\/[a-z][a-z0-9]*\s*>|<(?:br|img|wbr|hr|p)(?:\s[^<>]*)?\/?>/i;
+const TAG = /<(\/?)([a-z][a-z0-9]*)(\s[^<>]*)?\/?>/gi;
+/** The beginning of any markup; an address in angle brackets, such as `<a@x.example>` or `<https://…`, is none. */
+const MARKUP = /<(?:\/?[a-z][a-z0-9-]*(?::[a-z][\w-]*)?[\s/>]|!--)/i;
+const LINE_END = /\r\n?|[\n\u2028\u2029]/g;
+/** One paragraph that its author wrapped and indented as the elements around it; list items are no such lines. */
+const WRAPPED = /^[^\n]*(?:\n[ \t]+[^\s\d*•–-][^\n]*)+$/;
 
 const MAX_NAMES = 20;
 /** Maximum characters of an author's name; longer names are cut unparsed, because every item may repeat the name. */
@@ -33,12 +39,23 @@ const PERIODS = new Map([
 export type LinkBase = { url: string; given: boolean };
 
 /**
- * Converts a title, which may be HTML or plain text, to one line of plain text. Only a title that looks like HTML loses
- * its inline tags. Character references are decoded twice, because many feeds encode them twice.
+ * Converts a title, which may be HTML or plain text, to one line of plain text. Only a title that is HTML loses its
+ * inline tags. Character references are decoded twice, because many feeds encode them twice.
  */
 export function titleText(decoded: string): string {
-  const untagged = LOOKS_LIKE_HTML.test(decoded) ? decoded.replace(WORD_BREAK, ' ').replace(INLINE_TAG, '') : decoded;
+  const untagged = isHtmlTitle(decoded) ? decoded.replace(WORD_BREAK, ' ').replace(INLINE_TAG, '') : decoded;
   return singleLine(decodeOnceMore(untagged));
+}
+
+/** Whether tags of a title are markup: a pair, a line break or a tag with attributes; `the <p> element` is text. */
+function isHtmlTitle(title: string): boolean {
+  if (!title.includes('<')) return false;
+  const open = new Set<string>();
+  for (const [, slash, name = '', attributes = ''] of title.toLowerCase().matchAll(TAG)) {
+    if (slash ? open.has(name) : name === 'br' || name === 'wbr' || attributes.includes('=')) return true;
+    if (!slash) open.add(name);
+  }
+  return false;
 }
 
 /** Converts HTML to one line of plain text. */
@@ -53,7 +70,17 @@ export function undeclaredToLine(text: string): string {
 
 /** Converts plain text to HTML and keeps line breaks. */
 export function textToHtml(text: string): string {
-  return escapeHtml(text.trim()).replace(/\r?\n/g, '<br>\n');
+  return withLines(escapeHtml(text.trim()));
+}
+
+/** Converts the content of an item, which may be HTML or plain text, to HTML; without any tag, lines are kept. */
+export function contentToHtml(text: string): string {
+  const content = text.trim();
+  return MARKUP.test(content) ? content : withLines(content.replaceAll('<', '&lt;'));
+}
+
+function withLines(html: string): string {
+  return WRAPPED.test(html) ? html : html.replace(LINE_END, '<br>\n');
 }
 
 /** Whether a text, which may be HTML or plain text, contains an HTML tag. */
@@ -87,15 +114,18 @@ export function childrenInOrder(element: XmlElement, names: readonly string[]): 
 }
 
 /** The first date that can be parsed, in unix ms, among the first `most` child elements `names`; else null. */
-export function firstDate(element: XmlElement, names: readonly string[], most = MAX_DATES): number | null {
+export function firstDate(
+  element: XmlElement, names: readonly string[], language: string | null, most = MAX_DATES,
+): number | null {
   for (const child of childrenInOrder(element, names).slice(0, most)) {
-    const date = parseDate(textOf(child));
+    const date = parseDate(child.children.length > 0 ? innerHtml(child, 'html') : textOf(child), language);
     if (date !== null) return date;
   }
   return null;
 }
 
-function decodeOnceMore(text: string): string {
+/** Replaces the character references of a text. */
+export function decodeOnceMore(text: string): string {
   return text.includes('&') ? text.replace(REFERENCE, decodeEntities) : text;
 }
 
@@ -127,11 +157,6 @@ function withoutAddresses(text: string): string {
 export function absoluteUrl(link: string | null | undefined, base: string): string | null {
   const trimmed = link?.trim() ?? '';
   return trimmed === '' ? null : webAddress(trimmed, base) ?? null;
-}
-
-/** An address without the scheme `feed:`, which pages and programs write for feeds; `feed://host` means http. */
-export function withoutFeedScheme(address: string): string {
-  return address.trim().replace(/^feed:(?:\/\/)?(?=https?:)/i, '').replace(/^feed:(?=\/\/)/i, 'http:');
 }
 
 /** The base URL for links inside an element. `base`: the base URL that applies around the element. */
@@ -175,6 +200,8 @@ export type ParsedFeed = FeedFacts & {
   deleted: DeletedPost[]; // tombstones (RFC 6721)
   /** Null if the feed's document is whole. `lastIsSure`: the id of a truncated document's last item is whole. */
   cut: { lastIsSure: boolean } | null;
+  /** Whether the feed has no items, but elements that look like items, which the hub cannot read. */
+  hidesItems: boolean;
 };
 
 /** The error for a document that is no feed; its message says what the document is instead. */
@@ -236,6 +263,18 @@ export function truncationOf(root: XmlElement, items: XmlElement[], ids: readonl
   if (!root.isCut) return null;
   const last = items.at(-1);
   return { lastIsSure: !last?.isCut || last.children.some(({ name, isCut }) => !isCut && ids.includes(name)) };
+}
+
+/** The children `name` of the `parents` or, if there are none, one level deeper, as some feeds wrap them. */
+export function itemsWithin(parents: XmlElement[], name: string): XmlElement[] {
+  const within = (holders: XmlElement[]): XmlElement[] => holders.flatMap((holder) => childrenOf(holder, name));
+  const items = within(parents);
+  return items.length > 0 ? items : within(parents.flatMap(({ children }) => children));
+}
+
+/** Whether any element inside is called an item or entry, under whatever prefix. */
+export function hasItemLike({ children }: XmlElement): boolean {
+  return children.some((child) => /(?:^|:)(?:item|entry)$/.test(child.name) || hasItemLike(child));
 }
 
 /** The id under which the hub stores a feed item: the item's id, or the hash of an id above MAX_GUID_LENGTH. */

@@ -9,7 +9,7 @@ import { once, type Hub } from '../hub/hub.ts';
 import { refusingOwn } from '../hub/own-address.ts';
 import type { Validators } from '../sources/sync-state-store.ts';
 import type { FeedLink } from './page-links.ts';
-import { parseBeginning, takeBeginning } from './parse-beginning.ts';
+import { parseBeginning, parseCut, takeBeginning } from './parse-beginning.ts';
 import { parseFeed } from './parse-feed.ts';
 import { NotAFeedError, type ParsedFeed } from './feed-values.ts';
 
@@ -27,7 +27,7 @@ export type FetchedFeed = {
   validators: Validators;
   askedFor: number; // the wait in ms before the next request that the response headers ask for; 0 by default
   bytes: number | null; // the size of the document, or of the part that was read; null after a 304 response
-  isPartial?: boolean; // only the beginning of a large document was read: `feed` has the title but not all posts
+  isPartial?: boolean; // only the beginning of a large document was read: `feed` may have few posts, or none
   advertised?: FeedLink[]; // all feeds to which a web page at the address links; undefined if no page was fetched
 };
 
@@ -67,15 +67,16 @@ export async function fetchFeed(
   const unread = { feed: null, url: stays, askedFor };
   if (response.status === 304 && isConditional) return { ...unread, validators, bytes: null };
   requireSuccess(response, hub.clock(), within);
-  const isPartial = beginning?.isLarge() ?? false;
-  const bodyHash = isPartial ? null : createHash('sha256').update(body).digest('hex');
+  const isPartial = beginning?.isLarge() ?? body.length > MAX_BYTES;
+  const bodyHash = beginning?.isLarge() ? null : createHash('sha256').update(body).digest('hex');
   const isKnown = bodyHash !== null && bodyHash === validators.bodyHash;
   const fresh = { etag: usable(headers.etag), lastModified: usable(headers['last-modified']), bodyHash };
   if (isKnown) return { ...unread, validators: fresh, bytes: body.length };
   await within.toRead?.(body.length);
   try {
     const source = { url: response.url, contentType: headers['content-type'] ?? null };
-    const feed = beginning?.isLarge() ? parseBeginning(beginning, source) : parseFeed(body, source);
+    const feed = beginning?.isLarge() ? parseBeginning(beginning, source)
+      : isPartial ? parseCut(body, source) : parseFeed(body, source);
     return { feed, url: stays, validators: fresh, askedFor, bytes: body.length, isPartial };
   } catch (error) {
     if (error instanceof NotAFeedError) error.document = { url: response.url, headers, body };
@@ -93,7 +94,8 @@ function request(
     ...(lastModified ? { 'if-modified-since': lastModified } : {}),
   };
   const refuse = refusingOwn(config, ', which cannot be its own source');
-  return outbound({ url, headers, maxBytes: MAX_BYTES, refuse, gunzip: true, ...within, ...(take && { take }) });
+  const body = { maxBytes: MAX_BYTES + 1, cuts: true, gunzip: true, ...(take && { take }) };
+  return outbound({ url, headers, refuse, ...body, ...within });
 }
 
 function requireSuccess({ status, url, headers }: OutboundResponse, now: number, { authorization }: Within): void {

@@ -1,7 +1,8 @@
 import { essenceOf } from '../../platform/http/headers.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { endOfTag, readAttributes } from '../../platform/markup/xml-tokenizer.ts';
-import { absoluteUrl, withoutFeedScheme } from './feed-values.ts';
+import { withoutFeedScheme } from './feed-address.ts';
+import { absoluteUrl } from './feed-values.ts';
 
 /** A feed to which a web page links. `title` and `format` are what the link says about the feed. */
 export type FeedLink = { url: string; title: string | null; format: 'RSS' | 'Atom' | 'JSON Feed' | null };

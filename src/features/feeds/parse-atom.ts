@@ -1,6 +1,5 @@
 import { essenceOf } from '../../platform/http/headers.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
-import { escapeHtml } from '../../platform/markup/entities.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
 import {
   attributeOf, childOf, childrenOf, innerHtml, textOf, type XmlElement,
@@ -9,9 +8,9 @@ import type { DeletedPost } from '../posts/feed-posts-store.ts';
 import type { IncomingFile } from '../posts/post-store.ts';
 import { addAttachment, collectAttachments, mediaTypeOf } from './collect-attachments.ts';
 import {
-  absoluteUrl, baseInside, firstDate, firstLine, htmlToText, identifyItems, keptGuid, languageInside, looksLikeHtml,
-  MAX_ITEMS, newestItems, personNames, publishedInterval, titleText, truncationOf, undeclaredToHtml, type LinkBase,
-  type ParsedFeed, type UnidentifiedItem,
+  absoluteUrl, baseInside, firstDate, firstLine, hasItemLike, htmlToText, identifyItems, itemsWithin, keptGuid,
+  languageInside, looksLikeHtml, MAX_ITEMS, newestItems, personNames, publishedInterval, textToHtml, titleText,
+  truncationOf, undeclaredToHtml, type LinkBase, type ParsedFeed, type UnidentifiedItem,
 } from './feed-values.ts';
 import { parseDate } from './parse-date.ts';
 
@@ -31,8 +30,8 @@ export function parseAtom(feed: XmlElement, feedUrl: string): ParsedFeed {
   const subtitle = childOf(feed, 'subtitle') ?? childOf(feed, 'tagline') ?? childOf(feed, 'dc:description');
   const language = languageInside(feed, LANGUAGES, null);
   const context = { base, siteUrl, author: authorsOf(feed), language };
-  const all = childrenOf(feed, 'entry');
-  const entries = newestItems(all, (entry) => firstDate(entry, [...PUBLISHED, ...UPDATED], 1));
+  const all = itemsWithin([feed], 'entry');
+  const entries = newestItems(all, (entry) => firstDate(entry, [...PUBLISHED, ...UPDATED], language, 1));
   return {
     title: atomTitle(childOf(feed, 'title')),
     description: subtitle === undefined ? null : htmlToText(atomHtml(subtitle)) || null,
@@ -42,6 +41,7 @@ export function parseAtom(feed: XmlElement, feedUrl: string): ParsedFeed {
     items: identifyItems(entries.map((entry) => readEntry(entry, context))),
     deleted: childrenOf(feed, 'at:deleted-entry').slice(0, MAX_ITEMS).flatMap(deletedEntry),
     cut: truncationOf(feed, all, IDS),
+    hidesItems: all.length === 0 && hasItemLike(feed),
   };
 }
 
@@ -57,19 +57,20 @@ function readEntry(entry: XmlElement, feed: FeedContext): UnidentifiedItem {
   const guid = firstLine(entry, IDS);
   const url = linkOf(entry, base.url) ?? outside?.url ?? webUrlOf(guid);
   const content = contentOf(entry, base);
-  const updatedAt = firstDate(entry, UPDATED);
+  const language = languageInside(entry, LANGUAGES, feed.language);
+  const updatedAt = firstDate(entry, UPDATED, language);
   const source = childOf(entry, 'source');
   return {
     guid,
     title: atomTitle(childOf(entry, 'title')) || titleText(firstLine(entry, ['media:title', 'dc:title']) ?? ''),
     url,
     author: authorsOf(entry) ?? (source === undefined ? null : authorsOf(source)) ?? feed.author,
-    language: languageInside(entry, LANGUAGES, feed.language),
+    language,
     contentHtml: content.html,
     // Without xml:base, relative links in an entry usually belong to the entry's page rather than to the feed.
     baseUrl: content.base.given ? content.base.url : url ?? feed.siteUrl ?? base.url,
     summary: content.summary,
-    publishedAt: firstDate(entry, PUBLISHED) ?? updatedAt,
+    publishedAt: firstDate(entry, PUBLISHED, language) ?? updatedAt,
     updatedAt,
     attachments: attachmentsOf(entry, base.url, outside),
   };
@@ -154,7 +155,9 @@ function attachmentsOf(
 function atomTitle(title: XmlElement | undefined): string {
   if (title === undefined) return '';
   const kind = kindOf(title);
-  return kind === 'html' || kind === 'xhtml' ? htmlToText(atomHtml(title)) : titleText(sourceText(title));
+  if (kind === 'html' || kind === 'xhtml') return htmlToText(atomHtml(title));
+  // Many publishers who write no type mean HTML, against RFC 4287.
+  return attributeOf(title, 'type') ? singleLine(sourceText(title)) : titleText(sourceText(title));
 }
 
 /** An Atom text or content construct as HTML; returns '' if the construct is neither text nor markup. */
@@ -168,7 +171,7 @@ function atomHtml(element: XmlElement): string {
     return innerHtml(content, kind === 'html' ? 'html' : 'text').trim();
   }
   const text = sourceText(element).trim();
-  return kind === 'html' || (kind === 'xhtml' && looksLikeHtml(text)) ? text : escapeHtml(text);
+  return kind === 'html' || (kind === 'xhtml' && looksLikeHtml(text)) ? text : textToHtml(text);
 }
 
 /** Atom 1.0 declares text, html, xhtml or a media type (RFC 4287, 3.1.1, 4.1.3), Atom 0.3 only a media type. */

@@ -86,3 +86,28 @@ export function parseBeginning(document: Beginning, source: { url: string; conte
   if (!document.hasMembers()) throw new NotAFeedError('the document is JSON, but not a JSON Feed');
   return parseFeed(EMPTY_FEED, source);
 }
+
+/** Parses a feed that is larger than the hub reads. Its last post may not be whole, and counts as unsure. */
+export function parseCut(bytes: Buffer, source: { url: string; contentType: string | null }): ParsedFeed {
+  const isXml = !isJson(bytes);
+  const end = bytes.lastIndexOf('>') + 1 || bytes.length; // not within a character
+  const whole = isXml ? bytes.subarray(0, end) : wholeItems(bytes);
+  return { ...parseFeed(whole, source), cut: { lastIsSure: !isXml } };
+}
+
+const [QUOTE, BACKSLASH, OPEN, CLOSE] = [0x22, 0x5c, 0x7b, 0x7d]; // `[` and `]` are braces without the bit 0x20
+
+/** A JSON Feed that was cut off, ended after its last whole item. */
+function wholeItems(bytes: Buffer): Buffer {
+  let depth = 0;
+  let isText = false;
+  let end = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0;
+    if (isText && byte === BACKSLASH) at++;
+    else if (byte === QUOTE) isText = !isText;
+    else if (!isText && (byte | 0x20) === OPEN) depth++;
+    else if (!isText && (byte | 0x20) === CLOSE && --depth === 2) end = at + 1;
+  }
+  return Buffer.concat([bytes.subarray(0, end), Buffer.from(']}')]);
+}

@@ -1,4 +1,6 @@
 import { DAY, HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
+import { AMBIGUOUS, ENGLISH, monthsOf, monthsOfAll, plainWords, type MonthNames } from './month-names.ts';
+import { CLOCK_TIME, tidyDate, withoutMarkup } from './tidy-date.ts';
 
 type TimeOfDay = { sinceMidnight: number; zone: string; rest: string };
 type YearMonthDay = { year: number; month: number; day: number };
@@ -10,28 +12,19 @@ const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 const ISO_DATE = /^(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?(?=$|[Tt\s])/;
 const ORDINAL_DATE = /^(\d{4})-?(\d{3})(?=$|[Tt\s])/;
 const COMPACT_DATE = /^(\d{4})(\d\d)(\d\d)(?:[Tt\s]?(\d\d)(\d\d)(\d\d)?)?(?=$|[Zz\s+-])/;
-const CLOCK_TIME = /(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:[.,](\d{1,9}))?)?/;
 const OFFSET = /^(?:UTC|GMT|UT|Z)?\s*([+-])(\d{1,2}):?(\d{2})?(?!\d)/i;
 
-/** The first letters of month names in the languages that feeds use, without accents; the longest match wins. */
-const MONTH_STEMS = [
-  ['jan', 'ene', 'gen', 'sty', 'янв', 'ιαν'],
-  ['feb', 'fev', 'lut', 'фев', 'φεβ'],
-  ['mar', 'mae', 'mrz', 'mrt', 'мар', 'μαρ'],
-  ['apr', 'avr', 'abr', 'kwi', 'апр', 'απρ'],
-  ['may', 'mai', 'mag', 'mei', 'maj', 'маи', 'мая', 'μαι'],
-  ['jun', 'juin', 'giu', 'cze', 'июн', 'ιουν'],
-  ['jul', 'juil', 'lug', 'lip', 'июл', 'ιουλ'],
-  ['aug', 'aou', 'ago', 'sie', 'авг', 'αυγ'],
-  ['sep', 'set', 'szept', 'wrz', 'сен', 'σεπ'],
-  ['oct', 'okt', 'out', 'ott', 'paz', 'окт', 'οκτ'],
-  ['nov', 'lis', 'ноя', 'νοε'],
-  ['dec', 'dez', 'dic', 'des', 'gru', 'дек', 'δεκ'],
-];
+const USUAL_DATE = /^(?:[A-Z][a-z]{2}, )?(\d\d?) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d) (GMT|[+-]\d{4})$/;
 
-const MONTHS = new Map(MONTH_STEMS.flatMap((stems, index) => stems.map((stem): [string, number] => [stem, index])));
-const LONGEST_STEM = 5;
-const SHORTEST_STEM = 3;
+/** Three numbers of a date with the same sign between them; not the year of an emperor (`令和8`). */
+const NUMERIC_DATE = /(?<![\p{L}\d])(\d+)\s?([-/.])\s?(\d+)\s?\2\s?(\d+)/u;
+const WEEK_DATE = /^(\d{4})-?W(\d\d)(?:-?([1-7]))?(?=$|[Tt\s])/;
+
+const ENGLISH_STEMS = new Map(ENGLISH.map((name, month) => [name.slice(0, 3), month]));
+const NEITHER_ENGLISH_NOR_CLDR = new Map([['mrz', 2], ['maerz', 2]]);
+/** What a weekday is called where its name begins like a month: mar. (mardi, martes, martedì). */
+const LIKE_A_WEEKDAY = 'mar';
+const ENGLISH_WEEKDAY = /^(?:sun|mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?)(?:day)?$/;
 
 /** Minutes east of Greenwich by zone abbreviation, as feeds use them. Military letters mean UTC (RFC 5322, 4.3). */
 const ZONES = new Map<string, number>([
@@ -47,22 +40,26 @@ const ZONES = new Map<string, number>([
 
 /**
  * Unix ms, or null if the text is no date; a date without a time zone counts as UTC. Reads ISO 8601 with missing parts,
- * RFC 822, RFC 850 and asctime with common errors, month names in a dozen languages, and unix times. A year before 1900
- * gives null, and a year after 9999 the end of 9999.
+ * RFC 822, RFC 850 and asctime with common errors, month names of the languages that CLDR knows, and unix times. A year
+ * before 1900 gives null, and a year after 9999 the end of 9999. `language` (BCP 47) decides names of two months.
  */
-export function parseDate(text: string): number | null {
-  const trimmed = text.trim();
-  if (trimmed === '' || trimmed.length > MAX_LENGTH || !/\d/.test(trimmed)) return null;
-  const tidy = tidyText(trimmed);
-  return fromNumber(tidy) ?? fromCompact(tidy) ?? fromIso(tidy) ?? fromWords(tidy);
+export function parseDate(text: string, language: string | null = null): number | null {
+  const written = text.includes('<') ? withoutMarkup(text) : text;
+  const trimmed = written.trim();
+  if (trimmed === '' || trimmed.length > MAX_LENGTH || !/\p{Nd}/u.test(trimmed)) return null;
+  const usual = fromUsual(trimmed);
+  if (usual !== null) return usual;
+  const tidy = tidyDate(trimmed);
+  return fromNumber(tidy) ?? fromCompact(tidy) ?? fromIso(tidy) ?? fromWeek(tidy) ?? fromWords(tidy, language);
 }
 
-function tidyText(text: string): string {
-  return text
-    .replace(/[年년月월]\s*/g, '-').replace(/[日일]/g, ' ')
-    .replace(/(오전|上午|午前|오후|下午|午後)\s*([\d:]+)/g, (_, half: string, time: string) =>
-      `${time} ${/오전|上午|午前/.test(half) ? 'AM' : 'PM'}`)
-    .replace(/\([^()]*\)/g, ' ').replace(/[,\s]+/g, ' ').trim();
+/** Parses RFC 822 as most feeds write it: this is quicker than to look for the parts of a date. */
+function fromUsual(text: string): number | null {
+  const parts = USUAL_DATE.exec(text);
+  const month = ENGLISH_STEMS.get(parts?.[2]?.toLowerCase() ?? '');
+  if (parts === null || month === undefined) return null;
+  const time = timeOfDay(Number(parts[4]), Number(parts[5]), Number(parts[6]));
+  return time === null ? null : instant({ year: Number(parts[3]), month, day: Number(parts[1]) }, time, parts[7] ?? '');
 }
 
 /** Parses a number as unix seconds; a number with 12 or more digits as unix milliseconds. */
@@ -103,10 +100,23 @@ function fromIso(text: string): number | null {
   return instant(date, sinceMidnight, time?.zone ?? '');
 }
 
+/** Parses the week dates of ISO 8601, such as `2026-W11-6`. Week 1 is the week of 4 January, and begins on a Monday. */
+function fromWeek(text: string): number | null {
+  const parts = WEEK_DATE.exec(text);
+  if (parts === null) return null;
+  const [all, year, week, day = 1] = parts;
+  const fourth = Date.UTC(Number(year), 0, 4);
+  const sinceMonday = (new Date(fourth).getUTCDay() + 6) % 7;
+  const time = readTime(text.slice(all.length).replace(/^[Tt]/, '').trim());
+  if (Number(week) < 1 || Number(week) > 53) return null;
+  const days = (Number(week) - 1) * 7 + Number(day) - 1 - sinceMonday;
+  return instant({ year: Number(year), month: 0, day: 4 }, days * DAY + (time?.sinceMidnight ?? 0), time?.zone ?? '');
+}
+
 /** Parses a date in words, such as "3 May 2024, 10:00 GMT": takes out time and zone, then finds day, month and year. */
-function fromWords(text: string): number | null {
+function fromWords(text: string, language: string | null): number | null {
   const time = readTime(text);
-  const date = readDate(time?.rest ?? text, time !== null);
+  const date = readDate(time?.rest ?? text, time !== null, language);
   return date === null ? null : instant(date, time?.sinceMidnight ?? date.sinceMidnight, time?.zone ?? date.zone);
 }
 
@@ -115,11 +125,13 @@ function readTime(text: string): TimeOfDay | null {
   if (match === null) return null;
   const [all, hours, minutes, seconds = '0', fraction = ''] = match;
   const after = text.slice(match.index + all.length).trimStart();
-  const half = /^([ap])\.?m\b\.?/i.exec(after);
+  const half = /^(?:([ap])\.?\s?m\b\.?|π\.?\s?μ\.?|ص|(μ\.?\s?μ\.?|م)(?!\p{L}))/iu.exec(after);
   const zoned = half === null ? after : after.slice(half[0].length).trimStart();
   const zone = OFFSET.exec(zoned)?.[0] ?? /^[a-z]+(?:[/_][a-z_]+)*/i.exec(zoned)?.[0] ?? '';
-  const isZone = zone === '' || zoneMinutes(zone, 0) !== null || monthOf(zone) === null;
-  const whole = timeOfDay(hour(Number(hours), half?.[1]), Number(minutes), Number(seconds));
+  const isZone = zone === '' || zoneMinutes(zone, 0) !== null;
+  const isLate = half !== null && (half[1]?.toLowerCase() === 'p' || half[2] !== undefined);
+  const hour = half === null ? Number(hours) : hourOfHalf(Number(hours), isLate);
+  const whole = timeOfDay(hour, Number(minutes), Number(seconds));
   if (whole === null) return null;
   const sinceMidnight = whole + Math.floor(Number(`0.${fraction || 0}`) * SECOND);
   const rest = `${text.slice(0, match.index)} ${isZone ? zoned.slice(zone.length) : zoned}`;
@@ -132,24 +144,21 @@ function timeOfDay(hours: number, minutes: number, seconds: number): number | nu
   return hours * HOUR + minutes * MINUTE + seconds * SECOND;
 }
 
-function hour(hours: number, half: string | undefined): number {
-  if (half === undefined || hours > 12) return hours;
-  return (hours % 12) + (half.toLowerCase() === 'p' ? 12 : 0);
+function hourOfHalf(hours: number, isLate: boolean): number {
+  return hours > 12 ? hours : (hours % 12) + (isLate ? 12 : 0);
 }
 
 /** Day, month and year in words or numbers; four digits may be a time if no time of day was found before. */
-function readDate(text: string, hasTime: boolean): (YearMonthDay & { sinceMidnight: number; zone: string }) | null {
-  const numbers = text.match(/\d+/g) ?? [];
-  // The last word that looks like a month is the month: a preceding weekday may look like a month (mar.: mardi, mars).
-  const words = (text.match(/\p{L}+/gu) ?? []).filter((word) => zoneOffset(word) === null);
-  const month = words.map(monthOf).findLast((found) => found !== null) ?? null;
-  const [a, b, c] = numbers;
-  if (a === undefined || b === undefined) return null;
+function readDate(
+  text: string, hasTime: boolean, language: string | null,
+): (YearMonthDay & { sinceMidnight: number; zone: string }) | null {
   const zone = (text.match(/[a-z]{2,5}/gi) ?? []).find((word) => zoneOffset(word) !== null) ?? '';
-  if (month === null) {
-    const date = c === undefined ? null : numericDate(text, a, b, c);
-    return date === null ? null : { ...date, sinceMidnight: 0, zone };
-  }
+  const numeric = numericDate(text);
+  if (numeric !== null) return { ...numeric, sinceMidnight: 0, zone };
+  const [a, b, c] = text.match(/\d+/g) ?? [];
+  const month = a === undefined || (b === undefined && a.length !== 4) ? null : monthIn(text, language);
+  if (a === undefined || month === null) return null;
+  if (b === undefined) return { year: Number(a), month, day: 1, sinceMidnight: 0, zone };
   const isTime = !hasTime && c?.length === 4 && Number(c) < 2400;
   const sinceMidnight = isTime ? Number(c.slice(0, 2)) * HOUR + Number(c.slice(2)) * MINUTE : 0;
   const [year, day] = a.length > 2 ? [a, b] : [b, a];
@@ -160,10 +169,12 @@ function readDate(text: string, hasTime: boolean): (YearMonthDay & { sinceMidnig
  * The first number is the year if it has four digits or the form is `99-12-31`, otherwise the day if dots or dashes
  * separate the numbers or if it exceeds 12, otherwise the month.
  */
-function numericDate(text: string, a: string, b: string, c: string): YearMonthDay | null {
-  const isShortIso = /^\D*\d\d-\d\d-\d\d(?!\d)/.test(text) && Number(c) <= 31;
+function numericDate(text: string): YearMonthDay | null {
+  const [, a, sign, b, c] = NUMERIC_DATE.exec(text) ?? [];
+  if (a === undefined || b === undefined || c === undefined) return null;
+  const isShortIso = sign === '-' && a.length === 2 && b.length === 2 && c.length === 2 && Number(c) <= 31;
   if (a.length >= 4 || isShortIso) return { year: fullYear(a), month: Number(b) - 1, day: Number(c) };
-  const dayFirst = /^\D*\d{1,2}[.-]/.test(text) || Number(a) > 12;
+  const dayFirst = sign !== '/' || Number(a) > 12;
   const [day, month] = dayFirst ? [a, b] : [b, a];
   return { year: fullYear(c), month: Number(month) - 1, day: Number(day) };
 }
@@ -207,13 +218,35 @@ function placeOffset(place: string, at: number): number | null {
   }
 }
 
-function monthOf(word: string): number | null {
-  const plain = word.toLowerCase().normalize('NFD').replace(/\p{M}/gu, '');
-  for (let length = Math.min(LONGEST_STEM, plain.length); length >= SHORTEST_STEM; length -= 1) {
-    const month = MONTHS.get(plain.slice(0, length));
+/** The month that a date names: in English, else in the feed's language, else in any; null for one of two months. */
+function monthIn(text: string, language: string | null): number | null {
+  const words = plainWords(text).filter((word) => zoneOffset(word) === null && !ENGLISH_WEEKDAY.test(word));
+  const at = words.findLastIndex((word) => english(word) !== undefined);
+  const weekday = at === 0 && words[0] === LIKE_A_WEEKDAY && words.some((word) => word.length > 2 && word !== words[0]);
+  if (at !== -1 && !weekday) return english(words[at] ?? '') ?? null;
+  const own = language === null ? undefined : lastMonth(words, monthsOf(language));
+  const found = own ?? lastMonth(words, monthsOfAll()) ?? misspelt(words);
+  return found === undefined || found === AMBIGUOUS ? null : found;
+}
+
+function english(word: string): number | undefined {
+  const month = ENGLISH_STEMS.get(word.slice(0, 3));
+  return month !== undefined && ENGLISH[month]?.startsWith(word) ? month : NEITHER_ENGLISH_NOR_CLDR.get(word);
+}
+
+/** The month that the last word names, or the last two; a weekday before it may have such a name, too. */
+function lastMonth(words: string[], names: MonthNames): number | undefined {
+  for (let at = words.length - 1; at >= 0; at -= 1) {
+    const word = words[at] ?? '';
+    const month = (at > 0 ? names.get(`${words[at - 1]} ${word}`) : undefined) ?? names.get(word);
     if (month !== undefined) return month;
   }
-  return null;
+  return undefined;
+}
+
+function misspelt(words: string[]): number | undefined {
+  const word = words.findLast((each) => ENGLISH_STEMS.has(each.slice(0, 3)) && !each.startsWith(LIKE_A_WEEKDAY));
+  return ENGLISH_STEMS.get(word?.slice(0, 3) ?? '');
 }
 
 /** Converts the abbreviation of a time zone to minutes east of Greenwich; returns null for any other text. */

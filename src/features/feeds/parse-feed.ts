@@ -12,9 +12,9 @@ type Root = { kind: 'rss' | 'atom'; start: number };
 /** The maximum number of start tags before the root element of a feed, such as the tags of a server's warning. */
 const MAX_TAGS_BEFORE_ROOT = 50;
 const ROOTS = new Map<string, Root['kind']>([['rss', 'rss'], ['rdf', 'rss'], ['channel', 'rss'], ['feed', 'atom']]);
-const SIBLINGS = new Set(['item', 'entry']);
+const SIBLINGS = new Set(['channel', 'items', 'item', 'entries', 'entry']);
 
-/** The namespaces of feed modules, in lower case and without a trailing slash, each with its usual prefix. */
+/** The namespaces of feed modules, in lower case, with http, without a trailing slash, each with its usual prefix. */
 const MODULES: [string, string][] = [
   ['http://purl.org/rss/1.0/modules/content', 'content'],
   ['http://purl.org/dc/elements/1.0', 'dc'],

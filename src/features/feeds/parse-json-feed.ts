@@ -3,10 +3,10 @@ import { isJsonObject, type JsonObject } from '../../platform/http/body.ts';
 import { repairControls } from '../../platform/markup/decode-text.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
 import type { IncomingFile, IncomingPost } from '../posts/post-store.ts';
-import { addAttachment, MAX_ITEM_FILES, mediaTypeOf, parseByteCount } from './collect-attachments.ts';
+import { addAttachment, fileType, MAX_ITEM_FILES, parseByteCount } from './collect-attachments.ts';
 import {
-  absoluteUrl, identifyItems, languageTag, newestItems, NotAFeedError, personNames, textToHtml, titleText,
-  undeclaredToLine, type ParsedFeed, type UnidentifiedItem,
+  absoluteUrl, decodeOnceMore, identifyItems, languageTag, newestItems, NotAFeedError, personNames, textToHtml,
+  type ParsedFeed, type UnidentifiedItem,
 } from './feed-values.ts';
 import { parseDate } from './parse-date.ts';
 
@@ -16,16 +16,18 @@ export function parseJsonFeed(text: string, feedUrl: string): ParsedFeed {
   const siteUrl = absoluteUrl(textIn(feed, 'home_page_url'), feedUrl);
   const given = { author: authorsOf(feed), language: languageTag(textIn(feed, 'language')) };
   const all = listIn(feed, 'items').filter(isJsonObject);
-  const items = newestItems(all, (item) => parseDate(textIn(item, 'date_published') || textIn(item, 'date_modified')));
+  const dateIn = (item: JsonObject): string => textIn(item, 'date_published') || textIn(item, 'date_modified');
+  const items = newestItems(all, (item) => parseDate(dateIn(item), given.language));
   return {
-    title: titleText(textIn(feed, 'title')),
-    description: undeclaredToLine(textIn(feed, 'description')) || null,
+    title: titleIn(feed, 'title'),
+    description: titleIn(feed, 'description') || null,
     siteUrl,
     iconUrl: absoluteUrl(textIn(feed, 'favicon'), feedUrl) ?? absoluteUrl(textIn(feed, 'icon'), feedUrl),
     ttl: null,
     items: identifyItems(items.map((item) => readItem(item, siteUrl ?? feedUrl, given))),
     deleted: [],
     cut: null,
+    hidesItems: false,
   };
 }
 
@@ -50,16 +52,17 @@ function readDocument(text: string): JsonObject {
 function readItem(
   item: JsonObject, base: string, given: Pick<IncomingPost, 'author' | 'language'>,
 ): UnidentifiedItem {
+  const language = languageTag(textIn(item, 'language')) ?? given.language;
   const members = {
-    title: titleText(textIn(item, 'title')),
+    title: titleIn(item, 'title'),
     url: absoluteUrl(textIn(item, 'url'), base) ?? absoluteUrl(textIn(item, 'external_url'), base),
     author: authorsOf(item) ?? given.author,
-    language: languageTag(textIn(item, 'language')) ?? given.language,
+    language,
     html: textIn(item, 'content_html'),
     text: textIn(item, 'content_text'),
     summary: textIn(item, 'summary'),
-    publishedAt: parseDate(textIn(item, 'date_published')),
-    updatedAt: parseDate(textIn(item, 'date_modified')),
+    publishedAt: parseDate(textIn(item, 'date_published'), language),
+    updatedAt: parseDate(textIn(item, 'date_modified'), language),
     attachments: attachmentsOf(item, base),
     picture: absoluteUrl(textIn(item, 'image') || textIn(item, 'banner_image'), base),
   };
@@ -104,9 +107,9 @@ function attachmentsOf(item: JsonObject, base: string): IncomingFile[] {
     const seconds = Number.parseFloat(textIn(file, 'duration_in_seconds'));
     addAttachment(found, {
       url,
-      mediaType: mediaTypeOf(textIn(file, 'mime_type')),
+      mediaType: fileType(textIn(file, 'mime_type'), url),
       bytes: parseByteCount(textIn(file, 'size_in_bytes')),
-      title: titleText(textIn(file, 'title')) || null,
+      title: titleIn(file, 'title') || null,
       durationSeconds: seconds >= 0 ? Math.round(seconds) : null,
     });
   }
@@ -116,6 +119,15 @@ function attachmentsOf(item: JsonObject, base: string): IncomingFile[] {
 /** Reads a member of a JSON object as text; a number is converted to text, and any other value becomes ''. */
 function textIn(holder: JsonObject, name: string): string {
   return scalarText(holder[name]);
+}
+
+/** A reference to an angle bracket, which a writer of plain text means as it stands. */
+const BRACKET = /(&(?:lt|gt|#0*6[02]|#x0*3[ce]);)/i;
+
+/** A plain text on one line. Many programs write character references such as `&#8217;` into it all the same. */
+function titleIn(holder: JsonObject, name: string): string {
+  return singleLine(textIn(holder, name).split(BRACKET)
+    .map((part) => BRACKET.test(part) ? part : decodeOnceMore(part)).join(''));
 }
 
 function scalarText(value: unknown): string {

@@ -3,9 +3,9 @@ import {
 } from '../../platform/markup/xml-tree.ts';
 import { collectAttachments, pictureOf } from './collect-attachments.ts';
 import {
-  absoluteUrl, baseInside, childrenInOrder, firstDate, firstLine, identifyItems, languageInside, lineOf, newestItems,
-  personNames, publishedInterval, titleText, truncationOf, undeclaredToHtml, undeclaredToLine, type LinkBase,
-  type ParsedFeed, type UnidentifiedItem,
+  absoluteUrl, baseInside, childrenInOrder, contentToHtml, firstDate, firstLine, hasItemLike, identifyItems,
+  itemsWithin, languageInside, lineOf, newestItems, personNames, publishedInterval, titleText, truncationOf,
+  undeclaredToHtml, undeclaredToLine, type LinkBase, type ParsedFeed, type UnidentifiedItem,
 } from './feed-values.ts';
 
 const IDS = ['guid', 'atom:id', 'id', 'dc:identifier'];
@@ -13,7 +13,7 @@ const IDS = ['guid', 'atom:id', 'id', 'dc:identifier'];
 type ChannelContext = { base: LinkBase; author: string | null; language: string | null; picture: string | null };
 type RssContent = { html: string; summary: string | null; base: LinkBase };
 
-const TITLES = ['title', 'media:title', 'dc:title', 'itunes:title'];
+const TITLES = ['title', 'media:title', 'dc:title', 'itunes:title', 'atom:title'];
 const DESCRIPTIONS = ['description', 'dc:description', 'itunes:summary', 'googleplay:description', 'itunes:subtitle'];
 const PUBLISHED = ['pubdate', 'dcterms:issued', 'dc:date', 'dcterms:created', 'atom:published', 'published', 'date'];
 const LANGUAGES = ['language', 'dc:language'];
@@ -34,8 +34,8 @@ export function parseRss(root: XmlElement, feedUrl: string): ParsedFeed {
   const itemBase = base.given || siteUrl === null ? base : { url: siteUrl, given: false };
   const picture = pictureOf(channel, base.url);
   const context = { base: itemBase, author: channelAuthorOf(channel), language, picture };
-  const all = (channel === root ? [root] : [channel, root]).flatMap((parent) => childrenOf(parent, 'item'));
-  const items = newestItems(all, (item) => firstDate(item, [...PUBLISHED, ...UPDATED], 1));
+  const all = itemsWithin([...childrenOf(root, 'channel'), root], 'item');
+  const items = newestItems(all, (item) => firstDate(item, [...PUBLISHED, ...UPDATED], language, 1));
   const description = textOfFirst(channel, DESCRIPTIONS);
   return {
     title: firstTitle(channel),
@@ -46,6 +46,7 @@ export function parseRss(root: XmlElement, feedUrl: string): ParsedFeed {
     items: identifyItems(items.map((item) => readItem(item, context))),
     deleted: [],
     cut: truncationOf(root, all, IDS),
+    hidesItems: all.length === 0 && hasItemLike(root),
   };
 }
 
@@ -62,17 +63,18 @@ function readItem(item: XmlElement, channel: ChannelContext): UnidentifiedItem {
   const id = lineOf(guid) ?? (attributeOf(item, 'rdf:about') || firstLine(item, IDS.slice(1)));
   const url = linkOf(item, base.url) ?? permalinkOf(guid);
   const content = contentOf(item, base);
-  const updatedAt = firstDate(item, UPDATED);
+  const language = languageInside(item, LANGUAGES, channel.language);
+  const updatedAt = firstDate(item, UPDATED, language);
   return {
     guid: id,
     title: firstTitle(item),
     url,
     author: authorOf(item) ?? channel.author,
-    language: languageInside(item, LANGUAGES, channel.language),
+    language,
     contentHtml: content.html,
     baseUrl: content.base.given ? content.base.url : url ?? base.url,
     summary: content.summary,
-    publishedAt: firstDate(item, PUBLISHED) ?? updatedAt,
+    publishedAt: firstDate(item, PUBLISHED, language) ?? updatedAt,
     updatedAt,
     attachments: collectAttachments(item, base.url),
     picture: pictureOf(item, base.url) ?? (/<img\s/i.test(content.html) ? null : channel.picture),
@@ -145,7 +147,7 @@ function contentOf(item: XmlElement, base: LinkBase): RssContent {
 /** The content of an element as HTML, whether or not the feed has escaped the HTML. */
 function htmlOf(element: XmlElement): string {
   if (element.children.length > 0) return innerHtml(element, 'html').trim();
-  return element.name === 'media:description' ? undeclaredToHtml(textOf(element)) : textOf(element).trim();
+  return element.name === 'media:description' ? undeclaredToHtml(textOf(element)) : contentToHtml(textOf(element));
 }
 
 function mediaDescription(item: XmlElement): XmlElement | null {

@@ -13,6 +13,7 @@ import { mayRecord } from '../hub/disk-reserve.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { preparePosts, storeMost, storePosts, type PreparedPosts, type Storing } from '../posts/ingest-posts.ts';
 import { feedPosts } from '../posts/feed-posts-store.ts';
+import type { Moved } from '../posts/moved-posts.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
 import { matchRules } from '../rules/apply-rules.ts';
 import { isSourceFull, requireMayStore, stopAtQuota } from '../sources/content-quota.ts';
@@ -26,13 +27,12 @@ import {
 } from './fetch-feed.ts';
 import { authorizationFor } from './feed-passwords.ts';
 import { planPictures } from './fetch-pictures.ts';
-import { lastingItems } from './feed-values.ts';
+import { lastingItems, type ParsedFeed } from './feed-values.ts';
 import { planAfterFailure, planNextSync } from './plan-sync.ts';
 
 /** The timeout for a host that timed out at the previous attempt, so that hanging hosts do not occupy the workers. */
 const SLOW_HOST_MS = 5 * SECOND;
 const SLOWNESS = new Set(['timeout', 'idle']);
-
 const RHYTHM = 10; // newest posts, whose times decide when the next synchronisation is due
 
 const GONE = 'The publisher reports that this feed is permanently gone (410).';
@@ -116,20 +116,22 @@ async function prepareSync(
     all.map((post) => ({ ...post, guid: source.guidPrefix + post.guid }));
   const items = own(feed ? lastingItems(feed) : []);
   const prepared = await preparePosts(hub, source.sourceId, items);
-  const isWhole = prepared.length === items.length;
+  const guids = items.map(({ guid }) => guid);
+  const isCut = Boolean(feed?.cut) || fetched.isPartial === true;
+  const moved = source.sourceId === null ? [] : feedPosts(hub).findMoved(source.sourceId, prepared, guids, isCut);
   const about = { id: source.sourceId, title: feed?.title ?? '' };
   const storing = { kind: 'feed', ...await matchRules(hub, about, prepared) };
   const { rest, stored } = early && source.sourceId !== null
-    ? await storeEarly(hub, source.sourceId, source.guidPrefix, prepared, { ...early, storing, isWhole })
+    ? await storeEarly(hub, source.sourceId, source.guidPrefix, prepared, { ...early, storing, moved })
     : { rest: prepared, stored: undefined }; // a new source has few posts, so its posts need not be stored in steps
-  const problem = feed?.cut ? truncationNote(items.length) : null;
-  const contained = feed && problem === null && !fetched.isPartial ? items.map(({ guid }) => guid) : null;
+  const problem = feed && problemOf(feed, items.length, fetched.isPartial);
+  const contained = feed && problem === null && !fetched.isPartial ? guids : null;
   const wait = Math.max(askedFor, (feed ? feed.ttl : source.ttl) ?? 0); // ms
 
   return (sourceId) => {
     if (syncState(hub).isElsewhere(sourceId, source.guidPrefix)) return { bytes };
     if (url !== source.url && !moveFeed(hub, sourceId, url)) return { bytes };
-    if (isWhole && rest.length === prepared.length) feedPosts(hub).followNewGuids(sourceId, rest);
+    if (rest.length === prepared.length) feedPosts(hub).followMoved(sourceId, moved);
     const arrived = storePosts(hub, sourceId, storing, rest, stored);
     if (arrived.added > 0) {
       planPictures(hub, { sourceId, since });
@@ -141,15 +143,15 @@ async function prepareSync(
       syncState(hub).keepFacts(sourceId, feed);
       sourceIcons(hub).noteNamed(sourceId, feed.iconUrl);
     }
-    // A 304 response to a later fetch must not confirm a document that was truncated.
-    syncState(hub).keepValidators(sourceId, problem === null ? validators : NO_VALIDATORS);
-    succeeded(hub, sourceId, wait, problem);
+    // A 304 response to a later fetch must not confirm a document that was truncated on its way.
+    syncState(hub).keepValidators(sourceId, problem === null || fetched.isPartial ? validators : NO_VALIDATORS);
+    succeeded(hub, sourceId, wait, feed ? problem : undefined);
     return { added: arrived.added, changed, bytes, note: problem };
   };
 }
 
-/** Plans the source's next synchronisation after the pause (ms) that the publisher asks for, and ends its failures. */
-function succeeded(hub: Hub, sourceId: number, askedFor: number, problem: string | null): void {
+/** Plans the next synchronisation, after the pause (ms) that was asked for. `problem`: undefined if it stays. */
+function succeeded(hub: Hub, sourceId: number, askedFor: number, problem: string | null | undefined): void {
   const publishedAt = sourcePosts(hub).newestTimes(sourceId, RHYTHM);
   const pause = planNextSync({ publishedAt, askedFor }, hub.clock(), hub.random);
   tellRecovered(hub, sourceId);
@@ -164,14 +166,14 @@ const MOVED = new Error('the address of the feed has changed');
 
 function storeEarly(
   hub: Hub, sourceId: number, guidPrefix: string, prepared: PreparedPosts,
-  { signal, job, storing, isWhole }: EarlySteps & { storing: Storing; isWhole: boolean },
+  { signal, job, storing, moved }: EarlySteps & { storing: Storing; moved: Moved[] },
 ) {
   const before = (isFirst: boolean, left: number): void => {
     if (jobs(hub).leaseEnd(job) === null) throw new Error('another worker has taken over this synchronisation');
     if (syncState(hub).isElsewhere(sourceId, guidPrefix)) throw MOVED;
     requireMayStore(hub, sourceId);
     jobs(hub).noteProgress(job.id, prepared.length - left, prepared.length);
-    if (isFirst && isWhole) feedPosts(hub).followNewGuids(sourceId, prepared);
+    if (isFirst) feedPosts(hub).followMoved(sourceId, moved);
   };
   return storeMost(hub, sourceId, storing, prepared, { before, signal }).catch((error: unknown) => {
     if (error === MOVED) return { rest: prepared, stored: undefined };
@@ -179,8 +181,11 @@ function storeEarly(
   });
 }
 
-function truncationNote(items: number): string {
-  return `The publisher’s feed was cut off. The hub read the ${items} posts before that point.`;
+/** What kept the hub from reading all posts of the feed; null if it read them all. */
+function problemOf({ cut, hidesItems }: ParsedFeed, items: number, isTooLarge = false): string | null {
+  if (cut && isTooLarge) return `The feed is larger than 10 MiB. The hub read ${items} posts of its first 10 MiB.`;
+  if (cut) return `The publisher’s feed was cut off. The hub read the ${items} posts before that point.`;
+  return hidesItems ? 'The feed has elements that look like posts, but the hub cannot read them.' : null;
 }
 
 /** When a feed is added, at most this many posts are stored at once, because more posts would block other writers. */

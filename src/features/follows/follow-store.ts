@@ -81,8 +81,8 @@ export const follows = store(({ db, clock }) => {
     'INSERT INTO folders (account_id, name) VALUES (?, ?) ON CONFLICT DO NOTHING');
   const selectFolder = db.prepare<[number, string], { id: number }>('folder',
     'SELECT id FROM folders WHERE account_id = ? AND name = ?');
-  const selectFolders = db.prepare<[number], { name: string }>('folders of account',
-    `SELECT name FROM folders WHERE account_id = ? ORDER BY name COLLATE NOCASE, name LIMIT ${OFFERED}`);
+  const selectFolders = db.prepare<[number, number], { name: string }>('folders of account',
+    'SELECT name FROM folders WHERE account_id = ? ORDER BY name COLLATE NOCASE, name LIMIT ?');
   const setFolder = db.prepare<[{ accountId: number; sourceId: number; name: string | null }]>('put into folder', `
     UPDATE follows SET folder_id = (SELECT id FROM folders WHERE account_id = @accountId AND name = @name)
      WHERE account_id = @accountId AND source_id = @sourceId`);
@@ -118,7 +118,8 @@ export const follows = store(({ db, clock }) => {
       selectListed.all({ ...asking(viewer), folder: folder ?? null }),
     hasFolder: (accountId: number, name: string): boolean => selectFolder.get(accountId, name) !== undefined,
     /** Returns at most OFFERED names of an account's folders, in alphabetical order. */
-    folderNames: (accountId: number): string[] => selectFolders.all(accountId).map(({ name }) => name),
+    folderNames: (accountId: number, most = OFFERED): string[] =>
+      selectFolders.all(accountId, most).map(({ name }) => name),
     follow: (accountId: number, sourceId: number, readUpTo: number): void =>
       void insert.run(accountId, sourceId, readUpTo, clock()),
     unfollow: db.prepare<[accountId: number, sourceId: number]>('unfollow source',

@@ -1,5 +1,5 @@
 import { HOUR, SECOND } from '../../platform/clock.ts';
-import { HttpError } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { limits, metLimit, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';

@@ -1,6 +1,7 @@
 import { readForm } from '../../platform/http/body.ts';
 import { localPath, pathId } from '../../platform/http/input.ts';
-import { json, notFound, seeOther, type Reply } from '../../platform/http/reply.ts';
+import { notFound } from '../../platform/http/http-error.ts';
+import { json, seeOther, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { appOfAddress, requireFollowed, serveRemote } from '../posts/attachment-routes.ts';
@@ -25,13 +26,19 @@ export async function submitTextSwitch(hub: Hub, req: MemberRequest): Promise<Re
   return seeOther(localPath(page.pathname + page.search)); // "/.//other.test" would redirect to another site
 }
 
-/** GET /full-texts/:id/:picture: a picture of a full text, only for signed-in readers and their apps. */
-export async function showPictureOfFullText(hub: Hub, req: HubRequest): Promise<Reply> {
+/** The post of a picture's address, and for whose app it is signed. Only for signed-in readers and their apps. */
+export function requestedPicture(hub: Hub, req: HubRequest) {
   const signedFor = appOfAddress(hub, req);
   const reader = req.viewer ?? signedFor;
   if (!reader) throw notFound('file');
   const post = requireVisible(hub, pathId(req.params), reader);
   requireFollowed(hub, signedFor, post);
+  return { post, signedFor };
+}
+
+/** GET /full-texts/:id/:picture: a picture of a full text. */
+export async function showPictureOfFullText(hub: Hub, req: HubRequest): Promise<Reply> {
+  const { post, signedFor } = requestedPicture(hub, req);
   const url = findPicture(hub, post.id, req.params['picture'] ?? '');
   if (url === undefined) throw notFound('file');
   const about = { filename: 'picture', isPublic: false, isSigned: signedFor !== null };

@@ -2,10 +2,14 @@ import { DAY, MINUTE } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { counts, store, type StoreHub } from '../hub/hub.ts';
-import { findPosts, prepareSearch, type FoundPosts, type PostSearch } from '../posts/find-posts-store.ts';
-import { POSTS, POSTS_SEARCH, type Post, type SearchTerms } from '../posts/post-store.ts';
-import { createMerge } from '../posts/search-index-store.ts';
-import { ownersTerms } from '../posts/search-words.ts';
+import {
+  findPosts, postsSearch, prepareFind, type FoundPosts, type PostSearch, type SearchedIndexes,
+} from '../posts/find-posts-store.ts';
+import { prepareWordsFrom, wordsOfAll } from '../posts/index-words-store.ts';
+import { POSTS, type Post, type SearchTerms } from '../posts/post-store.ts';
+import { FULL_TEXTS_WORDS, POSTS_WORDS, prepareIndexing } from '../posts/search-index-store.ts';
+import { contentWords } from '../posts/read-words.ts';
+import { prepareIndex } from '../posts/stretches-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
 /** The result of fetching a post's page. `failures`: failed fetches of this version of the post. Times in unix ms. */
@@ -32,9 +36,6 @@ export type NoFullText = Pick<FullTextRow, 'reason' | 'detail' | 'failures' | 'd
 type KeptText = { isCut: 0 | 1; contentHtml: string; bytes: number };
 /** The versions of a full text begin at a time, not at 0, because a post that is published again keeps its old id. */
 type Version = { postId: number; version: number };
-
-/** The search index of full texts. Its columns, row ids and marks of private words are as in the index of posts. */
-export const FULL_TEXTS_SEARCH = 'full_texts_search';
 
 /** If the fetch of a post's page failed, the hub fetches the page once more after this time. */
 export const REPEATED_AFTER = DAY;
@@ -102,16 +103,18 @@ export const fullTexts = store((hub) => {
       }
     },
     clear: (limit: number): number => sql.clear.run(limit).changes,
-    forgetRemoved: createMerge(db, words.merge),
+    forgetRemoved: words.forgetRemoved,
     bringBackTimes: createTimeRepair(db, clock, TIMES),
 
     unindexed: (limit: number): number[] => words.unindexed.all(limit).map(({ postId }) => postId),
+    /** Makes the words of a post's full text be indexed anew, in the caller's transaction. */
+    forgetWords: (postId: number): void => void words.forget.run(postId),
     /** Adds the words of a post and its full text to the index of full texts. In the caller's transaction. */
-    index({ id, sourceId, searchKey, isPublic, ownerId }: Post, { searchTitle, searchText }: SearchTerms): void {
-      if (words.setKey.run(searchKey, id).changes === 0) return;
-      const [title, text] = [searchTitle, searchText].map((terms) =>
-        isPublic === 1 ? terms : ownersTerms(terms, ownerId));
-      words.insert.run(searchKey, title ?? '', text ?? '', String(sourceId));
+    index(post: Post, terms: SearchTerms): void {
+      const { id, searchKey } = post;
+      if (words.setKey.run(searchKey, id).changes === 1) {
+        words.insert(searchKey, { ...post, ...terms });
+      }
     },
   };
 });
@@ -180,43 +183,32 @@ function prepareFullTexts(db: Db) {
 function prepareWords(db: Db) {
   return {
     unindexed: db.prepare<[number], { postId: number }>('full texts that are not indexed', `
-      SELECT post_id AS postId FROM full_texts WHERE content_html IS NOT NULL AND search_key IS NULL LIMIT ?`),
+      SELECT post_id AS postId FROM full_texts WHERE content_html IS NOT NULL AND search_key IS NULL
+       ORDER BY post_id DESC LIMIT ?`),
     setKey: db.prepare<[number, number]>('set search key of full text',
       `
       UPDATE full_texts SET search_key = ?
        WHERE post_id = ? AND content_html IS NOT NULL AND search_key IS NULL`),
-    merge: db.prepare<[number]>('merge the index of full texts',
-      `INSERT INTO full_texts_search (full_texts_search, rank) VALUES ('merge', ?)`),
-    insert: db.prepare<[number, string, string, string]>('index full text',
-      'INSERT INTO full_texts_search (rowid, title, body, source) VALUES (?, ?, ?, ?)'),
+    forget: db.prepare<[number]>('forget the words of full text',
+      'UPDATE full_texts SET search_key = NULL WHERE post_id = ? AND search_key IS NOT NULL'),
+    ...prepareIndexing(db, FULL_TEXTS_WORDS),
   };
 }
 
-/**
- * SQL that selects the row ids (`place`) between the row ids `@key` and `@end` at which the index of posts or the index
- * of full texts matches `@expression`. SQLite reads at most `@scanned` row ids from each index. The parameter `end` is
- * the SQL that limits the selected row ids, such as `LIMIT @scanned`.
- */
-export function matchesForMembers(
-  onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC', end: string,
-): string {
-  const matches = (table: string): string => `
-    SELECT place FROM (SELECT rowid AS place FROM ${table} WHERE ${table} MATCH @expression
-       AND rowid ${onwards} CAST(@key AS INTEGER) AND rowid ${back} CAST(@end AS INTEGER)
-     ORDER BY rowid ${order} LIMIT @scanned)`;
-  return `SELECT place FROM (${matches(POSTS_SEARCH)} UNION ${matches(FULL_TEXTS_SEARCH)})
-    ORDER BY place ${order} ${end}`;
-}
-
-const fullTextSearch = store(({ db }) => prepareSearch(db, FULL_TEXTS_SEARCH));
+export const membersSearch = store((hub): SearchedIndexes => {
+  const ofPosts = postsSearch(hub);
+  return {
+    indexes: [...ofPosts.indexes, prepareIndex(hub.db, FULL_TEXTS_WORDS)],
+    find: prepareFind(hub.db, [POSTS_WORDS, FULL_TEXTS_WORDS]),
+    wordsFrom: wordsOfAll([ofPosts.wordsFrom, prepareWordsFrom(hub.db, FULL_TEXTS_WORDS)]),
+    textsOf(postId) {
+      const fullText = fullTexts(hub).contentOf(postId);
+      return [...ofPosts.textsOf(postId), ...fullText === undefined ? [] : [contentWords(fullText)]];
+    },
+  };
+});
 
 /** Finds, for a member, the posts whose text in the feed or whose full text contains the typed words. */
 export function findForMember(hub: StoreHub, query: PostSearch): FoundPosts {
-  const both = [findPosts(hub, query), findPosts(hub, query, fullTextSearch(hub))];
-  const stops = both.flatMap(({ reached }) => reached ?? []);
-  const reached = stops.length > 0 ? Math.max(...stops) : null; // both searches have read all newer posts
-  const byKey = new Map(both.flatMap(({ posts }) => posts).map((post) => [post.searchKey, post]));
-  const found = [...byKey.values()].filter(({ searchKey }) => searchKey >= (reached ?? -Infinity));
-  const posts = found.sort((a, b) => b.searchKey - a.searchKey).slice(0, query.limit);
-  return { posts, reached: posts.length < query.limit ? reached : null };
+  return findPosts(hub, query, membersSearch(hub));
 }

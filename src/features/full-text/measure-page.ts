@@ -1,6 +1,7 @@
 import type { HtmlTree } from '../../platform/markup/html-tree.ts';
 import type { Attributes } from '../../platform/markup/html-tokenizer.ts';
 import { BLOCK_ELEMENTS } from '../../platform/markup/implied-ends.ts';
+import { isHidden } from '../../platform/markup/markup-rules.ts';
 
 /** A page's tree with what extraction asks of each node; arrays are indexed by node. */
 export type MeasuredPage = {
@@ -43,7 +44,7 @@ export function* measurePage(tree: HtmlTree): Generator<void, MeasuredPage> {
     isLinked[node] = name === 'a' ? Number(attributes.has('href')) : isLinked[parent] ?? 0;
     page.hints.push(hintOf(attributes));
     // A hidden formula (`math`) is kept: publishers show a picture of the formula in its place.
-    if (attributes.size > 0 && tree.names[node + 1] !== 'math') page.isHidden[node] = Number(isHidden(attributes));
+    if (attributes.size > 0 && tree.names[node + 1] !== 'math') page.isHidden[node] = Number(isInvisible(attributes));
     page.sizes[node] = sizeOf(text);
     if (isLinked[node] === 1) page.linkedSizes[node] = page.sizes[node] ?? 0;
     read += text.length + CHARACTERS_AT_ONCE / NODES_AT_ONCE;
@@ -64,8 +65,8 @@ export function raise(array: Int32Array | Float64Array, index: number, by: numbe
   array[index] = (array[index] ?? 0) + by;
 }
 
-function isHidden(attributes: ReadonlyMap<string, string>): boolean {
-  return attributes.has('hidden') || INVISIBLE_STYLE.test(attributes.get('style')?.slice(0, MAX_STYLE) ?? '');
+function isInvisible(attributes: Attributes): boolean {
+  return isHidden(attributes) || INVISIBLE_STYLE.test(attributes.get('style')?.slice(0, MAX_STYLE) ?? '');
 }
 
 function sizeOf(text: string): number {

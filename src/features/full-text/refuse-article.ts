@@ -10,8 +10,10 @@ export type PostOfPage = { url: string; title: string; teaser: string };
 
 type Block = { isHeading: boolean; text: string; size: number; linked: number };
 
-/** Articles below MIN_ARTICLE characters are refused, and below CUT_ARTICLE if the page asks for a subscription. */
+/** Articles below MIN_ARTICLE characters are refused, and below CUT_ARTICLE if the page says that the article costs. */
 const [MIN_ARTICLE, CUT_ARTICLE] = [140, 1_500];
+/** A word about consent speaks for this many characters of its block: articles cut by `br` are one block. */
+const ABOUT_CONSENT = 250;
 /** The hub looks for reasons to refuse an article in this many characters of the article. */
 const MAX_READ = 100_000;
 /** Words with fewer letters say little about a text. An article must have the share IN_COMMON of its post's words. */
@@ -32,7 +34,7 @@ export function refusalOf(page: MeasuredPage, choice: ChosenPart, post: PostOfPa
   const size = sum(blocks, (block) => block.size);
   const text = blocks.map((block) => block.text).join('\n');
   const isShort = size < CUT_ARTICLE;
-  if (isLocked(tree) || (isShort && SUBSCRIPTION.test(text))) return 'paywall';
+  if (isShort && (isLocked(tree) || SUBSCRIPTION.test(text))) return 'paywall';
   if (isShort && ROBOT_CHECK.test(tree.title)) return 'wall';
   if (asksForConsent(blocks, size, `${post.title} ${post.teaser}`)) return 'wall';
   if (size < MIN_ARTICLE) return 'empty';
@@ -71,8 +73,8 @@ function isLocked(tree: HtmlTree): boolean {
 }
 
 function asksForConsent(blocks: Block[], size: number, about: string): boolean {
-  const asking = blocks.filter(({ text }) => CONSENT.test(text));
-  return sum(asking, (block) => block.size) > size / 2 && !CONSENT.test(about);
+  const asking = sum(blocks, ({ text, size }) => Math.min(size, ABOUT_CONSENT * (text.split(CONSENT).length - 1)));
+  return asking > size / 2 && !CONSENT.test(about);
 }
 
 function isForum(tree: HtmlTree): boolean {

@@ -1,17 +1,18 @@
 import { escapeHtml, escapeText } from '../../platform/markup/entities.ts';
 import { VOID_ELEMENTS, type Attributes } from '../../platform/markup/html-tokenizer.ts';
-import { imageCandidates, isTracker, largestImage, type ImageCandidate } from '../../platform/markup/remote-media.ts';
+import {
+  imageCandidates, isLazy, isTracker, largestImage, type ImageCandidate,
+} from '../../platform/markup/remote-media.ts';
 import type { ChosenPart } from './find-article.ts';
 import { parentOf, type MeasuredPage } from './measure-page.ts';
 
-/** Attributes that the sanitiser reads, and those of them that hold addresses. */
+/** Attributes that the sanitiser reads, beside those whose names end in `src`. */
 const ATTRIBUTES = new Set(
-  ('id lang dir title alt class href src cite datetime colspan rowspan scope span start reversed type value open width '
-  + 'height style aria-label').split(' '),
+  ('id lang dir title alt class href cite datetime colspan rowspan scope span start reversed type value open width '
+  + 'height style aria-label name checked data videoid data-videoid playlabel').split(' '),
 );
-const ADDRESSES = new Set(['href', 'src', 'cite']);
+const HOLDS_ADDRESS = /^(?:href|cite|data)$|src$/;
 const IMAGES = new Set(['img', 'amp-img', 'amp-anim']);
-const IMAGE_FILE = /^[^\s,?#]+\.(?:jpe?g|png|webp|avif|gif)(?:[?#][^\s,]*)?$/i;
 const MAX_ADDRESS = 2_000;
 /** The most characters of an article; the limit is the same for a post's content. */
 export const MAX_ARTICLE_LENGTH = 400_000;
@@ -59,9 +60,8 @@ export function* writeArticle(
     if (node === 0 || name === 'noscript') return;
     if (name === 'picture') return void (candidates = []);
     if (tree.names[parentOf(page, node)] === 'picture') return void candidates.push(...imageCandidates(attributes));
-    const tag = name === 'amp-video' ? 'video' : name.startsWith('amp-') ? 'iframe' : name;
-    write(`<${tag}${written(tag === 'iframe' ? frameOf(attributes) : attributes)}>`);
-    if (!VOID_ELEMENTS.has(tag)) open.push({ end: tree.ends[node] ?? 0, tag });
+    write(`<${name}${written(attributes)}>`);
+    if (!VOID_ELEMENTS.has(name)) open.push({ end: tree.ends[node] ?? 0, tag: name });
   }
 
   function writeText(node: number): void {
@@ -71,22 +71,23 @@ export function* writeArticle(
 
   /** Writes an image with its largest file. An image in a `noscript` replaces the placeholder before the `noscript`. */
   function writeImage(node: number, attributes: Attributes): void {
-    const isPlaceholder = isLazy(attributes);
     const offered = [...imageCandidates(attributes), ...candidates.splice(0)];
-    if (isPlaceholder) offered.push(...hiddenFiles(attributes));
     work += IMAGE_WORK + offered.length;
     const url = largestImage(offered, base);
     const isSubstitute = tree.names[parentOf(page, node)] === 'noscript';
     if (isSubstitute && (url === undefined || lastImage?.isPlaceholder === false || isTracker(attributes, url))) return;
     if (isSubstitute && lastImage !== undefined) parts[lastImage.part] = '';
-    lastImage = { part: parts.length, isPlaceholder };
-    write(url === undefined ? '' : `<img${written(new Map([...attributes, ['src', url.href]]))}>`);
+    lastImage = { part: parts.length, isPlaceholder: isLazy(attributes) };
+    const others = [...attributes].filter(([name]) => !name.endsWith('src'));
+    write(`<img${written(new Map([...others, ['src', url?.href ?? '']]))}>`);
   }
 
   function written(attributes: Attributes): string {
     let text = '';
     for (const [name, value] of attributes) {
-      if (ATTRIBUTES.has(name)) text += ` ${name}="${escapeHtml(ADDRESSES.has(name) ? resolved(value) : value)}"`;
+      const holdsAddress = HOLDS_ADDRESS.test(name);
+      if (!holdsAddress && !ATTRIBUTES.has(name)) continue;
+      text += ` ${name}="${escapeHtml(holdsAddress ? resolved(value) : value)}"`;
     }
     return text;
   }
@@ -110,23 +111,4 @@ function inherited(page: MeasuredPage, root: number): string {
     const value = page.tree.attributes[node]?.get(name) ?? '';
     return value === '' ? '' : ` ${name}="${escapeHtml(value)}"`;
   }).join('');
-}
-
-function isLazy(attributes: Attributes): boolean {
-  const source = attributes.get('src')?.trim() ?? '';
-  return source === '' || source.startsWith('data:') || /lazy|placeholder/i.test(attributes.get('class') ?? '')
-    || [...attributes.keys()].some((name) => /^data-.*(?:src|original|lazy)/.test(name));
-}
-
-/** Addresses of image files in `data-` attributes of any name, from which the page's script loads the image. */
-function hiddenFiles(attributes: Attributes): ImageCandidate[] {
-  return [...attributes]
-    .filter(([name, value]) => name.startsWith('data-') && value.length <= MAX_ADDRESS && IMAGE_FILE.test(value))
-    .map(([, address]) => ({ address, size: 1.5 }));
-}
-
-/** The attributes of an `iframe`, with `src`; an `amp-youtube` element has the id of a video but no address. */
-function frameOf(attributes: Attributes): Attributes {
-  const film = `https://www.youtube.com/embed/${attributes.get('data-videoid') ?? ''}`;
-  return new Map([...attributes, ['src', attributes.get('src') ?? attributes.get('data-src') ?? film]]);
 }

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { hasPassed, SECOND } from '../../platform/clock.ts';
-import { clientAddress, networksOf } from '../../platform/http/call-handler.ts';
+import { clientAddress } from '../../platform/http/call-handler.ts';
 import type { Reply } from '../../platform/http/reply.ts';
 import { createTally } from '../../platform/limit-concurrency.ts';
+import { networksOf } from '../../platform/net/address-guard.ts';
 import { metLimit, once, type Hub } from '../hub/hub.ts';
 import { isSecret, makeOwnCheckSecret, OWN_CHECK_HEADER } from './own-check.ts';
 

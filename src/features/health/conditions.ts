@@ -1,19 +1,23 @@
 import { hasPassed, HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
 import { describePending } from '../../platform/db/migrate.ts';
+import { writtenPath } from '../../platform/files/granted-name.ts';
 import { byteSize, duration, plural, utcTime } from '../../platform/in-words.ts';
 import { alertDeliveries } from '../alerts/alert-store.ts';
 import { wasTakenForTopic } from '../alerts/format-alert.ts';
 import { scannerSilentSince } from '../attachments/scan-file.ts';
 import { auditRecords } from '../audit/audit-store.ts';
 import { AHEAD, isStale, OLDEST_BACKUP, type BackupStatus, type OffsiteRun } from '../backups/backup-status.ts';
+import { DATABASE_GONE, DATABASE_GONE_TITLE } from '../backups/rescue-database.ts';
 import { readOffsiteQuestion, type OffsiteQuestion } from '../backups/offsite-hub.ts';
 import { COPIES, type Destination, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { lastSignOfLife } from '../backups/sign-of-life.ts';
 import { spaceTaken } from '../backups/storage-space.ts';
 import { seenCertificate } from '../history/history-store.ts';
 import { PROCESS_ALIVE, settingsToApply } from '../history/process-notes.ts';
+import { describeDatabase, readDatabaseNote, type DatabaseFault } from '../hub/database-note.ts';
+import { exposedSecrets } from '../hub/read-config.ts';
 import { isDiskLow, lowSince, roomInWords } from '../hub/disk-reserve.ts';
-import { heartbeats, jobs, oldestDueSeconds } from '../hub/hub.ts';
+import { heartbeats, jobs, oldestDueSeconds, type Hub } from '../hub/hub.ts';
 import { contentUsage } from '../sources/content-usage-store.ts';
 import { failingSources } from '../sources/source-store.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
@@ -65,6 +69,15 @@ export const CONDITIONS: readonly Condition[] = [
       if (names.length === 0) return null;
       const problem = `Settings in .env have changed since the hub was started; restart to apply: ${names.join(', ')}.`;
       return { state: `${names.length} changed`, problem };
+    },
+  },
+  {
+    name: 'secrets-readable', subject: 'Settings', level: 'warn', state: 'not private', href: null,
+    title: 'Every account of this machine can read secrets of the hub',
+    whatToDo: 'Let the file belong to the account that runs the hub, and run chmod 600 on it.',
+    look({ hub }) {
+      const files = exposedSecrets(hub.config);
+      return files.length === 0 ? null : { problem: `Every account of this machine can read ${files.join(' and ')}.` };
     },
   },
   {
@@ -240,12 +253,13 @@ export const CONDITIONS: readonly Condition[] = [
   },
   {
     name: 'backup-degraded', subject: 'Backup here', level: 'bad', state: 'the last backup is incomplete',
-    href: NIGHTS_HREF, title: 'The last backup is incomplete, because the hub has lost data',
-    whatToDo: 'The hub has lost data. ./scripts/hubctl doctor names the data; restore the data from an older backup.',
+    href: NIGHTS_HREF, title: 'The last backup is incomplete, because the hub lacks data',
+    whatToDo: './scripts/hubctl doctor names what is lost or unreadable, and says what to do about it. Then run ' +
+      './scripts/backup.sh.',
     look({ backups }) {
       const { lastBackup } = backups();
       if (lastBackup?.verdict !== 'degraded') return null;
-      const what = `The last backup (${lastBackup.name}) is incomplete, because the hub has lost data`;
+      const what = `The last backup (${lastBackup.name}) is incomplete, because the hub lacks data`;
       return { ...newestHere(backups()), since: lastBackup.at, problem: because(what, lastBackup) };
     },
     alert: { over: 'Backups are complete again' },
@@ -272,7 +286,7 @@ export const CONDITIONS: readonly Condition[] = [
       const { last, everyHours, isLate, newestAt } = interim();
       if (last?.ok === false) {
         const headline = last.verdict === 'degraded' ?
-          'The last interim backup is incomplete, because the hub has lost data.' : 'The last interim backup failed.';
+          'The last interim backup is incomplete, because the hub lacks data.' : 'The last interim backup failed.';
         return { since: last.at, headline, problem: because(headline.slice(0, -1), last) };
       }
       if (!isLate || everyHours === null) return null;
@@ -363,6 +377,21 @@ export const CONDITIONS: readonly Condition[] = [
     alert: { over: 'The hub’s signs of life arrive at HEARTBEAT_URL again', severity: 'warning' },
   },
   {
+    name: DATABASE_GONE, subject: 'Database', level: 'bad', state: 'lost or damaged', href: null,
+    title: DATABASE_GONE_TITLE,
+    whatToDo: 'Run ./scripts/hubctl status, which says where the copy of the database is, and what to do.',
+    look: ({ hub }) => databaseTrouble(hub, (fault) => fault !== 'index'),
+    // The process that makes the copy sends the alert, because the database stores nothing: see rescue-database.ts.
+    alert: { over: 'The database is in place again', raisedBy: 'its cause', lasts: () => false },
+  },
+  {
+    name: 'index-damaged', subject: 'Database', level: 'bad', state: 'a damaged index', href: null,
+    title: 'An index of the database is damaged; nothing is lost',
+    whatToDo: 'Run ./scripts/hubctl reindex.',
+    look: ({ hub }) => databaseTrouble(hub, (fault) => fault === 'index'),
+    alert: { over: 'All indices of the database are well again' },
+  },
+  {
     name: 'disk-full', subject: 'Disk', level: 'bad', state: 'full', href: ROOM_HREF,
     title: 'The disk is full: members can store nothing',
     whatToDo: 'Remove files that are not the hub’s, keep fewer backups or a smaller cache, delete the largest ' +
@@ -437,6 +466,12 @@ export const CONDITIONS: readonly Condition[] = [
     },
   },
 ];
+
+function databaseTrouble({ config: { dataDir } }: Hub, isOurs: (fault: DatabaseFault) => boolean): Trouble | null {
+  const note = readDatabaseNote(dataDir);
+  if (!note || !isOurs(note.fault)) return null;
+  return { since: note.since, ...describeDatabase(note, writtenPath(dataDir)) };
+}
 
 function newestHere({ newestVerified }: BackupStatus): Pick<Trouble, 'detail' | 'at'> {
   const detail = newestVerified ? 'the newest verified backup' : 'none is verified';

@@ -1,9 +1,9 @@
 import { DAY, HOUR, SECOND } from '../../platform/clock.ts';
 import type { Migration } from '../../platform/db/migration-files.ts';
-import { isMissingObject } from '../../platform/db/open-database.ts';
+import { isDamage, isMissingObject } from '../../platform/db/open-database.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { byteSize, duration, measuredTime, plural, utcTime } from '../../platform/in-words.ts';
-import { alertDeliveries } from '../alerts/alert-store.ts';
+import { alertDeliveries, storedAlerts } from '../alerts/alert-store.ts';
 import { COPIES, type Copies, type Destination } from '../backups/offsite-status.ts';
 import { recoveryKitPrintedAt } from '../backups/backup-status.ts';
 import { lastSignOfLife } from '../backups/sign-of-life.ts';
@@ -15,7 +15,7 @@ import {
   countIn, RESTORES, startReading, troublesOf, type HubReading, type Restores, type Subject,
 } from './condition.ts';
 import { CONDITIONS, NIGHTS_HREF, ROOM_HREF } from './conditions.ts';
-import { assertInPlace, schemaVersionReader } from './read-health.ts';
+import { schemaVersionReader } from './read-health.ts';
 
 /** `off`: a part of the hub is not set up. `warn`: the hub works, but an operator should look at the problem. */
 export type Level = 'good' | 'off' | 'warn' | 'bad';
@@ -143,7 +143,6 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
 
 /** The findings that the overview, `hubctl status` and `hubctl doctor` show. `pending`: missing migrations. */
 export function findings(hub: Hub, pending: readonly Migration[] = []): Finding[] {
-  assertInPlace(hub);
   const reading = startReading(hub, pending);
   return (Object.keys(TILES) as Subject[]).flatMap((subject) => findingOn(subject, reading));
 }
@@ -160,8 +159,9 @@ export function findingOn(subject: Subject, reading: HubReading): Finding[] {
   }
 }
 
-/** If a pending migration has yet to create a table, returns a tile 'not known before the migration', else rethrows. */
+/** A tile for what a damaged database cannot tell, or a database before its migration; other errors are rethrown. */
 export function unknownYet(error: unknown, subject: string, pending: readonly Migration[]): Finding[] {
+  if (isDamage(error)) return [finding({ subject, level: 'off', state: 'cannot be read' })];
   if (pending.length === 0 || !isMissingObject(error)) throw error;
   return [finding({ subject, level: 'off', state: 'not known before the migration' })];
 }
@@ -217,7 +217,9 @@ function alertsTile(hub: Hub): Tile {
   const href = '/admin/alerts';
   if (hub.config.alertWebhookUrl === null) {
     const whatToDo = 'Set ALERT_WEBHOOK_URL to where you read messages, so that the hub can tell you of problems.';
-    return { level: 'off', state: 'not set up', detail: 'problems are only logged', href, whatToDo };
+    const [last] = storedAlerts(hub, { limit: 1 });
+    const detail = last ? `not sent: ${last.title}` : 'alerts are only listed here';
+    return { level: 'off', state: 'not set up', detail, at: last?.createdAt ?? null, href, whatToDo };
   }
   const [last] = alertDeliveries(hub).list({ limit: 1 });
   if (!last) return { state: 'none sent yet', href };

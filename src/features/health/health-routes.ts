@@ -1,15 +1,18 @@
-import { HttpError, json, text, type Reply } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import { json, text, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { errorFields } from '../../platform/log.ts';
 import {
   CONTENT_TYPE, negotiateFormat, renderOpenMetrics, renderPrometheus,
 } from '../../platform/metrics/exposition.ts';
 import { isRestoreUnderWay } from '../backups/restore-state.ts';
+import { databaseNote, isDatabaseGone } from '../hub/database-file.ts';
+import { describeDatabase } from '../hub/database-note.ts';
 import type { Hub } from '../hub/hub.ts';
 import { probes } from './answer-probes.ts';
 import { metricFamilies, readMetrics } from './metrics.ts';
 import { isSecret } from './own-check.ts';
-import { DatabaseGoneError, readHealth } from './read-health.ts';
+import { readHealth } from './read-health.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
@@ -25,16 +28,25 @@ function readiness(hub: Hub): Reply {
   if (isRestoreUnderWay(hub.config.dataDir)) {
     return unready('A backup is being restored, or a restore was interrupted.');
   }
+  if (isDatabaseGone(hub)) return databaseGone(hub);
   try {
     return json(readHealth(hub), 200, NO_STORE);
   } catch (error) {
     hub.log.error('database not readable', errorFields(error)); // the reply to a health probe contains no error details
-    return unready(error instanceof DatabaseGoneError ? error.message : 'The database is not readable.');
+    return unready('The database is not readable.');
   }
 }
 
-function unready(error: string): Reply {
-  return json({ ok: false, database: 'unreadable', error }, 503, NO_STORE);
+/** Says where the copy of the database is and what to do, without the path of DATA_DIR. */
+function databaseGone(hub: Hub): Reply {
+  const note = databaseNote(hub);
+  if (!note) return unready('database-gone');
+  const rescue = note.rescue && { file: note.rescue.file, verified: note.rescue.verified };
+  return unready('database-gone', { ...(rescue && { rescue }), ...describeDatabase(note) });
+}
+
+function unready(error: string, more: object = {}): Reply {
+  return json({ ok: false, database: 'unreadable', error, ...more }, 503, NO_STORE);
 }
 
 /** The metrics of the hub for a scraper. If METRICS_TOKEN is set, throws 401 unless the scraper sends this token. */

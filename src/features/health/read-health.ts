@@ -1,10 +1,8 @@
-import { statSync } from 'node:fs';
-import { basename } from 'node:path';
 import { wholeSeconds } from '../../platform/clock.ts';
 import { createSchemaVersion } from '../../platform/db/migrate.ts';
 import { recoveryKitPrintedAt } from '../backups/backup-status.ts';
 import type { Destination } from '../backups/offsite-status.ts';
-import { oldestDueSeconds, once, store, type Hub } from '../hub/hub.ts';
+import { oldestDueSeconds, store, type Hub } from '../hub/hub.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 import { readWorker, startReading, type Condition, type HubReading, type WorkerState } from './condition.ts';
 import { CONDITIONS } from './conditions.ts';
@@ -27,30 +25,8 @@ type Health = {
 
 export const schemaVersionReader = store(({ db }) => createSchemaVersion(db));
 
-/** Device and inode of the database file that this process opened and keeps open, whatever happens to its path. */
-export const openedFile = once(({ config }: Hub) => fileId(config.databasePath));
-
-/** Thrown if the database file was removed or replaced: changes to the removed file would be lost. */
-export class DatabaseGoneError extends Error {}
-
-/** Throws DatabaseGoneError if the database's path no longer leads to the file that this process has opened. */
-export function assertInPlace(hub: Hub): void {
-  const { databasePath } = hub.config;
-  const found = fileId(databasePath);
-  if (found === openedFile(hub)) return;
-  const what = found === undefined ? 'removed' : 'replaced by another file';
-  throw new DatabaseGoneError(`${basename(databasePath)} was ${what} while the hub runs. Stop the hub, then ` +
-    'restore a backup; data stored since that backup is lost.');
-}
-
-function fileId(path: string): string | undefined {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  return stat && `${stat.dev} ${stat.ino}`;
-}
-
-/** Throws an error if the database cannot be read, or if its file was removed or replaced. */
+/** Throws an error if the database cannot be read. */
 export function readHealth(hub: Hub): Health {
-  assertInPlace(hub);
   const reading = startReading(hub);
   return {
     ok: true,

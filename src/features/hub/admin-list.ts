@@ -1,7 +1,8 @@
 import { inBatches } from '../../platform/db/batched-writes.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { nextLink, readLimit, readPage, STANDARD_LIMIT } from '../../platform/http/input.ts';
-import { HttpError, inChunks, json, page, type Reply } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import { inChunks, json, page, type Reply } from '../../platform/http/reply.ts';
 import { timesOf, type Times } from '../../platform/http/times.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import type { Hub } from './hub.ts';
@@ -74,7 +75,7 @@ function download<Item, Key extends keyof Item, Filter>(
   const items = inBatches((last: Item | undefined) => select(hub, last, BATCH, filter));
   const file = (type: string, lines: Iterable<string>): Reply => {
     const headers = { 'content-type': type, 'content-disposition': `attachment; filename="${name}.${format}"` };
-    return { status: 200, headers, body: inChunks(lines) };
+    return { status: 200, headers, body: inChunks(lines), secret: null };
   };
   if (csv && format === 'csv') return file('text/csv; charset=utf-8', csvLines(items, csv));
   if (format === 'jsonl') {

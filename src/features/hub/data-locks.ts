@@ -76,7 +76,12 @@ export function lockForRunning(dataDir: string, program: 'web' | 'worker'): File
 
 /** Whether any web or worker process uses this DATA_DIR, on this machine itself or in a container on this machine. */
 export function isHubRunning(dataDir: string): boolean {
-  return isFileLocked(lockPath(dataDir, 'web')) || isAnyPlaceTaken(dataDir, 'worker');
+  return isFileLocked(lockPath(dataDir, 'web')) || isWorkerRunning(dataDir);
+}
+
+/** Whether any worker uses this DATA_DIR. */
+export function isWorkerRunning(dataDir: string): boolean {
+  return isAnyPlaceTaken(dataDir, 'worker');
 }
 
 /** Takes the lock of a backup verification in DATA_DIR. Old backups are not removed while any verification runs. */

@@ -4,6 +4,7 @@ import { isStorageTrouble } from '../../platform/db/open-database.ts';
 import type { Route, Viewer } from '../../platform/http/router.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import { errorFields } from '../../platform/log.ts';
+import { isFrozen } from './database-file.ts';
 import { reserveOf } from './disk-space.ts';
 import { type Hub, metLimit } from './hub.ts';
 import { isOnTrial } from './trial.ts';
@@ -85,9 +86,9 @@ function notePath({ dataDir }: Hub['config']): string {
   return join(dataDir, 'run', 'disk-low');
 }
 
-/** Whether a hub may store read marks, caches and new posts: neither on a full disk nor while an upgrade is checked. */
+/** Whether a hub may store read marks, caches and new posts: not on a full disk, on trial, or with a lost database. */
 export function mayRecord(hub: Hub): boolean {
-  return !isOnTrial(hub) && !isDiskLow(hub);
+  return !isFrozen(hub) && !isOnTrial(hub) && !isDiskLow(hub);
 }
 
 /** Notes what a reader has read, unless `mayRecord` is false. A storage error in `write` does not fail the request. */

@@ -98,10 +98,24 @@ function nearestName(name: string, known: readonly string[], slips: number): str
   if (known.includes(name)) return undefined;
   const asFile = known.find((one) => one === `${name}_FILE` || `${one}_FILE` === name);
   if (asFile !== undefined) return asFile;
-  const near = known.filter((one) => Math.abs(one.length - name.length) <= slips)
-    .map((one) => ({ one, distance: distance(name.toUpperCase(), one) }))
+  const written = name.toUpperCase();
+  const near = known.filter((one) => Math.abs(one.length - name.length) <= slips && sharesLetters(written, one, slips))
+    .map((one) => ({ one, distance: distance(written, one) }))
     .sort((a, b) => a.distance - b.distance)[0];
   return near && near.distance <= slips ? near.one : undefined;
+}
+
+/** Whether `b` may be `a` with so many slips: a slip brings one other letter at most. Spares most of the distances. */
+function sharesLetters(a: string, b: string, slips: number): boolean {
+  const different = (lettersOf(a) ^ lettersOf(b)) >>> 0; // the sign is a bit, too: that of the underscore
+  return different.toString(2).replaceAll('0', '').length <= 2 * slips;
+}
+
+/** A bit for each letter, digit or sign that is in the name. */
+function lettersOf(name: string): number {
+  let letters = 0;
+  for (let at = 0; at < name.length; at++) letters |= 1 << (name.charCodeAt(at) % 32);
+  return letters;
 }
 
 /** The edit distance of two names, with transpositions (optimal string alignment). */

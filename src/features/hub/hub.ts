@@ -2,7 +2,7 @@ import { SECOND, type Clock, type Random } from '../../platform/clock.ts';
 import { createThrottledWrites } from '../../platform/db/batched-writes.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import { createRateLimitStore } from '../../platform/db/rate-limit-store.ts';
-import { HttpError, tryLater } from '../../platform/http/reply.ts';
+import { HttpError, tryLater } from '../../platform/http/http-error.ts';
 import type { Effects, Fate } from '../../platform/jobs/finish-jobs.ts';
 import type { Job } from '../../platform/jobs/claim-jobs.ts';
 import { createJobQueue, type Rank } from '../../platform/jobs/job-queue.ts';

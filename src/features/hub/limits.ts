@@ -9,13 +9,13 @@ export const LIMITS = {
     429, 'At most 10 wrong passwords at once from an address, then one a minute; twice as many from an IPv6 /56.',
   ],
   'sign-in-known': [
-    429, 'At most 10 wrong passwords at once for an account from an address that it has used, then one a minute.',
+    429, 'Beyond the limit of an address, 10 more at once for an account that has used it, then one a minute.',
   ],
   'sign-in-session': [
     429, 'At most 10 wrong passwords at once in a session when a page asks for the password again, then one a minute.',
   ],
   'sign-in-name': [
-    429, 'At most 100 wrong passwords at once for one account from unknown addresses, then one every 10 seconds.',
+    429, 'At most 100 wrong passwords at once for a name from addresses new to it, then one every 10 seconds.',
   ],
   'sign-in-app': [
     429, 'At most 10 wrong app passwords at once from an address, then one a minute; 100 at once for one account.',

@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { isIPv6 } from 'node:net';
+import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { codeOf, messageOf } from '../../platform/error-code.ts';
 import { grantedName } from '../../platform/files/granted-name.ts';
@@ -12,6 +11,9 @@ import {
 
 /** The project's folder, which contains package.json. */
 export const PROJECT_ROOT = resolve(import.meta.dirname, '../../..');
+
+const UNSAFE_TLS = 'NODE_TLS_REJECT_UNAUTHORIZED must not be 0: alerts and uploads would go to whoever answers; ' +
+  'to trust an authority of your own, set NODE_EXTRA_CA_CERTS to its certificate';
 
 const WILDCARDS: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
@@ -79,6 +81,7 @@ export function readConfig(
   const { values, problems, secretFiles } = readSettings(SETTINGS, { env, ...files });
   const known = variableNames(SETTINGS);
   problems.push(...problemsTogether(values, projectRoot), ...misspeltNames(fileNames, known));
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') problems.push(UNSAFE_TLS);
   if (problems.length > 0) throw new ConfigError(problems);
   const baseUrl = values.baseUrl ?? httpAddress(values.host, values.port);
   const dataDir = nameOf(values.dataDir);
@@ -167,6 +170,21 @@ export function changedSettings({ projectRoot, fileSettings: before }: Config): 
   }
 }
 
+/** The files with secrets, perhaps .env among them, that every account of this machine may read. */
+export function exposedSecrets({ projectRoot, secretFiles }: Pick<Config, 'projectRoot' | 'secretFiles'>): string[] {
+  const mayRead = (path: string): boolean =>
+    ((statSync(grantedName(path), { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0;
+  const env = join(projectRoot, '.env');
+  return [...mayRead(env) && holdsSecret(projectRoot) ? [env] : [], ...secretFiles.filter(mayRead)];
+}
+
+/** Whether .env has a secret setting, or an address with a password. */
+function holdsSecret(projectRoot: string): boolean {
+  const { entries } = parseEnvFile(envFileText(projectRoot));
+  const isSecret = ({ name, secret }: Setting<unknown>): boolean => secret !== undefined && Boolean(entries[name]);
+  return Object.values(SETTINGS).some(isSecret) || Object.values(entries).some((value) => /:\/\/[^/\s]*@/.test(value));
+}
+
 function readEnvFile(projectRoot: string): Record<string, string> {
   const { entries, problems } = parseEnvFile(envFileText(projectRoot));
   if (problems.length > 0) throw new ConfigError(problems.map((problem) => `.env ${problem}`));
@@ -184,7 +202,7 @@ function envFileText(projectRoot: string): string {
 
 /** Builds the URL `http://HOST:PORT`, with an IPv6 address in brackets. */
 export function httpAddress(host: string, port: number): string {
-  return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** The address at which this machine reaches a server that listens on `host`: loopback for a wildcard address. */

@@ -69,10 +69,20 @@ export function shellCommand(text: string): string {
   throw new Error('must be a shell command on a single line');
 }
 
+/** The ports that `fetch` refuses (https://fetch.spec.whatwg.org/#port-blocking), but for 0. */
+export const BLOCKED_PORTS: ReadonlySet<number> = new Set([
+  1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109,
+  110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530,
+  531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190,
+  5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+]);
+
 /** Parses an address to which the hub sends requests, with path and query, and perhaps user name and password. */
 export function httpUrl(text: string): string {
-  if (/^https?:\/\/[^\s\\]+$/i.test(text) && URL.canParse(text)) return new URL(text).href;
-  throw new Error('must be an http or https address');
+  const url = /^https?:\/\/[^\s\\]+$/i.test(text) ? URL.parse(text) : null;
+  if (url === null) throw new Error('must be an http or https address');
+  if (!BLOCKED_PORTS.has(Number(url.port))) return url.href;
+  throw new Error(`must be an address with another port: fetch never connects to port ${url.port}`);
 }
 
 /** Parses the path of a folder; a relative path is resolved against the project's folder. */

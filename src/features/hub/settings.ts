@@ -88,8 +88,8 @@ export const SETTINGS = {
     meaning: 'if 1, the hub refuses files without a verdict of the virus scanner; if 0, it stores them and scans later',
   },
   virusScanTimeoutSeconds: {
-    name: 'VIRUS_SCAN_TIMEOUT_SECONDS', parse: integer(1, 600), default: '30',
-    meaning: 'seconds that the virus scanner may take for one file (1 to 600)',
+    name: 'VIRUS_SCAN_TIMEOUT_SECONDS', parse: integer(1, 300), default: '30',
+    meaning: 'seconds that the virus scanner may take for one file (1 to 300)',
   },
   attachmentCacheMaxBytes: {
     name: 'ATTACHMENT_CACHE_MAX_BYTES', parse: integer(0, MAX_STORE), default: '1073741824',

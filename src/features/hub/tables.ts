@@ -18,13 +18,14 @@ type Bounded = { bounded: string };
  * holds only secrets, sums, or rows of no account. `leaving`: when the rows of a deleted account are removed. `at
  * once`: the request that deletes the account removes the rows. `steps`: a job removes the account's rows, some at a
  * time. `cascade`: SQLite removes the rows with the row of another table that the rows refer to. `before`: the member
- * must transfer or delete the account's rows before deleting the account. `none`: rows of the table have no account.
+ * must transfer or delete the account's rows before deleting the account. `renamed`: the account's rows stay under a
+ * pseudonym. `last`: the row is renamed at once, and removed after all others. `none`: no row has an account.
  * `restore`: whether a restore keeps, empties or changes the table. Waiting work in a backup may have been done since
  * the backup was made.
  */
 type Table = (Counted | Bounded) & {
   export: string | null;
-  leaving: 'at once' | 'steps' | 'cascade' | 'before' | 'none';
+  leaving: 'at once' | 'steps' | 'cascade' | 'before' | 'renamed' | 'last' | 'none';
   restore: 'kept' | 'emptied' | 'changed';
 };
 
@@ -38,16 +39,18 @@ const IN_STEPS = { leaving: 'steps', restore: 'kept' } as const;
 const CASCADE = { leaving: 'cascade', restore: 'kept' } as const;
 const ONE_EACH = { bounded: 'one row for each account', leaving: 'cascade', restore: 'kept' } as const;
 
-/** Every table, and what limits its rows; `test/app/tables.test.ts` compares each entry with schema, API and export. */
+/** Every table, and what limits its rows. `test/app/tables.slow.test.ts` compares this with schema, API and export. */
 export const TABLES = {
   // platform
   counts: { bounded: 'one row for each metric and label', ...NOBODYS, restore: 'changed' },
   heartbeats: { bounded: 'one row for each process, and one row for each daily task', ...NOBODYS, restore: 'emptied' },
   jobs: {
-    bounded: 'one live job and ten dead-lettered jobs for each kind and key; done jobs are removed after a day',
+    bounded: 'one live and one failed job for each kind and key; done jobs are removed after a day',
     ...NOBODYS, restore: 'changed',
   },
-  rate_limits: { bounded: 'a row that no longer limits anything is removed within a minute', ...NOBODYS },
+  rate_limits: {
+    bounded: 'a row lives until it limits nobody, a day at most, and is removed within a minute then', ...NOBODYS,
+  },
   schema_migrations: { bounded: 'one row for each migration that was applied', ...NOBODYS },
   hub: { bounded: 'one row', ...NOBODYS },
   error_events: { bounded: 'one row for each kind of error that happened in the last 90 days', ...NOBODYS },
@@ -55,7 +58,7 @@ export const TABLES = {
   // accounts
   accounts: {
     bounded: 'nobody can make an account without a link from an administrator',
-    export: 'account', ...CASCADE,
+    export: 'account', leaving: 'last', restore: 'kept',
   },
   preferences: { ...ONE_EACH, export: 'preferences' },
   sessions: { most: 100, ...END_OLDEST, export: 'sessions', ...AT_ONCE, restore: 'emptied' },
@@ -66,7 +69,7 @@ export const TABLES = {
   audit_records: {
     bounded: 'records are kept for AUDIT_RETENTION_DAYS days; the limit `acts` limits the new records of an account; ' +
       'repeated changes add one record a minute',
-    export: 'acts', ...IN_STEPS,
+    export: 'acts', leaving: 'renamed', restore: 'kept',
   },
   notifications: { most: 2_000, ...END_OLDEST, export: 'notifications', ...IN_STEPS },
 
@@ -85,7 +88,8 @@ export const TABLES = {
   source_runs: { most: 20, of: 'source', then: 'the oldest ends', ...OF_SOURCE },
   posts: { ...CONTENT, export: 'posts' },
   post_texts: { ...CONTENT, export: 'posts' },
-  posts_search: CONTENT,
+  posts_words: CONTENT,
+  posts_search: { bounded: 'empty; before version 2.1.0 the index of posts', ...OF_SOURCE },
   post_links: { bounded: 'at most one row for each post', ...OF_SOURCE },
   doubles: { bounded: 'at most one row for each post, and 32 rows for each link', ...OF_SOURCE },
   post_tombstones: CONTENT,
@@ -99,10 +103,11 @@ export const TABLES = {
     ...NOBODYS,
   },
   full_texts: {
-    bounded: 'one row for each post that exists; texts and full_texts_search together: FULL_TEXT_MAX_BYTES',
+    bounded: 'one row for each post that exists; texts and full_texts_words together: FULL_TEXT_MAX_BYTES',
     ...OF_SOURCE,
   },
-  full_texts_search: { bounded: 'one row for each text in full_texts', ...OF_SOURCE },
+  full_texts_words: { bounded: 'one row for each text in full_texts', ...OF_SOURCE },
+  full_texts_search: { bounded: 'empty; before version 2.1.0 the index of full texts', ...OF_SOURCE },
   full_text_sources: { bounded: 'one row for each source', ...OF_SOURCE },
   full_text_results: { bounded: 'one row for each source and result of a fetch', ...OF_SOURCE },
   content_usage: { ...ONE_EACH, export: null },
@@ -134,7 +139,8 @@ export const TABLES = {
     export: 'withdrawnStates', ...CASCADE,
   },
   drafts: {
-    most: 30, ...REFUSE, except: 'three drafts that wait until their author signs in again',
+    most: 30, ...REFUSE,
+    except: 'three drafts that wait until their author signs in again, and 30 texts scheduled beside newer drafts',
     export: 'drafts', ...IN_STEPS, restore: 'changed',
   },
   imports: { most: 5, ...END_OLDEST, export: 'imports', ...IN_STEPS },
@@ -143,6 +149,7 @@ export const TABLES = {
   // operation
   alert_events: { bounded: 'one row for each condition that can raise an alert', ...NOBODYS },
   alert_deliveries: { bounded: 'one message an hour for each alert, kept 30 days, a failed message 90', ...NOBODYS },
+  unsent_alerts: { bounded: 'one message an hour for each alert, kept 90 days', ...NOBODYS },
   retention_runs: { bounded: 'one row', ...NOBODYS },
   history_figures: { bounded: 'one row for each figure of the history', ...NOBODYS },
   history: { bounded: '2,018 rows: two days in steps of five minutes, and 60 days in steps of an hour', ...NOBODYS },

@@ -1,4 +1,4 @@
-import { tryLater } from '../../platform/http/reply.ts';
+import { tryLater } from '../../platform/http/http-error.ts';
 import { heartbeats, once, type Hub } from './hub.ts';
 
 const RETRY_SECONDS = 10;

@@ -1,5 +1,6 @@
 import type { JobHandler, JobHandlers } from '../../platform/jobs/run-job.ts';
 import { createWorkerQueue, LEASE } from '../../platform/jobs/worker-queue.ts';
+import { isFrozen } from './database-file.ts';
 import { configured, type Hub, type JobKind, jobs, once } from './hub.ts';
 import { mayRecord } from './disk-reserve.ts';
 
@@ -14,7 +15,7 @@ function handlerOf(hub: Hub, kind: JobKind<never>): JobHandler {
     concurrency: configured(hub, kind.concurrency),
     run: (job, signal) => kind.run(hub, job.payload as never, signal, job),
     ...(failed && { failed: (job, error, fate) => failed(hub, job.payload as never, error, fate, job) }),
-    ...(stores && { mustWait: () => !mayRecord(hub) }),
+    mustWait: () => (stores ? !mayRecord(hub) : isFrozen(hub)),
   };
 }
 

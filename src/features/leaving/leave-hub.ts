@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { SECOND } from '../../platform/clock.ts';
 import { emptyLog } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
-import { HttpError } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { accounts, invitations, type Role } from '../accounts/account-store.ts';
@@ -148,7 +148,7 @@ function removeSome(hub: Hub, id: number, limit: number): number {
 
 type OwnRows = (hub: Hub) => { removeOf(id: number, limit: number): number };
 
-const OWN_ROWS: Record<Exclude<SteppedTable, 'audit_records'>, OwnRows> = {
+const OWN_ROWS: Record<SteppedTable, OwnRows> = {
   drafts, follows, imports, reading_history: readingHistory, muted_posts: mutedPosts, rules,
   saved_searches: savedSearches, read_marks: readMarks, stars, read_undo: readUndo, notifications,
 };

@@ -1,7 +1,8 @@
 import { readForm, readJson } from '../../platform/http/body.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { HttpError, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import { noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { passwordField, problemAbove } from '../accounts/account-views.ts';
 import { endedSession } from '../accounts/authenticate.ts';

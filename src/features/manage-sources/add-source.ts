@@ -1,7 +1,8 @@
+import { unescape } from 'node:querystring';
 import { SECOND } from '../../platform/clock.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { createInput, type Input } from '../../platform/http/input.ts';
-import { HttpError, invalid } from '../../platform/http/reply.ts';
+import { HttpError, invalid } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
@@ -9,7 +10,7 @@ import { ownTurn } from '../../platform/turns.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { discoverFeed } from '../feeds/discover-feed.ts';
 import { basicAuthorization, keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
-import { withoutFeedScheme } from '../feeds/feed-values.ts';
+import { withoutFeedScheme } from '../feeds/feed-address.ts';
 import type { FetchedFeed } from '../feeds/fetch-feed.ts';
 import type { FeedLink } from '../feeds/page-links.ts';
 import { openFeed, type OpenedFeed } from '../feeds/sync-source.ts';
@@ -120,7 +121,7 @@ export function refuseDuplicate(hub: Hub, url: string, ownerId: number): void {
 }
 
 function refuseUnreadable(error: unknown): never {
-  const isOurs = error instanceof TypeError || error instanceof RangeError;
+  const isOurs = [TypeError, RangeError, HttpError].some((kind) => error instanceof kind);
   if (!(error instanceof Error) || isOurs || codeOf(error) !== undefined) throw error;
   throw invalid([{ pointer: '/url', detail: asSentence(error.message) }]);
 }
@@ -140,7 +141,7 @@ type WantedSource = {
 };
 
 function readNewSource(values: Record<string, unknown>): WantedSource {
-  const input = createInput(values);
+  const input = createInput(fillPassword(values));
   const kind = input.optionalChoice('kind', SOURCE_KINDS) ?? 'feed';
   if (!input.has('kind')) input.refuse('kind', 'is required.');
   input.done(); // refuses an unknown kind first, because each kind of source has other required fields
@@ -155,14 +156,25 @@ function readNewSource(values: Record<string, unknown>): WantedSource {
   return { kind, url, title, visibility: visibility ?? 'public', password, folder };
 }
 
+/** Moves a user name and password in the typed address to their own fields, unless these fields are filled. */
+export function fillPassword<Values extends Record<string, unknown>>(values: Values): Values {
+  const { url: typed, username, password } = values;
+  const found = typeof typed === 'string' ? feedAddress(typed) : undefined;
+  if (!found?.password) return values;
+  const { username: name, password: secret } = found.password;
+  return { ...values, url: found.url, ...(username || password ? {} : { username: name, password: secret || null }) };
+}
+
 /** Returns a feed's user name and password; null if both fields are empty, undefined if both fields are missing. */
 export function readPassword(input: Input): FeedPassword | null | undefined {
   const given = ['username', 'password'].map((name) => input.value(name));
   if (given.every((value) => value === undefined || value === '')) return input.has('username') ? null : undefined;
-  const [username, password] = ['username', 'password'].map((name) => input.secret(name, 1, PASSWORD_MAX));
-  if (/[:\p{Cc}]/u.test(username ?? '')) input.refuse('username', 'must not contain colons or control characters.');
-  if (/\p{Cc}/u.test(password ?? '')) input.refuse('password', 'must not contain control characters.');
-  return { username: username ?? '', password: password ?? '' };
+  const username = input.secret('username', 1, PASSWORD_MAX);
+  const isAlone = input.has('password') && input.value('password') === undefined; // null: only a name, such as a token
+  const password = isAlone ? '' : input.secret('password', 1, PASSWORD_MAX);
+  if (/[:\p{Cc}]/u.test(username)) input.refuse('username', 'must not contain colons or control characters.');
+  if (/\p{Cc}/u.test(password)) input.refuse('password', 'must not contain control characters.');
+  return { username, password };
 }
 
 /** Reads the visibility. A source that has or had a password is always private. */
@@ -176,24 +188,28 @@ export function readVisibility(input: Input, hadPassword: boolean): Visibility |
 /** Reads the typed address of a feed or web page. */
 export function readAddress(input: Input): string {
   const typed = input.text('url', { max: ADDRESS_MAX });
-  const url = feedAddress(withoutFeedScheme(typed));
+  const { url } = feedAddress(typed) ?? {};
   if (typed && !url) input.refuse('url', 'must be the http or https address of a feed or web page.');
   return url ?? '';
 }
 
+/** An address without user name and password, which stand beside it. */
+type TypedAddress = { url: string; password: FeedPassword | null };
+
 /** Adds a missing `https://` and drops the fragment; undefined if the address is not a fetchable http(s) address. */
-export function feedAddress(typed: string): string | undefined {
+export function feedAddress(typed: string): TypedAddress | undefined {
   if (typed.length > ADDRESS_MAX) return undefined;
-  const trimmed = typed.trim().replace(/^feed:(\/\/)?/i, '');
+  const trimmed = withoutFeedScheme(typed);
   const isHostAndPort = /^[^/?#:.]*\.[^/?#:]*:\d/.test(trimmed);
   const hasScheme = /^[a-z][a-z0-9+.-]*:/i.test(trimmed) && !isHostAndPort;
   const written = hasScheme ? trimmed : `https://${trimmed}`;
   if (!URL.canParse(written)) return undefined;
   const url = new URL(written);
   const isWeb = url.protocol === 'http:' || url.protocol === 'https:';
-  const isFetchable = isWeb && url.username === '' && url.password === '' && url.hostname !== '';
-  url.hash = '';
-  return isFetchable ? url.href : undefined;
+  const [username, password] = [unescape(url.username), unescape(url.password)];
+  if (!isWeb || url.hostname === '' || /[:\p{Cc}]/u.test(username) || /\p{Cc}/u.test(password)) return undefined;
+  [url.username, url.password, url.hash] = ['', '', ''];
+  return { url: url.href, password: username || password ? { username, password } : null };
 }
 
 const NEWEST = 5;

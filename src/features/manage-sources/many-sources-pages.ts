@@ -1,6 +1,7 @@
 import { readFields, readForm } from '../../platform/http/body.ts';
 import { createInput, parseId, readInput } from '../../platform/http/input.ts';
-import { HttpError, invalid, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, invalid } from '../../platform/http/http-error.ts';
+import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
 import { nextTurn } from '../../platform/turns.ts';

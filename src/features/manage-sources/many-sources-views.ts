@@ -1,7 +1,8 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
-import type { HttpError, Page } from '../../platform/http/reply.ts';
+import type { HttpError } from '../../platform/http/http-error.ts';
+import type { Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { resultsText } from '../full-text/full-text-views.ts';
 import type { ResultCount } from '../full-text/source-full-text-store.ts';

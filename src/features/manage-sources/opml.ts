@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
 import { inBatches } from '../../platform/db/batched-writes.ts';
 import { inChunks } from '../../platform/http/reply.ts';
-import { escapeHtml } from '../../platform/markup/entities.ts';
+import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
 import { inSteps, STEP } from '../../platform/markup/in-steps.ts';
 import { excerpt, singleLine, withoutControls } from '../../platform/markup/tidy-text.ts';
 import { XmlLimitError } from '../../platform/markup/xml-tokenizer.ts';
-import { attributeOf, childOf, readXmlTree, type XmlElement } from '../../platform/markup/xml-tree.ts';
+import { attributeOf, readXmlTree, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { ownFeedUrl } from '../feeds/own-feeds.ts';
 import { FOLDER_MAX, follows, type Follow } from '../follows/follow-store.ts';
@@ -20,8 +20,7 @@ export async function parseOpml(document: string): Promise<Outline[] | undefined
   try {
     const from = Math.max(0, document.indexOf('<'));
     const root = await inSteps(readXmlTree(document, { namespaces: new Map(), siblings: new Set(), from }));
-    const body = root?.name === 'opml' ? childOf(root, 'body') : undefined;
-    return body && await collectOutlines(body);
+    return root && isNamed(root, 'opml') ? await collectOutlines(root) : undefined;
   } catch (error) {
     if (error instanceof XmlLimitError) return undefined;
     throw error;
@@ -29,10 +28,10 @@ export async function parseOpml(document: string): Promise<Outline[] | undefined
 }
 
 /** Collects the feeds of an OPML document with pauses for other requests, because parsing attributes takes long. */
-async function collectOutlines(body: XmlElement): Promise<Outline[]> {
+async function collectOutlines(root: XmlElement): Promise<Outline[]> {
   const outlines: Outline[] = [];
-  let pausedAt = body.start;
-  for (const [{ attributesEnd }, outline] of outlinesOf(body, '')) {
+  let pausedAt = root.start;
+  for (const [{ attributesEnd }, outline] of outlinesOf(root, '')) {
     if (outline) outlines.push(outline);
     if (attributesEnd - pausedAt < STEP) continue;
     await nextTurn();
@@ -43,13 +42,48 @@ async function collectOutlines(body: XmlElement): Promise<Outline[]> {
 
 function* outlinesOf(parent: XmlElement, folder: string): Generator<[XmlElement, Outline?]> {
   for (const element of parent.children) {
-    const isOutline = element.name === 'outline';
-    const url = isOutline && attribute(element, 'xmlurl');
-    const title = isOutline && (attribute(element, 'title') ?? attribute(element, 'text')) || null;
-    yield url ? [element, { url, title, folder: folder || null }] : [element];
-    const within = title && !url ? excerpt(folder ? `${folder} / ${title}` : title, FOLDER_MAX) : folder;
-    if (isOutline) yield* outlinesOf(element, within);
+    if (isNamed(element, 'body')) yield* outlinesOf(element, folder);
+    if (!isNamed(element, 'outline') || attribute(element, 'iscomment')?.toLowerCase() === 'true') {
+      yield [element];
+      continue;
+    }
+    const [url, title] = [feedUrl(element), nameOf(element)];
+    yield url ? [element, { url, title, folder: folder || categoryOf(element) }] : [element];
+    const isFolder = title !== null && !url && !isOnlyFeed(element, title);
+    yield* outlinesOf(element, isFolder ? excerpt(folder ? `${folder} / ${title}` : title, FOLDER_MAX) : folder);
   }
+}
+
+/** Documents may write all names with a prefix of their own. */
+function isNamed({ name }: XmlElement, local: string): boolean {
+  return name.slice(name.indexOf(':') + 1) === local;
+}
+
+const FEED_TYPE = /^(?:rss|atom|rdf|feed|json)/i;
+
+/** OPML 2.0 knows `xmlUrl` only; `url` of another type, such as `link`, is a page or another document. */
+function feedUrl(element: XmlElement): string | undefined {
+  const others = FEED_TYPE.test(attribute(element, 'type') ?? '') ? attribute(element, 'url') : undefined;
+  return attribute(element, 'xmlurl') ?? attribute(element, 'feedurl') ?? others;
+}
+
+/** Some programs escape names twice. */
+function nameOf(element: XmlElement): string | null {
+  const name = attribute(element, 'title') ?? attribute(element, 'text');
+  return name === undefined ? null : singleLine(decodeEntities(name)) || null;
+}
+
+/** The folder in `category` (OPML 2.0): the first of a list, such as `/News/World,/Home`. */
+function categoryOf(element: XmlElement): string | null {
+  const [first = ''] = attribute(element, 'category')?.split(',') ?? [];
+  return excerpt(first.split('/').map((part) => part.trim()).filter(Boolean).join(' / '), FOLDER_MAX) || null;
+}
+
+/** Whether the outline holds one feed of the same name: Thunderbird writes each feed into a folder of its own. */
+function isOnlyFeed({ children }: XmlElement, title: string): boolean {
+  const [only, second] = children;
+  if (!only || second || !isNamed(only, 'outline') || !feedUrl(only)) return false;
+  return nameOf(only)?.toLowerCase() === title.toLowerCase();
 }
 
 function attribute(element: XmlElement, name: string): string | undefined {

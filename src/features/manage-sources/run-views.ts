@@ -4,6 +4,7 @@ import { dayName, showTime, type Times } from '../../platform/http/times.ts';
 import { byteSize, measuredTime, plural } from '../../platform/in-words.ts';
 import { DAYS, RUNS, type SourceRun, type RunDay } from '../sources/run-store.ts';
 import type { Source } from '../sources/source-store.ts';
+import { DELETING } from '../webhooks/read-event.ts';
 
 /** A day of a source's 30-day chart. `good`: number of a feed's new posts, or of a webhook's accepted events. */
 type StripDay = { name: string; good: number; failed: number; look: 'new' | 'same' | 'err' | 'none' };
@@ -127,8 +128,11 @@ function whatCame({ failed, note, added, changed, event }: SourceRun): Html {
   const said = (level: string, words: string): Html => html`<span class="state ${level}">${words}</span>`;
   if (failed) return said('bad', note ?? 'Failed');
   const parts = [
-    added > 0 && plural(added, 'new post'), changed > 0 && plural(changed, 'post changed', 'posts changed'),
+    added > 0 && plural(added, 'new post'),
+    changed > 0 && event !== DELETING && plural(changed, 'post changed', 'posts changed'),
+    changed > 0 && event === DELETING && plural(changed, 'post removed', 'posts removed'),
   ].filter((part) => part !== false).join(', ');
-  if (note !== null) return said('warn', parts === '' ? note : `${parts}. ${note}`);
+  if (note !== null && parts === '') return said('warn', note);
+  if (note !== null) return said(event === null ? 'warn' : 'good', `${parts}. ${note}`);
   return parts === '' ? said('off', event === null ? 'Nothing new' : 'Nothing to change') : said('good', parts);
 }

@@ -3,7 +3,8 @@ import { readForm } from '../../platform/http/body.ts';
 import { orAgain } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { formSwitch, pathId } from '../../platform/http/input.ts';
-import { page, seeOther, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
+import type { HttpError } from '../../platform/http/http-error.ts';
+import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf, type Times } from '../../platform/http/times.ts';
 import { sourceIcons } from '../attachments/icon-store.ts';
@@ -24,7 +25,7 @@ import { manageableSource, mayManage, maySee, visibleSource, type Source } from 
 import { webhookUrl } from '../webhooks/manage-webhooks.ts';
 import { newWebhookPage, webhookPanel } from '../webhooks/webhook-pages.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
-import { addSource, lookAtFeed } from './add-source.ts';
+import { addSource, fillPassword, lookAtFeed } from './add-source.ts';
 import { addPage, foundPage, type AddForm } from './add-views.ts';
 import { changeSource } from './change-source.ts';
 import { handOverSource, transferSource } from './give-source.ts';
@@ -106,7 +107,8 @@ function iconState(hub: Hub, { id, kind }: Source): 'there' | 'cleared' | 'none'
 
 /** Form: changes a source's settings; asks for confirmation before followers lose access to the source. */
 export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const values = withPassword(await readForm(req));
+  const sent = await readForm(req);
+  const values = withPassword(sent);
   const { title, url, visibility, username, password, sure } = values;
   const isToForget = formSwitch(values, 'forget') ?? false;
   const source = manageableSource(hub, pathId(req.params), req.viewer);
@@ -114,9 +116,12 @@ export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<
   const hides = visibility === 'private' && source.visibility === 'public' && followers > 0;
   if (hides && sure !== '1') return page(confirmHidePage(source, followers, values));
   const forgotten = isToForget ? { username: null, password: null } : {};
+  // An empty field beside a name is a mistake, but not where an address has a name alone, such as a token.
+  const nameAlone = sent['username'] ? {} : withoutPassword(values);
   return orAgain(async () => {
     const showsAuthors = formSwitch(values, 'showsAuthors');
-    await changeSource(hub, source.id, { title, url, visibility, username, password, showsAuthors, ...forgotten }, req);
+    const wanted = { title, url, visibility, username, password, showsAuthors, ...nameAlone, ...forgotten };
+    await changeSource(hub, source.id, wanted, req);
     return seeOther(saying(`/sources/${source.id}/settings`, 'source-saved'));
   }, (problem) => settingsAgain(hub, req, { form: 'source', values, problem }), REFUSALS);
 }
@@ -189,22 +194,24 @@ export async function submitTransfer(hub: Hub, req: MemberRequest): Promise<Repl
 /** Page: the form for a new source. `?url=` fills in the address field, for bookmarklets and other programs. */
 export function showAddSource(hub: Hub, req: MemberRequest): Reply {
   const url = req.query.get('url');
-  return page(addPage(url ? { values: { url } } : {}, follows(hub).folderNames(req.viewer.id)));
+  return page(addPage(url ? { values: fillPassword({ url }) } : {}, follows(hub).folderNames(req.viewer.id)));
 }
 
 /** Form: fetches the feed at an address and shows a preview of the feed. */
 export async function submitLook(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const values = await readForm(req);
+  const values = withPassword(await readForm(req));
+  const asked = { ...values, ...withoutPassword(values) };
   return orAgain(
-    async () => page(foundPage(await lookAtFeed(hub, withPassword(values), req), values, timesOf(hub, req.viewer))),
+    async () => page(foundPage(await lookAtFeed(hub, asked, req), values, timesOf(hub, req.viewer))),
     (problem) => addAgain(hub, req, { values, problem }));
 }
 
 /** Form: adds a source; a new webhook answers with a page that shows its secret once. */
 export async function submitSource(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const values = await readForm(req);
+  const values = withPassword(await readForm(req));
   return orAgain(async () => {
-    const { source, webhook, isNew } = await addSource(hub, { kind: 'feed', ...withPassword(values) }, req);
+    const asked = { kind: 'feed', ...values, ...withoutPassword(values) };
+    const { source, webhook, isNew } = await addSource(hub, asked, req);
     if (isNew && source.kind === 'feed') planComparison(hub, source.id);
     if (webhook) return page(newWebhookPage(source, webhook), 201, { 'cache-control': 'no-store' });
     return seeOther(saying(`/sources/${source.id}`, isNew ? 'source-added' : 'source-followed'));
@@ -212,9 +219,15 @@ export async function submitSource(hub: Hub, req: MemberRequest): Promise<Reply>
 }
 
 /** Leaves out the empty user name and password fields of a form. A source with a password becomes private. */
-function withPassword({ username, password, ...values }: Record<string, string>): Record<string, string> {
+function withPassword(sent: Record<string, string>): Record<string, string> {
+  const { username, password, ...values } = fillPassword(sent);
   return username || password ? { ...values, username: username ?? '', password: password ?? '', visibility: 'private' }
     : values;
+}
+
+/** A feed may want a user name alone. */
+function withoutPassword({ username, password }: Record<string, string>): { password?: null } {
+  return username && !password ? { password: null } : {};
 }
 
 function addAgain(hub: Hub, { viewer }: MemberRequest, form: AddForm & { problem: HttpError }): Reply {

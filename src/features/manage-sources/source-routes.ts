@@ -1,7 +1,8 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readBody, readJson } from '../../platform/http/body.ts';
 import { nextLink, pathId, readLimit, readPage } from '../../platform/http/input.ts';
-import { HttpError, json, type Reply } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import { json, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { decodingText } from '../../platform/markup/decode-text.ts';
 import { inSteps } from '../../platform/markup/in-steps.ts';

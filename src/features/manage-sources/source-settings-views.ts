@@ -1,6 +1,7 @@
 import { faulty, faultOf } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import type { HttpError, Page } from '../../platform/http/reply.ts';
+import type { HttpError } from '../../platform/http/http-error.ts';
+import type { Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { settingsSection } from '../accounts/settings-views.ts';
 import type { Follow } from '../follows/follow-store.ts';

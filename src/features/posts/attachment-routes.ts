@@ -1,9 +1,10 @@
 import { pathId } from '../../platform/http/input.ts';
-import { HttpError, notFound, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, notFound } from '../../platform/http/http-error.ts';
+import type { Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, Viewer } from '../../platform/http/router.ts';
 import { viewerOfAddress } from '../accounts/signed-address-store.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
-import { draftFiles } from '../attachments/draft-file-store.ts';
+import { draftFiles, type DraftFile } from '../attachments/draft-file-store.ts';
 import { KEPT_ONLY } from '../attachments/post-pictures.ts';
 import { openKeptFile, openRemoteFile } from '../attachments/remote-cache.ts';
 import { serveFile, type ServedFile } from '../attachments/serve-file.ts';
@@ -13,12 +14,22 @@ import type { Hub } from '../hub/hub.ts';
 import { visibleFile } from './post-access.ts';
 import type { PostAccess } from './post-store.ts';
 
+/** The file of an address: of a post, or of a draft. */
+export function requestedFile(hub: Hub, req: HubRequest): object {
+  return req.params['key']?.startsWith('-') ? requestedDraftFile(hub, req) : requestedAttachment(hub, req);
+}
+
+function requestedAttachment(hub: Hub, req: HubRequest) {
+  const signedFor = appOfAddress(hub, req);
+  const found = visibleFile(hub, attachmentAt(hub, req), req.viewer ?? signedFor);
+  requireFollowed(hub, signedFor, found.post);
+  return { ...found, signedFor };
+}
+
 /** GET /attachments/:key/:filename: an uploaded file, or the hub's copy of a publisher's file. */
 export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> {
   if (req.params['key']?.startsWith('-')) return showDraftFile(hub, req);
-  const signedFor = appOfAddress(hub, req);
-  const { attachment, post } = visibleFile(hub, attachmentAt(hub, req), req.viewer ?? signedFor);
-  requireFollowed(hub, signedFor, post);
+  const { attachment, post, signedFor } = requestedAttachment(hub, req);
   const isPublic = post.isPublic === 1;
   const isSigned = signedFor !== null;
   const { remoteUrl, sha256, mediaType, bytes, filename, scan } = attachment;
@@ -37,10 +48,15 @@ export function appOfAddress(hub: Hub, { viewer, path, query }: HubRequest): Vie
   return viewer === null ? viewerOfAddress(hub, path, query) : null;
 }
 
-function showDraftFile(hub: Hub, req: HubRequest): Promise<Reply> {
+function requestedDraftFile(hub: Hub, req: HubRequest): DraftFile {
   const [, id = '', urlKey = ''] = /^-(\d+)-([0-9a-f]+)$/.exec(req.params['key'] ?? '') ?? [];
   const file = draftFiles(hub).find(pathId({ id }));
   if (file?.urlKey !== urlKey || file.accountId !== req.viewer?.id) throw notFound('file');
+  return file;
+}
+
+function showDraftFile(hub: Hub, req: HubRequest): Promise<Reply> {
+  const file = requestedDraftFile(hub, req);
   if (file.scan === 'infected') throw new HttpError(410, 'This file is infected and has been quarantined.');
   return serveFile({ ...file, path: uploadFiles(hub).pathOf(file.sha256), isPublic: false }, req);
 }

@@ -1,6 +1,7 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Hub } from '../hub/hub.ts';
 import { hintOfSearch, type FaultPlace } from './expression.ts';
 
@@ -16,6 +17,15 @@ export function faultShown(typed: string, { at, detail }: FaultPlace): Html {
 export function hintShown(typed: string): Html | undefined {
   const hint = hintOfSearch(typed);
   return hint && html`<p class="hint" role="status">${hint.detail}</p>`;
+}
+
+/** Says how far back a search has looked; `isEnd`: a later search looks further, when more posts are indexed. */
+export function searchedLine(
+  times: Times, searchedTo: number, { isEmpty, isEnd }: { isEmpty: boolean; isEnd: boolean },
+): Html {
+  const after = isEnd && ' Older posts can be found again when the hub has indexed them anew.';
+  return html`<p class="hint" role="status">${isEmpty && 'Nothing found so far. '}Searched back to ${
+    showTime(times, searchedTo, 'exact')}.${after}</p>`;
 }
 
 /** The HTML of an expression with a mark at the Unicode character `at`. */
@@ -59,7 +69,8 @@ parts finds the posts that all of its parts fit.</p>
 <h2>Names, times and states</h2>${table(FIELDS)}
 <p>Capitals and accents make no difference: <kbd>strasse</kbd> finds Straße. An emoji counts as a word. In Chinese,
 Japanese, Korean and Thai, any part of a text can be found. A search or rule may have at most 20 words. Signs that this
-page does not explain, such as + and ~, have no meaning in a search or rule.</p>`;
+page does not explain, such as + and ~, have no meaning in a search or rule. A search of very many posts stops after a
+while, says how far back it has looked, and can go on from there. “Best first” ranks the newest 200 posts found.</p>`;
   return page({ title: 'How to write searches and rules', bar, main });
 }
 

@@ -1,4 +1,4 @@
-import { invalid } from '../../platform/http/reply.ts';
+import { invalid } from '../../platform/http/http-error.ts';
 import { folded } from './search-words.ts';
 
 /** The fields of a post that an expression's word may look in. `text`: title and content; `in`: the source's folder. */
@@ -74,7 +74,7 @@ function usefulParts(plain: string, faults: Fault[]): Part[] {
     if (NAME_ALONE.test(value)) harmless(faults, at, `Write a word directly after “${value}”.`);
     const [, unknown] = name === '' && LIKE_A_NAME.exec(plain.slice(at)) || [];
     if (unknown !== undefined) harmless(faults, at, noSuchName(unknown));
-    if (!SOMETHING.test(value)) continue;
+    if (!SOMETHING.test(folded(value))) continue;
     if (!isOr) words += value.trim().split(/\s+/).length;
     if (words > WORDS_MAX) {
       harmless(faults, at, `An expression may have at most ${WORDS_MAX} words.`);

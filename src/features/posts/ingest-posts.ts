@@ -7,8 +7,9 @@ import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { imageAddresses, withoutImages } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
 import { nextRound, ownTurn } from '../../platform/turns.ts';
-import type { RemoteFile } from '../attachments/attachment-store.ts';
-import { OWN_FILES } from '../attachments/own-files.ts';
+import type { NewUpload, RemoteFile } from '../attachments/attachment-store.ts';
+import { keepPictures, liftPictures, showPictures, type EmbeddedPicture } from '../attachments/embedded-pictures.ts';
+import { OWN_FILES, storedAddress, withoutOwnLinks } from '../attachments/own-files.ts';
 import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, metLimit, once, throttled, type Hub } from '../hub/hub.ts';
 import { linkKey } from './link-store.ts';
@@ -32,19 +33,34 @@ const MAX = {
 
 export const FIRST_WORDS = 80; // maximum characters of a title made from a post's first words
 
-export type PreparedPosts = { position: number; prepared: PreparedPost }[];
+/** The most embedded pictures that one synchronisation stores; those of further posts leave their words. */
+const PICTURES_OF_FEED = 200;
 
-/** Sanitises new and changed posts (slow: outside any transaction); `sourceId` null, for a new source: all posts. */
+/** `pictures`: stored files of the pictures that stand in the post's content. */
+export type PreparedPosts = { position: number; prepared: PreparedPost; pictures: NewUpload[] }[];
+
+type Take = <Result>(work: () => Promise<Result>) => Promise<Result>;
+
+/**
+ * Sanitises new and changed posts (slow: outside any transaction), and stores their embedded pictures; `sourceId` null,
+ * for a new source: all posts. `take` runs what needs the processor, `inTurn` for one of several requests.
+ */
 export async function preparePosts(
-  hub: Hub, sourceId: number | null, items: IncomingPost[],
+  hub: Hub, sourceId: number | null, items: IncomingPost[], take: Take = (work) => work(),
 ): Promise<PreparedPosts> {
   const wanted = items
     .map((post, position) => ({ post, position, contentHash: hashOf(post) }))
     .filter(({ post, contentHash }) => sourceId === null || !posts(hub).isSettled(sourceId, post.guid, contentHash));
   const ready: PreparedPosts = [];
   const pace = { unpaused: 0 };
+  let left = PICTURES_OF_FEED;
   for (const { post, position, contentHash } of wanted) {
-    ready.push({ position, prepared: await preparePost(await sanitized(post), contentHash) });
+    const { prepared, embedded } = await take(async () => {
+      const { clean, pictures } = await sanitized(post);
+      return { prepared: await preparePost(clean, contentHash), embedded: pictures.slice(0, left) };
+    });
+    left -= embedded.length;
+    ready.push({ position, prepared, pictures: await keepPictures(hub, sourceId, embedded) });
     if (isPauseDue(pace, MAX.title + post.contentHtml.length)) await nextRound();
   }
   return ready;
@@ -99,7 +115,7 @@ const STEP_WORK = 10;
 
 /** The estimated milliseconds of storing a post, besides the milliseconds for its files and for its content. */
 const POST_WORK = 0.4;
-const FILE_WORK = 1 / 40; // estimated ms of storing each file of a post
+const FILE_WORK = 1 / 40; // estimated ms of storing each file of a post, four times as many for an embedded picture
 const CHARACTER_WORK = 1 / 50_000; // estimated ms of storing each character of a post's HTML content
 
 /** `before` runs first in each transaction, with the number of posts left; an error of `before` ends storing. */
@@ -132,8 +148,8 @@ export async function storeMost(
 function startOfStep(items: PreparedPosts): number {
   let work = 0; // ms
   let start = items.length;
-  for (const { prepared: { attachments, contentHtml } } of items.toReversed()) {
-    work += POST_WORK + attachments.length * FILE_WORK + contentHtml.length * CHARACTER_WORK;
+  for (const { prepared: { attachments, contentHtml }, pictures } of items.toReversed()) {
+    work += POST_WORK + (attachments.length + 4 * pictures.length) * FILE_WORK + contentHtml.length * CHARACTER_WORK;
     if (work > STEP_WORK) return Math.min(start, items.length - 1);
     start--;
   }
@@ -144,8 +160,11 @@ function putPosts(hub: Hub, sourceId: number, { kind, arrived }: Storing, items:
   const now = hub.clock();
   // Posts are stored oldest first, a millisecond apart, so that posts without a date keep the order of the feed.
   const stored = items.toReversed()
-    .map(({ prepared, position }) => ({ prepared, ...posts(hub).put(sourceId, prepared, now - position) }))
+    .map(({ position, ...post }) => ({ ...post, ...posts(hub).put(sourceId, post.prepared, now - position) }))
     .filter(({ id }) => id !== undefined);
+  for (const { id, isNew, pictures } of stored) {
+    if (id !== undefined && (pictures.length > 0 || !isNew)) showPictures(hub, sourceId, id, pictures);
+  }
   const arrivals = stored.flatMap(({ id, isNew, prepared }) => (id !== undefined && isNew ? [{ id, prepared }] : []));
   if (arrivals.length > 0) {
     counts(hub).add('posts_ingested_total', kind, arrivals.length);
@@ -204,9 +223,14 @@ function hashOf(post: IncomingPost): string {
   return createHash('sha256').update(JSON.stringify(hashed)).digest('base64url');
 }
 
-async function sanitized(post: IncomingPost): Promise<IncomingPost> {
-  const { contentHtml, baseUrl } = post;
-  return { ...post, contentHtml: await inSteps(sanitizingHtml(contentHtml.slice(0, MAX.content), { baseUrl })) };
+async function sanitized(post: IncomingPost): Promise<{ clean: IncomingPost; pictures: EmbeddedPicture[] }> {
+  const { baseUrl } = post;
+  const { html, pictures } = await liftPictures(post.contentHtml);
+  const byAddress = new Map(pictures.map((one) => [storedAddress({ ...one, remoteUrl: null }), one]));
+  const clean = await inSteps(sanitizingHtml(html.slice(0, MAX.content), { baseUrl }));
+  const contentHtml = withoutOwnLinks(clean, new Set(byAddress.keys()));
+  const shown = byAddress.size > 0 ? imageAddresses(contentHtml) : [];
+  return { clean: { ...post, contentHtml }, pictures: shown.flatMap((address) => byAddress.get(address) ?? []) };
 }
 
 function remoteFiles({ attachments: files, picture, contentHtml }: IncomingPost): RemoteFile[] {

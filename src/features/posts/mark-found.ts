@@ -4,7 +4,7 @@ import { readingText } from '../../platform/markup/plain-text.ts';
 import type { StoreHub } from '../hub/hub.ts';
 import { isNamed, parseExpression } from './expression.ts';
 import { posts, type Post } from './post-store.ts';
-import { EMOJI, folded, IS_ASCII, SPACELESS } from './search-words.ts';
+import { EMOJI, folded, INVISIBLE, IS_ASCII, SPACELESS } from './search-words.ts';
 
 type Span = { from: number; until: number };
 
@@ -19,11 +19,14 @@ export type Found = { wanted: Wanted[] };
 /** Maximum number of words of a searched phrase, which limits how often each character of a text is compared. */
 const LONGEST = 40;
 
+/** Not the letters that are typed as apostrophes (`folded`), which part words. */
+const LETTER = `[[\\p{L}\\p{N}\\p{Co}\\p{Mn}\\p{Mc}]--[${SPACELESS}\\u02bb-\\u02bd]]`;
+
 /** A text's units: emoji, decomposed Korean syllables, characters without spaces with their modifiers, words. */
 const UNITS = new RegExp([
   `(?:${EMOJI.source})[\\ufe0f\\p{Emoji_Modifier}]*`,
   '[\\u1100-\\u115f][\\u1160-\\u11a7]?[\\u11a8-\\u11ff]*', `[${SPACELESS}ｰ][\\u3099\\u309a\\uff9e\\uff9f]*`,
-  `[[\\p{L}\\p{N}\\p{Co}\\p{Mn}\\p{Mc}]--[${SPACELESS}]]+`,
+  `${LETTER}(?:${LETTER}|${INVISIBLE})*`,
 ].join('|'), 'gv');
 const SPACELESS_SIGN = new RegExp(`^[${SPACELESS}]`, 'u');
 const LATIN_ACCENTS = /[\u0300-\u036f]/g;
@@ -48,6 +51,11 @@ export function markFound(text: string, found: Found): Html {
     at = until;
   }
   return html`${parts}${text.slice(at)}`;
+}
+
+/** How often a text has the searched phrases. */
+export function countFoundIn(text: string, found: Found): number {
+  return spansOf(text, found).length;
 }
 
 /** Characters of each piece in which a long text is searched; pieces overlap, so that no phrase is missed. */
@@ -113,7 +121,7 @@ function unitsOf(text: string): Unit[] {
 /** Returns the text in lower case without accents, as SQLite's search compares texts, but in every script. */
 function comparable(text: string): string {
   if (IS_ASCII.test(text)) return text.toLowerCase();
-  return folded(text).toLowerCase().normalize('NFD').replace(LATIN_ACCENTS, '').replaceAll('ς', 'σ').normalize();
+  return folded(text).normalize('NFD').replace(LATIN_ACCENTS, '').replaceAll('ς', 'σ').normalize();
 }
 
 /** Maximum characters searched in one post's content, and in all contents of a page, in a few milliseconds. */

@@ -3,7 +3,7 @@ import { isoTime } from '../../platform/clock.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { text, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
-import { escapeHtml } from '../../platform/markup/entities.ts';
+import { escapeXml } from '../../platform/markup/entities.ts';
 import { STEP } from '../../platform/markup/in-steps.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { attachmentUrl, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
@@ -11,7 +11,7 @@ import { contentWithImages } from '../attachments/own-files.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
 import { hubLook, hubSeed } from '../hub/hub-row-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { visibleSource } from '../sources/source-store.ts';
+import { sources } from '../sources/source-store.ts';
 import { FILE_BYTES } from './query-posts.ts';
 import { posts, type Post, type WholePost } from './post-store.ts';
 
@@ -39,9 +39,9 @@ async function joinInTurns(pieces: Iterable<string>): Promise<string> {
   return made;
 }
 
-function requestedFeed(hub: Hub, { params, viewer, path }: HubRequest): OutputFeed {
+function requestedFeed(hub: Hub, { params, path }: HubRequest): OutputFeed {
   const { baseUrl } = hub.config;
-  const source = params['id'] === undefined ? undefined : visibleSource(hub, pathId(params), viewer);
+  const source = params['id'] === undefined ? undefined : sources(hub).find(pathId(params));
   const newest = posts(hub).newest({ viewerId: null, ...(source && { sourceId: source.id }), limit: POSTS_IN_FEED });
   const about = source
     ? { id: urnOf(source.idSeed, 'feed'), title: source.title, homeUrl: `${baseUrl}/sources/${source.id}` }
@@ -75,11 +75,11 @@ export function* atomFeed(hub: LinkHub, { id, title, url, homeUrl, posts }: Outp
   const updated = isoTime(Math.max(0, ...posts.map((post) => post.updatedAt)));
   yield `<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom">
-  <id>${xml(id)}</id>
-  <title>${xml(title)}</title>
+  <id>${escapeXml(id)}</id>
+  <title>${escapeXml(title)}</title>
   <updated>${updated}</updated>
-  <link rel="self" type="application/atom+xml" href="${xml(url)}"/>
-  <link rel="alternate" type="text/html" href="${xml(homeUrl)}"/>
+  <link rel="self" type="application/atom+xml" href="${escapeXml(url)}"/>
+  <link rel="alternate" type="text/html" href="${escapeXml(homeUrl)}"/>
   <generator>Content Hub</generator>
 `;
   for (const post of posts) yield atomEntry(hub, post);
@@ -89,22 +89,22 @@ export function* atomFeed(hub: LinkHub, { id, title, url, homeUrl, posts }: Outp
 function atomEntry(hub: LinkHub, post: WholePost): string {
   const { baseUrl } = hub.config;
   const enclosures = listedAttachments(post.attachments).map((file) => atomEnclosure(hub, file));
-  const language = post.language === null ? '' : ` xml:lang="${xml(post.language)}"`;
+  const language = post.language === null ? '' : ` xml:lang="${escapeXml(post.language)}"`;
   return `  <entry${language}>
-    <id>${xml(postFeedId(post))}</id>
-    <title>${xml(post.title || 'Untitled')}</title>
+    <id>${escapeXml(postFeedId(post))}</id>
+    <title>${escapeXml(post.title || 'Untitled')}</title>
     <published>${isoTime(post.publishedAt)}</published>
     <updated>${isoTime(post.updatedAt)}</updated>
-    <author><name>${xml(post.author ?? post.sourceTitle)}</name></author>
-    <link rel="alternate" type="text/html" href="${xml(post.url ?? `${baseUrl}/posts/${post.id}`)}"/>
-${enclosures.join('')}    <summary>${xml(post.summary)}</summary>
+    <author><name>${escapeXml(post.author ?? post.sourceTitle)}</name></author>
+    <link rel="alternate" type="text/html" href="${escapeXml(post.url ?? `${baseUrl}/posts/${post.id}`)}"/>
+${enclosures.join('')}    <summary>${escapeXml(post.summary)}</summary>
 ${atomContent(hub, post)}  </entry>
 `;
 }
 
 function atomContent(hub: LinkHub, post: WholePost): string {
   if (isShortened(post)) return '';
-  return `    <content type="html">${xml(contentWithImages(hub, post, hub.config.baseUrl))}</content>\n`;
+  return `    <content type="html">${escapeXml(contentWithImages(hub, post, hub.config.baseUrl))}</content>\n`;
 }
 
 function isShortened({ contentHtml, contentBytes }: WholePost): boolean {
@@ -113,9 +113,9 @@ function isShortened({ contentHtml, contentBytes }: WholePost): boolean {
 
 function atomEnclosure(hub: LinkHub, file: Attachment): string {
   const { mediaType, bytes } = file;
-  const type = mediaType ? ` type="${xml(mediaType)}"` : '';
+  const type = mediaType ? ` type="${escapeXml(mediaType)}"` : '';
   const length = bytes ? ` length="${bytes}"` : '';
-  return `    <link rel="enclosure" href="${xml(attachmentUrl(hub, file) ?? '')}"${type}${length}/>\n`;
+  return `    <link rel="enclosure" href="${escapeXml(attachmentUrl(hub, file) ?? '')}"${type}${length}/>\n`;
 }
 
 /** Writes a feed in JSON Feed 1.1, in pieces. */
@@ -151,11 +151,6 @@ function jsonAttachment(hub: LinkHub, file: Attachment) {
     ...(bytes ? { size_in_bytes: bytes } : {}),
     ...(durationSeconds ? { duration_in_seconds: durationSeconds } : {}),
   };
-}
-
-/** Returns the text escaped for XML, without the control characters that XML 1.0 forbids. */
-function xml(text: string): string {
-  return escapeHtml(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, ''));
 }
 
 /** A post's id in output feeds, the same even if a restore loses the post and a synchronisation finds it again. */

@@ -1,4 +1,4 @@
-import { HttpError, notFound } from '../../platform/http/reply.ts';
+import { HttpError, notFound } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
 import type { Hub, StoreHub } from '../hub/hub.ts';
@@ -13,6 +13,12 @@ export function maySeePost(hub: StoreHub, post: PostAccess, viewer: Viewer | nul
 /** Whether the viewer may delete a post and remove its files: only the source's owner and administrators may. */
 export function mayManagePost(post: PostAccess, viewer: Viewer | null): boolean {
   return viewer !== null && (viewer.id === post.ownerId || viewer.role === 'admin');
+}
+
+/** Whether there is such a post, and the viewer may see it. */
+export function maySeeId(hub: StoreHub, id: number, viewer: Viewer | null): boolean {
+  const post = posts(hub).accessOf(id);
+  return post !== undefined && maySeePost(hub, post, viewer);
 }
 
 /** Returns the data that decides who may see the post. Throws status 404 if the viewer may not see the post. */

@@ -83,7 +83,6 @@ type UpsertRow = Omit<PreparedPost, 'baseUrl' | 'givenUrl' | 'link' | keyof Sear
 export type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
 
 export const POSTS = 'posts';
-export const POSTS_SEARCH = 'posts_search';
 
 const content = Object.entries({ ...LISTED_COLUMNS, ...WHOLE_COLUMNS });
 
@@ -154,6 +153,9 @@ export const posts = store((hub) => {
       ({ ...post, ...contents.get(post.id) ?? LEFT_OUT, attachments: byPost.get(post.id) ?? [] }));
   }
 
+  /** The newest post below an id; 0 if there is none. */
+  const lastBefore = (id: number): number => reading.lastBefore.get(id)?.id ?? 0;
+
   return {
     whole,
 
@@ -168,14 +170,17 @@ export const posts = store((hub) => {
       return ids.flatMap((id) => byId.get(id) ?? []);
     },
 
-    lastId: (): number => reading.last.get()?.id ?? 0,
+    lastId: (): number => lastBefore(Number.MAX_SAFE_INTEGER),
+    lastBefore,
+    arrivedAt: (id: number): number | undefined => reading.arrivedFrom.get(id)?.createdAt,
+    firstFrom: (id: number): number | undefined => reading.arrivedFrom.get(id)?.id,
     firstSince(at: number): number | undefined {
-      let [low, high] = [1, (reading.last.get()?.id ?? 0) + 1];
+      let [low, high] = [1, lastBefore(Number.MAX_SAFE_INTEGER) + 1];
       while (low < high) {
         const middle = Math.floor((low + high) / 2);
         const next = reading.arrivedFrom.get(middle);
         if (next && next.createdAt < at) low = next.id + 1;
-        else high = middle;
+        else high = next?.id === middle ? middle : lastBefore(middle) + 1; // a restore leaves a gap of 10^9 ids
       }
       return reading.arrivedFrom.get(low)?.id;
     },
@@ -217,10 +222,25 @@ export const posts = store((hub) => {
       reading.beginning.get(characters, id)?.contentHtml ?? '',
 
     withdraw: (sourceId: number, guid: string): void => void writing.remove.run(sourceId, guid),
-    /** Deletes a post and leaves a tombstone, so that the post cannot come back. Runs in the caller's transaction. */
-    remove(sourceId: number, guid: string): void {
-      writing.leaveTombstone.run(sourceId, guid, clock());
-      writing.remove.run(sourceId, guid);
+    /**
+     * Deletes a post and leaves a tombstone, so that the post cannot come back. Runs in the caller's transaction. `at`:
+     * when it was deleted (unix ms). Returns whether the post was there.
+     */
+    remove(sourceId: number, guid: string, at = clock()): boolean {
+      writing.leaveTombstone.run(sourceId, guid, at);
+      return writing.remove.run(sourceId, guid).changes === 1;
+    },
+    /**
+     * For an event that publishes a post at the time `at` (unix ms): removes the tombstone that an earlier event has
+     * left. Returns what became of the deletion; undefined if there was none.
+     */
+    liftDeletion(sourceId: number, guid: string, at: number): 'lifted' | 'later' | 'final' | undefined {
+      const deletion = writing.tombstone.get(sourceId, guid);
+      if (!deletion) return undefined;
+      if (deletion.isFinal === 1) return 'final';
+      if (deletion.at > at) return 'later';
+      writing.liftTombstone.run(sourceId, guid);
+      return 'lifted';
     },
   };
 });
@@ -230,7 +250,8 @@ function prepareReading(db: Db) {
     one: db.prepare<[number], Post>('post', `${SELECT_POSTS} WHERE p.id = ?`),
     among: db.prepare<[string], Post>('posts by id',
       `${SELECT_POSTS} WHERE p.id IN (SELECT value FROM json_each(?))`),
-    last: db.prepare<[], { id: number | null }>('last post', 'SELECT MAX(id) AS id FROM posts'),
+    lastBefore: db.prepare<[number], { id: number | null }>('last post before an id',
+      'SELECT MAX(id) AS id FROM posts WHERE id < ?'),
     arrivedFrom: db.prepare<[number], { id: number; createdAt: number }>('read the first post from an id on',
       'SELECT id, created_at AS createdAt FROM posts WHERE id >= ? ORDER BY id LIMIT 1'),
     id: db.prepare<[number], { id: number }>('whether a post exists', 'SELECT id FROM posts WHERE id = ?'),
@@ -258,11 +279,15 @@ function prepareWriting(db: Db) {
       'SELECT content_hash AS hash FROM posts WHERE source_id = ? AND guid = ?'),
     version: db.prepare<[number], { hash: string }>('version of post',
       'SELECT content_hash AS hash FROM posts WHERE id = ?'),
-    tombstone: db.prepare<[number, string], { at: number }>('tombstone',
-      'SELECT deleted_at AS at FROM post_tombstones WHERE source_id = ? AND guid = ?'),
+    // Deletions here note the post's likeness; those by an event of its publisher do not, and are not final.
+    tombstone: db.prepare<[number, string], { at: number; isFinal: number }>('tombstone', `
+      SELECT deleted_at AS at, likeness IS NOT NULL AS isFinal FROM post_tombstones WHERE source_id = ? AND guid = ?`),
     upsert: db.prepare<[UpsertRow], StoredRow>('store post', UPSERT),
-    leaveTombstone: db.prepare<[number, string, number]>('leave tombstone',
-      'INSERT INTO post_tombstones (source_id, guid, deleted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'),
+    leaveTombstone: db.prepare<[number, string, number]>('leave tombstone', `
+      INSERT INTO post_tombstones (source_id, guid, deleted_at) VALUES (?, ?, ?)
+      ON CONFLICT DO UPDATE SET deleted_at = MAX(deleted_at, excluded.deleted_at)`),
+    liftTombstone: db.prepare<[number, string]>('remove tombstone',
+      'DELETE FROM post_tombstones WHERE source_id = ? AND guid = ?'),
     remove: db.prepare<[number, string]>('delete post', 'DELETE FROM posts WHERE source_id = ? AND guid = ?'),
   };
 }

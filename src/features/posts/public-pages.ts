@@ -1,11 +1,12 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
-import type { HubRequest } from '../../platform/http/router.ts';
+import type { HubRequest, Viewer } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
+import { accounts } from '../accounts/account-store.ts';
 import { largePictures } from '../attachments/post-pictures.ts';
 import type { Hub } from '../hub/hub.ts';
 import { faultOfSearch, type FaultPlace } from './expression.ts';
-import { faultShown, HELP_PATH, hintShown } from './expression-views.ts';
+import { faultShown, HELP_PATH, hintShown, searchedLine } from './expression-views.ts';
 import { foundTexts, markFound, readFound, type Found } from './mark-found.ts';
 import type { Post } from './post-store.ts';
 import { ALTERNATES, languageOf, titleOf } from './post-views.ts';
@@ -19,29 +20,32 @@ const SUMMARY_LENGTH = 140; // characters
 export function showPublic(hub: Hub, req: HubRequest): Reply {
   const [isFirstPage, typed] = [!req.query.get('cursor'), req.query.get('q')];
   const fault = faultOfSearch(typed ?? '', { hasStates: false });
-  const { items, next } = fault ? { items: [], next: null } : queryPosts(hub, { ...req, viewer: null });
+  const { items, next, searchedTo } = fault ? { items: [], next: null, searchedTo: null }
+    : queryPosts(hub, { ...req, viewer: null });
   const words = readFound(typed ?? '');
   const found = { words, texts: words.wanted.length > 0 ? foundTexts(hub, items, words) : new Map<number, string>() };
   const pictures = largePictures(hub, items.slice(0, 1 + BESIDE));
-  return page(publicPage({ items, next, isFirstPage, typed, fault, found, pictures }, timesOf(hub, req.viewer)));
+  const empty = items.length === 0 && !fault && emptyText(hub, req.viewer, { isFirstPage, typed });
+  const shown = { items, next, searchedTo, isFirstPage, typed, fault, found, pictures, empty };
+  return page(publicPage(shown, timesOf(hub, req.viewer)));
 }
 
 type Shown = {
   items: Post[];
   next: string | null;
+  searchedTo: number | null;
   isFirstPage: boolean;
   typed: string | null;
   fault: FaultPlace | undefined;
   found: { words: Found; texts: Map<number, string> };
   pictures: Map<number, Html>;
+  empty: Html | false;
 };
 
 function publicPage(shown: Shown, times: Times): Page {
-  const { items, next, isFirstPage, typed, pictures } = shown;
+  const { items, next, searchedTo, isFirstPage, typed } = shown;
   const top = isFirstPage && typed === null ? 1 + BESIDE : 0;
-  const tops = items.slice(0, top);
-  const first = tops.find(({ id }) => pictures.has(id)) ?? tops[0];
-  const beside = tops.filter((post) => post !== first);
+  const [first, ...beside] = items.slice(0, top);
   const river = items.slice(top);
   const older = new URLSearchParams({ ...(typed && { q: typed }), cursor: next ?? '' });
   const main = html`
@@ -53,8 +57,10 @@ ${river.length > 0 && html`
   typed ? 'Search results' : isFirstPage ? 'Newest' : 'Older posts'}</h2>
 ${river.map((post) => story(post, shown, times))}</section>`}
 ${shown.fault ? faultShown(typed ?? '', shown.fault) : hintShown(typed ?? '')}
-${items.length === 0 && !shown.fault && html`<p class="empty">${emptyText(shown)}</p>`}
-${next && html`<p class="more"><a class="button" rel="next" href="/public?${older.toString()}">Older posts</a></p>`}`;
+${shown.empty && searchedTo === null && html`<p class="empty">${shown.empty}</p>`}
+${searchedTo !== null && searchedLine(times, searchedTo, { isEmpty: items.length === 0, isEnd: next === null })}
+${next && html`<p class="more"><a class="button" rel="next" href="/public?${older.toString()}">${
+  searchedTo === null ? 'Older posts' : 'Search on'}</a></p>`}`;
   const title = typed ? `${typed} – search` : 'Newest posts';
   return { title, main, shape: 'landing', section: 'posts', alternates: ALTERNATES };
 }
@@ -65,12 +71,19 @@ function searchForm(typed: string): Html {
   placeholder="Search posts" aria-label="Search posts" maxlength="200"><button>Search</button></form>`;
 }
 
-function emptyText({ isFirstPage, typed }: Shown): Html {
+type Asked = Pick<Shown, 'isFirstPage' | 'typed'>;
+
+function emptyText(hub: Hub, viewer: Viewer | null, { isFirstPage, typed }: Asked): Html {
   if (typed) {
     return html`No post matches this search. <a href="/public">All posts</a> <a href="${HELP_PATH}">How to search</a>`;
   }
-  return isFirstPage ? html`There are no posts yet.`
-    : html`There are no older posts. <a href="/public">Newest posts</a>`;
+  if (!isFirstPage) return html`There are no older posts. <a href="/public">Newest posts</a>`;
+  if (accounts(hub).list(0, 1).length === 0) {
+    return html`Nobody has an account here yet. Is this your hub? The link for the first one is in its log.`;
+  }
+  return viewer ? html`Nothing is public yet. <a href="/write">Write the first post</a>`
+    : html`Nothing is public here yet. People read feeds and write on this hub; what they make public appears on this
+page. <a href="/sign-in">Sign in</a>`;
 }
 
 function story(post: Post, { found, pictures }: Shown, times: Times, kind = ''): Html {

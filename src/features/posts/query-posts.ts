@@ -1,6 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
 import { cursorOf, pageOf, readAfter, readCursor, readLimit } from '../../platform/http/input.ts';
-import { invalid, notFound } from '../../platform/http/reply.ts';
+import { invalid, notFound } from '../../platform/http/http-error.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { attachmentJson, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
 import { attachments } from '../attachments/attachment-store.ts';
@@ -28,7 +28,8 @@ export function fittingContents(hub: StoreHub, posts: Pick<Post, 'id' | 'content
   return posts.length;
 }
 
-type PostPage = { items: Post[]; next: string | null };
+/** `searchedTo`: the time (unix ms) back to which a search looked, if it did not look at all posts. */
+type PostPage = { items: Post[]; next: string | null; searchedTo: number | null };
 
 /** `withContents`: a page has fewer posts if their contents do not fit into one answer. `find`: searches for posts. */
 type PostFilter = { sourceId?: number | undefined; withContents?: boolean; find?: typeof findPosts };
@@ -40,19 +41,20 @@ export function queryPosts(
   if (sourceId !== undefined && !maySeeSource(hub, sourceId, viewer)) throw notFound('source');
   const limit = readLimit(query);
   const wanted = { limit: limit + 1, sourceId };
-  const paged = (rows: Post[], cursor: (last: Post) => string): PostPage =>
+  const paged = (rows: Post[], cursor: (last: Post) => string) =>
     pageOf(rows, withContents ? Math.min(limit, fittingContents(hub, rows)) : limit, cursor);
   const typed = query.get('q') ?? '';
   if (!typed.trim()) {
     const after = readAfter(query, ['publishedAt', 'id']);
     const from = { viewerId: viewer?.id ?? null, ...(after && { after }) };
-    return paged(posts(hub).newest({ ...wanted, ...from }), positionCursor);
+    return { ...paged(posts(hub).newest({ ...wanted, ...from }), positionCursor), searchedTo: null };
   }
   refuseFault(typed);
   const [after] = readCursor(query, 1) ?? [];
-  const { posts: found, reached } = find(hub, { ...wanted, viewer, typed, after });
+  const { posts: found, reached, searchedTo } = find(hub, { ...wanted, viewer, typed, after });
   const { items, next } = paged(found, (last) => cursorOf(last.searchKey));
-  return { items, next: next ?? (reached === null ? null : cursorOf(reached)) };
+  if (next !== null) return { items, next, searchedTo: null };
+  return { items, next: reached === null ? null : cursorOf(reached), searchedTo };
 }
 
 /** Throws status 400 if a typed search has a fault that keeps the hub from searching; names the first fault. */

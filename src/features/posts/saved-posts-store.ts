@@ -1,4 +1,5 @@
 import type { Db } from '../../platform/db/open-database.ts';
+import { indexedFrom, indexOfPosts } from './search-index-store.ts';
 
 // SQL statements for the databases of backups, which no running hub has open.
 
@@ -23,12 +24,16 @@ export function countPosts({ db }: { db: Db }): number {
   return db.prepare<[], { n: number }>('count posts', 'SELECT COUNT(*) AS n FROM posts').get()?.n ?? 0;
 }
 
-/** Counts the posts that are missing from the search index, and the rows of the search index that belong to no post. */
+/**
+ * Counts the posts that are missing from the search index, and the rows of the search index that belong to no post.
+ * Posts that wait to be indexed anew are not missing.
+ */
 export function searchDrift({ db }: { db: Db }): { unindexed: number; stray: number } {
-  return db.prepare<[], { unindexed: number; stray: number }>('search drift', `
-    SELECT (SELECT COUNT(*) FROM posts
-             WHERE search_key IS NULL OR search_key NOT IN (SELECT id FROM posts_search_docsize)) AS unindexed,
-           (SELECT COUNT(*) FROM posts_search_docsize
-             WHERE id NOT IN (SELECT search_key FROM posts WHERE search_key IS NOT NULL)) AS stray`).get()
-    ?? { unindexed: 0, stray: 0 };
+  const rows = `${indexOfPosts(db)}_docsize`;
+  return db.prepare<[number], { unindexed: number; stray: number }>('search drift', `
+    SELECT (SELECT COUNT(*) FROM posts WHERE search_key IS NULL
+                OR search_key >= ? AND search_key NOT IN (SELECT id FROM ${rows})) AS unindexed,
+           (SELECT COUNT(*) FROM ${rows}
+             WHERE id NOT IN (SELECT search_key FROM posts WHERE search_key IS NOT NULL)) AS stray`)
+    .get(indexedFrom({ db, clock: () => 0 })) ?? { unindexed: 0, stray: 0 };
 }

@@ -29,6 +29,7 @@ export const sourcePosts = store(({ db }) => {
     nthLast: (sourceId: number, n: number): number => selectNthLast.get(sourceId, n)?.id ?? 0,
     newestTimes: (sourceId: number, limit: number): number[] =>
       selectTimes.all(sourceId, limit).map(({ at }) => at),
+    hasAny: (sourceIds: number[]): boolean => sourceIds.some((id) => selectAny.get(id) !== undefined),
     count: (sourceId: number, limit: number): number => count.get(sourceId, limit)?.n ?? 0,
     newestOf: (sourceIds: number[]): Map<number, number> => new Map(selectNewest.all(JSON.stringify(sourceIds))
       .flatMap(({ id, at }): [number, number][] => (at === null ? [] : [[id, at]]))),

@@ -9,14 +9,13 @@ const WORDS = /[^\0-/:-@[-`{-\x7f]+/g; // ASCII letters and digits, and all char
 const written = new Map<string, string>();
 
 /**
- * Returns search terms (`searchTerms`) exactly as the search index of SQLite has them: without capitals and accents.
+ * Returns search terms (`searchTerms`) exactly as the search index of SQLite has them: without accents.
  * Tokens consist of letters and digits of ASCII and of all other characters that are not ASCII. SQLite's tokenizer
  * treats each character alone, so the hub looks up only once how SQLite writes a character.
  */
 export function indexedText(terms: string): string {
-  if (IS_ASCII.test(terms)) return terms.toLowerCase();
-  const small = terms.replace(/[A-Z]+/g, (capitals) => capitals.toLowerCase());
-  return small.replace(NOT_ASCII, (character) => written.get(character) ?? ask(character));
+  if (IS_ASCII.test(terms)) return terms;
+  return terms.replace(NOT_ASCII, (character) => written.get(character) ?? ask(character));
 }
 
 /** Splits search terms into the tokens of the search index. */

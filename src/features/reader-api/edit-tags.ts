@@ -1,5 +1,5 @@
-import { SECOND } from '../../platform/clock.ts';
-import { HttpError, type Reply } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import type { Reply } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -8,15 +8,18 @@ import { markAllArrived, setManyRead, setManyStars } from '../reading/mark-many.
 import type { MarkTarget } from '../reading/mark-read.ts';
 import { readingHistory } from '../reading/reading-history-store.ts';
 import { readMarks } from '../reading/reading-store.ts';
-import { itemIdsIn } from './item-ids.ts';
+import { parseAppTime, type AppTime } from './app-times.ts';
+import { itemIdsIn, parseItemId } from './item-ids.ts';
 import { plain, type AppRequest } from './reader-request.ts';
-import { parseStream, readArrivalView, requireStream, sourceOfFeed, type Stream } from './streams.ts';
+import { NO_FOLDER, parseStream, readArrivalView, requireStream, sourceOfFeed, type Stream } from './streams.ts';
 
 /**
  * POST edit-tag. `a`, `r`: the states that the app adds to the posts `i`, and removes. Unknown posts and states change
- * nothing, and the reply is `OK` nevertheless, because apps repeat a refused edit for ever.
+ * nothing, and the reply is `OK` nevertheless, because apps repeat a refused edit for ever. Throws 400, before anything
+ * changes, for a text that is no item id, and for labels of posts, which the hub does not have.
  */
 export async function editTags(hub: Hub, { viewer, values }: AppRequest): Promise<Reply> {
+  requireEditable(values);
   const ids = itemIdsIn(values);
   const [added, removed] = [statesIn(values.getAll('a')), statesIn(values.getAll('r'))];
   const isUnread = removed.has('read') || added.has('unread');
@@ -28,6 +31,16 @@ export async function editTags(hub: Hub, { viewer, values }: AppRequest): Promis
   }
   if (isStarred !== undefined) await setManyStars(hub, viewer, ids, isStarred);
   return plain();
+}
+
+/** Without posts, a label is no edit: Readrops makes a folder so, which the hub makes with its first source. */
+function requireEditable(values: URLSearchParams): void {
+  const ids = values.getAll('i');
+  if (ids.some((id) => parseItemId(id) === undefined)) throw new HttpError(400, 'i must be the id of an item.');
+  const isLabel = (text: string): boolean => 'label' in (parseStream(text) ?? {});
+  if (ids.length > 0 && [...values.getAll('a'), ...values.getAll('r')].some(isLabel)) {
+    throw new HttpError(400, 'Posts have no labels here.');
+  }
 }
 
 /**
@@ -52,7 +65,7 @@ export async function markAllAsRead(hub: Hub, { viewer, values }: AppRequest): P
   const stream = requireStream(values.get('s') ?? '');
   const view = readArrivalView(hub, viewer, stream, new URLSearchParams());
   if (view === null || view.isRead === true) return plain();
-  const until = readAppTime((values.get('ts') ?? '').trim()) ?? hub.clock();
+  const { until } = readTime(values.get('ts')) ?? { until: hub.clock() };
   const next = posts(hub).firstSince(until + 1) ?? posts(hub).lastId() + 1;
   await markAllArrived(hub, viewer, targetOf(hub, viewer, stream), view, next - 1);
   return plain();
@@ -60,22 +73,15 @@ export async function markAllAsRead(hub: Hub, { viewer, values }: AppRequest): P
 
 /** The target of `markRead` with the posts of a stream; null if no target fits, as for the starred posts. */
 function targetOf(hub: Hub, viewer: Viewer, stream: Stream): MarkTarget | null {
-  if ('label' in stream) return { folder: stream.label };
+  if ('label' in stream) return stream.label === NO_FOLDER ? null : { folder: stream.label };
   if ('state' in stream) return stream.state === 'starred' ? null : { all: true };
   const sourceId = sourceOfFeed(hub, follows(hub).listed(viewer), stream.source);
   return sourceId === undefined ? null : { sourceId };
 }
 
-/**
- * A time from an app, in unix ms; undefined for an empty text or 0. Apps send nanoseconds (18 or more digits),
- * microseconds (15 to 17), milliseconds (12 to 14) or seconds. Throws 400 for a text that is no such time, because an
- * unreadable time must never mark all posts as read.
- */
-function readAppTime(text: string): number | undefined {
-  if (text === '' || text === '0') return undefined;
-  const digits = /^([1-9]\d{0,18})(?:\.\d+)?$/.exec(text)?.[1];
-  if (digits === undefined) throw new HttpError(400, 'ts must be a time in seconds, milliseconds or microseconds.');
-  if (digits.length >= 18) return Math.floor(Number(digits) / 1_000_000);
-  if (digits.length >= 15) return Math.floor(Number(digits) / 1_000);
-  return digits.length >= 12 ? Number(digits) : Number(digits) * SECOND + SECOND - 1;
+/** Throws 400 for an unreadable time, which must never mark all posts as read. */
+function readTime(text: string | null): AppTime | undefined {
+  const time = parseAppTime(text);
+  if (time || !text?.trim() || text.trim() === '0') return time;
+  throw new HttpError(400, 'ts must be a time in seconds, milliseconds or microseconds.');
 }

@@ -16,21 +16,19 @@ export function longId(postId: number): string {
   return LONG_FORM + (FIRST + postId).toString(16).padStart(16, '0');
 }
 
-/** Parses an item id in decimal, hex or long form, and returns the post id; undefined for any other text. */
+/**
+ * Parses an item id in decimal, hex or long form, which some apps begin with `-/`, and returns the post id: undefined
+ * for a text that is no item id, 0 for an item id that no post of the hub can have.
+ */
 export function parseItemId(text: string): number | undefined {
-  const id = text.trim();
-  if (id.startsWith(LONG_FORM)) return postIdOf(id.slice(LONG_FORM.length), 16);
-  const isDecimal = /^[1-9]\d*$/.test(id); // a hex item id that an app has padded to 16 digits begins with 0
-  return postIdOf(id, isDecimal ? 10 : 16);
+  const [, long, id = ''] = /^(?:-\/)?(tag:google\.com,2005:reader\/item\/)?(.*)$/s.exec(text.trim()) ?? [];
+  const isDecimal = long === undefined && /^-?[1-9]\d{0,19}$/.test(id); // padded hex begins with 0
+  if (!isDecimal && !/^[\da-f]{1,16}$/i.test(id)) return undefined;
+  const itemId = Number.parseInt(id, isDecimal ? 10 : 16);
+  return itemId > FIRST && Number.isSafeInteger(itemId) ? itemId - FIRST : 0;
 }
 
 /** The post ids of the parameters `i`, without texts that are no item ids. */
 export function itemIdsIn(values: URLSearchParams): number[] {
-  return values.getAll('i').flatMap((id) => parseItemId(id) ?? []);
-}
-
-function postIdOf(digits: string, base: 10 | 16): number | undefined {
-  if (!/^[\da-f]{1,16}$/i.test(digits)) return undefined;
-  const postId = Number.parseInt(digits, base) - FIRST;
-  return postId > 0 && Number.isSafeInteger(postId + FIRST) ? postId : undefined;
+  return values.getAll('i').flatMap((id) => parseItemId(id) || []);
 }

@@ -1,33 +1,91 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { SECOND } from '../../platform/clock.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
 import { inChunks, json, type Reply } from '../../platform/http/reply.ts';
 import { nextTurn } from '../../platform/turns.ts';
+import { SIGNATURES } from '../accounts/signed-address-store.ts';
 import type { Hub } from '../hub/hub.ts';
+import { posts } from '../posts/post-store.ts';
 import { arrivedPosts } from '../reading/arrival-list.ts';
 import { decimalId, itemIdsIn, parseItemId } from './item-ids.ts';
-import { itemTexts, sizesForApps } from './items-json.ts';
-import type { AppRequest } from './reader-request.ts';
+import { itemBatches, sizesForApps } from './items-json.ts';
+import { plain, type AppRequest } from './reader-request.ts';
 import { readArrivalView, requireStream, stateStream } from './streams.ts';
 
 /** Default and maximum number of item ids per page: equal, because some apps never ask for a second page. */
-const IDS_MAX = 10_000;
+const IDS_MAX = 100_000;
+
+/** From this many ids on, the rest is found and written while the answer is sent. */
+const IDS_AT_ONCE = 10_000;
 const ITEMS_DEFAULT = 20;
 const ITEMS_MAX = 1_000;
 const PAGE_BYTES = 4 * 1024 * 1024;
 
 /** stream/items/ids: the ids of a stream's posts, by default the newest arrival first. */
 export async function listItemIds(hub: Hub, request: AppRequest): Promise<Reply> {
-  const { ids, next } = await pageOfStream(hub, request, request.values.get('s') ?? '', IDS_MAX, IDS_MAX);
-  return json({ itemRefs: ids.map((id) => ({ id: decimalId(id) })), ...continuationOf(next) });
+  const { values, recheck } = request;
+  const pageAfter = pagesOf(hub, request, values.get('s') ?? '');
+  const limit = readCount(values.get('n'), IDS_MAX, IDS_MAX);
+  const first = await pageAfter(continuationIn(values), Math.min(limit, IDS_AT_ONCE));
+  if (first.next === null || limit <= IDS_AT_ONCE) {
+    return json({ itemRefs: first.ids.map((id) => ({ id: decimalId(id) })), ...continuationOf(first.next) });
+  }
+  const inRequest = AsyncLocalStorage.snapshot();
+  const rest = (after: number, left: number): Promise<Page> => {
+    recheck();
+    return inRequest(pageAfter, after, Math.min(left, IDS_AT_ONCE));
+  };
+  return { status: 200, headers: LONG_JSON, body: inChunks(idTexts(first, limit, rest)), secret: null };
+}
+
+async function* idTexts(
+  first: Page, limit: number, rest: (after: number, left: number) => Promise<Page>,
+): AsyncGenerator<string> {
+  yield `{"itemRefs":[${refsOf(first).slice(1)}`;
+  let [{ next }, left] = [first, limit - first.ids.length];
+  while (next !== null && left > 0) {
+    const page = await rest(next, left);
+    yield refsOf(page);
+    [next, left] = [page.next, left - page.ids.length];
+  }
+  yield `]${next === null ? '' : `,"continuation":"${decimalId(next)}"`}}`;
+}
+
+/** Each id with a comma before it: the next page may be empty, if its posts were removed meanwhile. */
+function refsOf({ ids }: Page): string {
+  return ids.map((id) => `,{"id":"${decimalId(id)}"}`).join('');
 }
 
 /** stream/contents and stream/contents/…: the items of a stream, by default the newest arrival first. */
 export async function listItems(hub: Hub, request: AppRequest): Promise<Reply> {
-  const named = request.params['stream'] ?? request.values.get('s') ?? stateStream('reading-list');
-  const { ids, next } = await pageOfStream(hub, request, named, ITEMS_DEFAULT, ITEMS_MAX);
-  const fitting = fittingIds(hub, ids);
-  const last = fitting.length < ids.length ? fitting.at(-1) ?? null : next;
-  return itemsReply(hub, request, named, fitting, continuationOf(last));
+  const { stream, ids, next } = await pageOfItems(hub, request);
+  return itemsReply(hub, request, stream, ids, continuationOf(next));
 }
+
+/** A page of the stream that a path or the parameter `s` names, whose contents fit into one answer. */
+export async function pageOfItems(hub: Hub, request: AppRequest): Promise<Page & { stream: string }> {
+  const stream = request.params['stream'] ?? request.values.get('s') ?? stateStream('reading-list');
+  const count = readCount(request.values.get('n'), ITEMS_DEFAULT, ITEMS_MAX);
+  const { ids, next } = await pagesOf(hub, request, stream)(continuationIn(request.values), count);
+  const fitting = fittingIds(hub, ids);
+  return { stream, ids: fitting, next: fitting.length < ids.length ? fitting.at(-1) ?? null : next };
+}
+
+/** stream/items/count: how many posts a stream has; with `a=true` also the day of the last arrival. */
+export async function countItems(hub: Hub, request: AppRequest): Promise<Reply> {
+  const pageAfter = pagesOf(hub, request, request.values.get('s') ?? '');
+  let page = await pageAfter(undefined, IDS_AT_ONCE);
+  const [newest] = page.ids;
+  let count = page.ids.length;
+  while (page.next !== null) {
+    page = await pageAfter(page.next, IDS_AT_ONCE);
+    count += page.ids.length;
+  }
+  const isDated = newest !== undefined && request.values.get('a') === 'true';
+  return plain(isDated ? `${count}#${DAY.format(posts(hub).arrivedAt(newest))}` : String(count));
+}
+
+const DAY = new Intl.DateTimeFormat('en-US', { dateStyle: 'long', timeZone: 'UTC' });
 
 /** stream/items/contents: the items whose ids the app sends as `i`, without unknown ids. */
 export async function showItems(hub: Hub, request: AppRequest): Promise<Reply> {
@@ -37,17 +95,23 @@ export async function showItems(hub: Hub, request: AppRequest): Promise<Reply> {
 }
 
 /** Characters of an answer that are sent together: about as many as the items of one query have. */
-const CHUNK = 32 * 1024;
+export const ITEMS_CHUNK = 32 * 1024;
+
+const LONG_JSON = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
 
 type Continuation = { continuation?: string };
+type Page = { ids: number[]; next: number | null };
 
 function itemsReply(
   hub: Hub, request: AppRequest, stream: string, ids: number[], continuation: Continuation = {},
 ): Reply {
   const head = { id: stream, updated: Math.floor(hub.clock() / SECOND), ...continuation, items: [] };
-  const body = inChunks(around(JSON.stringify(head), itemTexts(hub, request, ids)), CHUNK);
-  const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
-  return { status: 200, headers, body };
+  const body = inChunks(around(JSON.stringify(head), itemTexts(hub, request, ids)), ITEMS_CHUNK);
+  return { status: 200, headers: LONG_JSON, body, secret: SIGNATURES };
+}
+
+function* itemTexts(hub: Hub, request: AppRequest, ids: number[]): Generator<string> {
+  for (const items of itemBatches(hub, request, ids)) yield JSON.stringify(items).slice(1, -1);
 }
 
 /** Yields the JSON text `emptyList`, whose last member is an empty list, in pieces, with `entries` in the list. */
@@ -61,15 +125,22 @@ function* around(emptyList: string, entries: Iterable<string>): Generator<string
   yield emptyList.slice(-2);
 }
 
-async function pageOfStream(
-  hub: Hub, { viewer, values }: AppRequest, stream: string, defaultCount: number, maxCount: number,
-): Promise<{ ids: number[]; next: number | null }> {
+/** Returns a function that finds the posts of a stream after a post. Throws 400 for an unknown stream. */
+function pagesOf(
+  hub: Hub, { viewer, values }: AppRequest, stream: string,
+): (after: number | undefined, limit: number) => Promise<Page> {
   const view = readArrivalView(hub, viewer, requireStream(stream), values);
-  if (view === null) return { ids: [], next: null };
-  const after = parseItemId(values.get('c') ?? '');
-  return arrivedPosts(hub, viewer, view, {
-    after, limit: readCount(values.get('n'), defaultCount, maxCount), isOldestFirst: values.get('r') === 'o',
-  });
+  const isOldestFirst = values.get('r') === 'o';
+  return async (after, limit) =>
+    view === null ? { ids: [], next: null } : arrivedPosts(hub, viewer, view, { after, limit, isOldestFirst });
+}
+
+function continuationIn(values: URLSearchParams): number | undefined {
+  const text = values.get('c');
+  if (!text) return undefined;
+  const after = parseItemId(text);
+  if (!after) throw new HttpError(400, 'c must be the continuation of an answer.');
+  return after;
 }
 
 function readCount(text: string | null, defaultCount: number, maxCount: number): number {

@@ -16,7 +16,7 @@ import { arrivals, type AppPost } from '../reading/arrival-store.ts';
 import { manySources } from '../sources/source-store.ts';
 import { longId } from './item-ids.ts';
 import type { AppRequest } from './reader-request.ts';
-import { feedStream, labelStream, stateStream } from './streams.ts';
+import { feedStream, folderStream, stateStream } from './streams.ts';
 
 /** Number of posts with short contents that one query reads for an answer: 64 posts of 1 kB take about 0.5 ms. */
 const AT_ONCE = 64;
@@ -27,11 +27,14 @@ type Shared = {
   hub: Hub; followed: Map<number, ListedFollow>; origins: Map<number, Origin>; sign: (path: string) => string;
 };
 
+/** A post as apps get it. */
+export type AppItem = ReturnType<typeof itemOf>;
+
 /**
- * Yields posts as items in JSON, a few in each text, without posts that the viewer may not see. Throws 401 when the app
- * password has ended, because a slow reader can make the answer last for hours.
+ * Yields posts as items, a few at a time, without posts that the viewer may not see. Throws 401 when the app password
+ * has ended, because a slow reader can make the answer last for hours.
  */
-export function* itemTexts(hub: Hub, { viewer, recheck }: AppRequest, ids: number[]): Generator<string> {
+export function* itemBatches(hub: Hub, { viewer, recheck }: AppRequest, ids: number[]): Generator<AppItem[]> {
   const followed = new Map(follows(hub).listed(viewer).map((follow) => [follow.sourceId, follow]));
   const shared: Shared = { hub, followed, origins: new Map(), sign: createAddressSigner(hub, viewer) };
   for (const batch of batchesOf(hub, ids)) {
@@ -42,12 +45,11 @@ export function* itemTexts(hub: Hub, { viewer, recheck }: AppRequest, ids: numbe
     const files = Map.groupBy(attachments(hub).ofPosts(batch), ({ postId }) => postId);
     const withText = fullTextsOf(hub, batch);
     if (withText.size > 0) recordReading(hub, () => fullTexts(hub).noteUse([...withText.keys()], DAY));
-    const items = posts.map((post) => {
+    yield posts.map((post) => {
       const whole = { ...post, attachments: files.get(post.id) ?? [] };
       const text = withText.has(post.id) ? fullTexts(hub).contentOf(post.id) : undefined;
       return itemOf(shared, text === undefined ? whole : withFullText(whole, text));
     });
-    yield JSON.stringify(items).slice(1, -1);
   }
 }
 
@@ -94,8 +96,8 @@ function itemOf({ hub, followed, origins, sign }: Shared, post: AppPost & { atta
     id: longId(id),
     crawlTimeMsec: String(createdAt),
     timestampUsec: `${createdAt}000`,
-    published: Math.floor(publishedAt / SECOND),
-    updated: Math.floor(updatedAt / SECOND),
+    published: secondOf(publishedAt),
+    updated: secondOf(updatedAt),
     title: titleOf(post).title,
     author: author ?? '',
     canonical: [{ href }],
@@ -107,10 +109,15 @@ function itemOf({ hub, followed, origins, sign }: Shared, post: AppPost & { atta
   };
 }
 
+/** RSS Guard loses all posts of a batch with a negative time, such as 1 January 1970 east of Greenwich. */
+function secondOf(at: number): number {
+  return Math.max(0, Math.floor(at / SECOND));
+}
+
 function itemCategories(folder: string | null, { isRead, isStarred }: AppPost): string[] {
   return [
     stateStream('reading-list'), ...(isRead === 1 ? [stateStream('read')] : []),
-    ...(isStarred === 1 ? [stateStream('starred')] : []), ...(folder === null ? [] : [labelStream(folder)]),
+    ...(isStarred === 1 ? [stateStream('starred')] : []), folderStream(folder),
   ];
 }
 

@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { readBody } from '../../platform/http/body.ts';
 import { essenceOf } from '../../platform/http/headers.ts';
 import { MULTIPART_SHAPE, readMultipart } from '../../platform/http/read-multipart.ts';
-import { HttpError, json, text, type Reply, type ReplyHeaders } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import { json, text, type Reply, type ReplyHeaders } from '../../platform/http/reply.ts';
 import type { Caller, HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { accounts } from '../accounts/account-store.ts';
@@ -101,15 +102,19 @@ function withQuery(values: URLSearchParams, query: URLSearchParams): URLSearchPa
 
 const SIGN_IN_BYTES = 16 * 1024;
 
-/** Signs in an app; its token is the app password. Throws 401 for a wrong name or password, 429 after many failures. */
+/**
+ * Signs in an app; its token is the app password. Throws 401 for a wrong name or password, 429 after many failures. The
+ * right app password needs no wait, as nobody guesses its 24 random characters.
+ */
 export async function clientLogin(hub: Hub, request: HubRequest): Promise<Reply> {
   const values = await readValues(request, SIGN_IN_BYTES);
   const [username, password] = ['Email', 'Passwd'].map((name) => (values.get(name) ?? '').trim());
   if (!username || !password) throw notSignedIn();
-  const giveBack = takeTurns(hub, appLimitsOf(hub, { username, address: request.address }));
   const viewer = viewerOfApp(hub, password, request.stream);
-  if (!viewer || accounts(hub).findByName(username)?.id !== viewer.id) throw notSignedIn();
-  giveBack();
+  if (!viewer || accounts(hub).findByName(username)?.id !== viewer.id) {
+    takeTurns(hub, appLimitsOf(hub, { username, address: request.address }));
+    throw notSignedIn();
+  }
   const tokens = { SID: password, LSID: 'null', Auth: password };
   if (values.get('output') === 'json') return json(tokens);
   return plain(Object.entries(tokens).map(([name, value]) => `${name}=${value}\n`).join(''));
@@ -125,12 +130,23 @@ export function showToken(_hub: Hub, request: AppRequest): Reply {
   return plain(appPasswordOf(request) ?? '', { 'cache-control': 'no-store' });
 }
 
+/** GET check/compatibility: whether the Authorization header arrives, which some proxies drop. */
+export function checkCompatibility(_hub: Hub, { headers }: HubRequest): Reply {
+  const fault = 'no Authorization header arrived, so the proxy before the hub drops it';
+  return plain(headers.authorization ? 'PASS' : `FAIL: ${fault}.`);
+}
+
+/** GET preference/list and preference/stream/list: the hub stores no preferences of apps. */
+export function showPreferences(): Reply {
+  return json({ prefs: [], streamprefs: {} });
+}
+
 /** GET user-info: the id and the name of the viewer's account. */
 export function showUser(_hub: Hub, { viewer: { id, username } }: AppRequest): Reply {
   return json({ userId: String(id), userName: username, userProfileId: String(id), userEmail: username });
 }
 
-const CALL = /^\/+(?:api\/+greader\.php\/*)*(accounts|reader\/+api\/+0)\/+(.*)$/;
+const CALL = /^\/+(?:api\/+greader\.php\/*)*(accounts|check|reader\/+(?:api\/+0|atom))\/+(.*)$/;
 const OTHER = /^\/+api\/+greader\.php(?:\/+api\/+greader\.php)*(?:\/+(.*))?$/;
 
 /**
@@ -140,7 +156,7 @@ const OTHER = /^\/+api\/+greader\.php(?:\/+api\/+greader\.php)*(?:\/+(.*))?$/;
  */
 export function canonicalReaderPath(path: string): string {
   const [, start, call] = CALL.exec(path) ?? [];
-  if (start !== undefined) return start === 'accounts' ? `/accounts/${call}` : `/reader/api/0/${call}`;
+  if (start !== undefined) return `/${start.replaceAll(/\/+/g, '/')}/${call}`;
   const other = OTHER.exec(path);
   return other ? `/reader/${other[1] ?? ''}`.replace(/\/$/, '') : path;
 }

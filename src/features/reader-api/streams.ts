@@ -1,17 +1,20 @@
-import { SECOND } from '../../platform/clock.ts';
 import { parseId } from '../../platform/http/input.ts';
-import { HttpError } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { ownFeedId } from '../feeds/own-feeds.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { ArrivalView } from '../reading/arrival-list.ts';
 import { manySources } from '../sources/source-store.ts';
+import { parseAppTime } from './app-times.ts';
 
 const STATE = 'user/-/state/com.google/';
 const LABEL = 'user/-/label/';
 
 type KnownState = 'reading-list' | 'read' | 'unread' | 'starred';
+
+/** The label of sources in no folder, as FreshRSS calls it: some apps show no source without one. */
+export const NO_FOLDER = 'Uncategorized';
 
 /** States of posts by the names that Google Reader apps use. `nothing`: a state that no post of the hub has. */
 const STATES: Record<string, KnownState | 'nothing'> = {
@@ -23,13 +26,13 @@ const STATES: Record<string, KnownState | 'nothing'> = {
 export type Stream = { state: KnownState | 'nothing' } | { label: string } | { source: string };
 
 /** The stream id of the posts in a state. */
-export function stateStream(state: KnownState): string {
+export function stateStream(state: KnownState | 'fresh'): string {
   return STATE + state;
 }
 
-/** The stream id of the posts in the folder `name`. */
-export function labelStream(name: string): string {
-  return LABEL + name;
+/** The stream id of the posts in a folder; null: of sources in none. */
+export function folderStream(name: string | null): string {
+  return LABEL + (name ?? NO_FOLDER);
 }
 
 /** The stream id of the posts of a source. */
@@ -81,20 +84,20 @@ const NOTHING: Stream = { state: 'nothing' };
 /**
  * The posts of `stream` that are also in each stream of the query parameter `it` and in no stream of `xt`, and that
  * arrived from the time `ot` to the time `nt` (seconds); null if no post can fit. Throws 400 for an unknown stream.
+ * Every stream, starred too, has only posts of the sources in subscription/list: Read You and Readrops keep a foreign
+ * key from posts to sources, and fail at every sync until an orphan goes.
  */
 export function readArrivalView(
   hub: Hub, viewer: Viewer, stream: Stream, values: URLSearchParams,
 ): ArrivalView | null {
   const followed = follows(hub).listed(viewer);
   const all: ArrivalView = { sources: followed.map(({ sourceId }) => sourceId), ...readTimes(values) };
-  const isStarredStream = 'state' in stream && stream.state === 'starred';
-  const start: ArrivalView = isStarredStream ? { ...all, sources: null } : all;
   const wanted = fewStreams(values, 'it', FILTERS_MAX)
     .map((text) => ({ stream: requireStream(text), isWanted: true }));
   const unwanted = fewStreams(values, 'xt', FILTERS_MAX)
     .map((text) => ({ stream: parseStream(text) ?? NOTHING, isWanted: false }));
   return [{ stream, isWanted: true }, ...wanted, ...unwanted]
-    .reduce<ArrivalView | null>((view, part) => view && narrow(hub, followed, view, part), start);
+    .reduce<ArrivalView | null>((view, part) => view && narrow(hub, followed, view, part), all);
 }
 
 type Part = { stream: Stream; isWanted: boolean };
@@ -104,9 +107,7 @@ function narrow(hub: Hub, followed: StreamSource[], view: ArrivalView, { stream,
   const among = sourceIdsIn(hub, followed, stream);
   if (!isWanted && among === undefined) return view;
   if (among === undefined) throw new HttpError(400, 'Unknown stream.');
-  if (!isWanted && view.sources === null) return { ...view, except: [...view.except ?? [], ...among] };
-  const known = view.sources ?? followed.map(({ sourceId }) => sourceId);
-  return { ...view, sources: known.filter((id) => among.has(id) === isWanted) };
+  return { ...view, sources: view.sources.filter((id) => among.has(id) === isWanted) };
 }
 
 function narrowState(view: ArrivalView, state: KnownState | 'nothing', isWanted: boolean): ArrivalView | null {
@@ -119,18 +120,12 @@ function narrowState(view: ArrivalView, state: KnownState | 'nothing', isWanted:
 
 function sourceIdsIn(hub: Hub, followed: StreamSource[], stream: Exclude<Stream, { state: string }>) {
   const ids = 'label' in stream
-    ? followed.filter(({ folder }) => folder === stream.label).map(({ sourceId }) => sourceId)
+    ? followed.filter(({ folder }) => (folder ?? NO_FOLDER) === stream.label).map(({ sourceId }) => sourceId)
     : [sourceOfFeed(hub, followed, stream.source) ?? []].flat();
   return ids.length > 0 ? new Set(ids) : undefined;
 }
 
-/** Reads the first (`ot`) and last (`nt`) time of arrival, in seconds; ignores a parameter that is no number. */
+/** Reads the first (`ot`) and last (`nt`) time of arrival; ignores a parameter that is no time. */
 function readTimes(values: URLSearchParams): Pick<ArrivalView, 'since' | 'until'> {
-  const seconds = (name: string): number | undefined =>
-    /^\d{1,11}$/.test(values.get(name) ?? '') ? Number(values.get(name)) : undefined;
-  const [since, until] = [seconds('ot'), seconds('nt')];
-  return {
-    ...(since !== undefined && { since: since * SECOND }),
-    ...(until !== undefined && { until: until * SECOND + SECOND - 1 }),
-  };
+  return { since: parseAppTime(values.get('ot'))?.from, until: parseAppTime(values.get('nt'))?.until };
 }

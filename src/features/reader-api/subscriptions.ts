@@ -1,7 +1,8 @@
 import { readBody } from '../../platform/http/body.ts';
 import { parseId } from '../../platform/http/input.ts';
-import { HttpError, json, type Reply } from '../../platform/http/reply.ts';
-import type { MemberRequest } from '../../platform/http/router.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import { json, type Reply } from '../../platform/http/reply.ts';
+import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { decodingText } from '../../platform/markup/decode-text.ts';
 import { inSteps } from '../../platform/markup/in-steps.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
@@ -16,13 +17,14 @@ import { importOpml, OPML_LIMIT } from '../manage-sources/import-opml.ts';
 import { exportOpml } from '../manage-sources/opml.ts';
 import { arrivals } from '../reading/arrival-store.ts';
 import { followSource, unfollowSource } from '../reading/follow-source.ts';
-import { COUNT_MAX } from '../reading/list-store.ts';
 import { countedSources } from '../reading/reading-counts.ts';
 import { readFollow } from '../reading/reading-routes.ts';
 import { renameFolder } from '../rules/change-rule.ts';
 import { manySources, mayManage, sources } from '../sources/source-store.ts';
 import { plain, type AppRequest } from './reader-request.ts';
-import { feedStream, fewStreams, labelStream, parseStream, sourceOfFeed, stateStream } from './streams.ts';
+import {
+  feedStream, fewStreams, folderStream, NO_FOLDER, parseStream, sourceOfFeed, stateStream,
+} from './streams.ts';
 
 const CHANGED_MAX = 100;
 
@@ -47,7 +49,7 @@ export async function editSubscriptions(hub: Hub, request: AppRequest): Promise<
   if (!['subscribe', 'unsubscribe', 'edit'].includes(act)) {
     throw new HttpError(400, 'ac must be subscribe, unsubscribe or edit.');
   }
-  const { title, folder } = readAppFollow(values);
+  const { title, folder } = readAppFollow(hub, request);
   const followed = follows(hub).listed(request.viewer);
   for (const text of fewStreams(values, 's', CHANGED_MAX)) {
     await nextTurn();
@@ -87,11 +89,17 @@ async function subscribe(hub: Hub, request: AppRequest, feed: string): Promise<n
 }
 
 /** The name (`t`) and the folder (`a`, `r`) that an app gives a source. Throws 422 for an invalid name or folder. */
-function readAppFollow(values: URLSearchParams): FollowChange {
+function readAppFollow(hub: Hub, { viewer, values }: AppRequest): FollowChange {
   const title = singleLine(values.get('t') ?? '') || undefined;
-  const [folder] = labelsIn(values.getAll('a'));
-  const isRemoved = folder === undefined && labelsIn(values.getAll('r')).length > 0;
-  return readFollow({ title, folder: isRemoved ? null : folder });
+  const [label] = labelsIn(values.getAll('a'));
+  const isRemoved = labelsIn(values.getAll('r')).some((name) => folderNamed(hub, viewer, name) !== null);
+  const folder = label === undefined ? isRemoved ? null : undefined : folderNamed(hub, viewer, label);
+  return readFollow({ title, folder });
+}
+
+/** Null for the label of sources in no folder, unless the viewer has a folder of this name. */
+function folderNamed(hub: Hub, { id }: Viewer, label: string): string | null {
+  return label === NO_FOLDER && !follows(hub).hasFolder(id, label) ? null : label;
 }
 
 function labelsIn(streams: string[]): string[] {
@@ -107,8 +115,8 @@ export function renameTag(hub: Hub, { viewer, values }: AppRequest): Reply {
   if (from === undefined || to === undefined || !follows(hub).hasFolder(viewer.id, from)) {
     throw new HttpError(400, 'Unknown folder.');
   }
-  const { folder = to } = readFollow({ folder: to });
-  renameFolder(hub, viewer.id, from, folder ?? null);
+  const { folder = null } = readFollow({ folder: folderNamed(hub, viewer, to) });
+  renameFolder(hub, viewer.id, from, folder);
   return plain();
 }
 
@@ -137,9 +145,9 @@ export async function importSubscriptions(hub: Hub, request: MemberRequest): Pro
 
 /** GET tag/list: the starred state, and the folders of followed sources; apps look up each folder in tag/list. */
 export function listTags(hub: Hub, { viewer }: AppRequest): Reply {
-  const folders = new Set(follows(hub).listed(viewer).flatMap(({ folder }) => folder ?? []));
-  const labels = [...folders].sort().map((name) => ({ id: labelStream(name), type: 'folder' }));
-  return json({ tags: [{ id: stateStream('starred') }, ...labels] });
+  const labels = new Set(follows(hub).listed(viewer).map(({ folder }) => folderStream(folder)));
+  const folders = [...labels].sort().map((id) => ({ id, type: 'folder' }));
+  return json({ tags: [{ id: stateStream('starred') }, ...folders] });
 }
 
 /** GET subscription/list: the followed sources that the viewer may see. */
@@ -153,7 +161,7 @@ export function listSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
     return {
       id: feedStream(source.id),
       title: title || feedStream(source.id),
-      categories: folder === null ? [] : [{ id: labelStream(folder), label: folder }],
+      categories: [{ id: folderStream(folder), label: folder ?? NO_FOLDER }],
       // The feed's own address may hold a secret: only members who manage the source get this address.
       url: mayManage(source, viewer) && source.feedUrl !== null ? source.feedUrl : ownFeedUrl(hub, source.id),
       htmlUrl: siteOf(hub, source),
@@ -163,15 +171,15 @@ export function listSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
   return json({ subscriptions });
 }
 
-/** GET unread-count: numbers of unread posts by source, by folder and in total; each number is at most COUNT_MAX. */
+/** GET unread-count: numbers of unread posts by source, by folder and in total. */
 export function showUnreadCounts(hub: Hub, { viewer }: AppRequest): Reply {
-  const newest = arrivals(hub).newestOf(asking(viewer));
+  const [all, newest] = [stateStream('reading-list'), arrivals(hub).newestOf(asking(viewer))];
   const counts = new Map<string, { unread: number; newestAt: number }>();
-  for (const { id, folder, unread: ofSource, later } of countedSources(hub, viewer)) {
+  for (const { id, folder, unread: ofSource, later } of countedSources(hub, viewer, Infinity)) {
     const streams: [stream: string, unread: number][] = [
       [feedStream(id), ofSource],
-      ...(folder === null ? [] : [[labelStream(folder), ofSource - later.inFolder] as [string, number]]),
-      [stateStream('reading-list'), ofSource - later.inApps],
+      [folderStream(folder), ofSource - later.inFolder],
+      [all, ofSource - later.inApps],
     ];
     for (const [stream, unread] of streams) {
       const { unread: before, newestAt } = counts.get(stream) ?? { unread: 0, newestAt: 0 };
@@ -179,6 +187,6 @@ export function showUnreadCounts(hub: Hub, { viewer }: AppRequest): Reply {
     }
   }
   const unreadcounts = [...counts].map(([id, { unread, newestAt }]) =>
-    ({ id, count: Math.min(COUNT_MAX, unread), newestItemTimestampUsec: String(newestAt * 1_000) }));
-  return json({ max: COUNT_MAX, unreadcounts });
+    ({ id, count: unread, newestItemTimestampUsec: String(newestAt * 1_000) }));
+  return json({ max: counts.get(all)?.unread ?? 0, unreadcounts });
 }

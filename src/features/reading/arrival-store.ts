@@ -7,9 +7,9 @@ import { STANDS_AMONG, STANDS_STARRED_AMONG } from './double-store.ts';
 import { notMuted } from './muted-store.ts';
 import { IS_READ } from './reading-store.ts';
 
-/** Posts with `from` <= id < `to`. `sources`, `except`: ids as JSON. `isRead`, `isStarred`: null fits both states. */
+/** Posts with `from` <= id < `to`. `sources`: ids as JSON. `isRead`, `isStarred`: null fits both states. */
 export type ArrivedParams = Asking & {
-  sources: string | null; except: string; from: number; to: number; isRead: number | null; isStarred: number | null;
+  sources: string; from: number; to: number; isRead: number | null; isStarred: number | null;
   direction: 1 | -1; limit: number;
 };
 
@@ -45,8 +45,8 @@ export const arrivals = store(({ db }) => {
            p.created_at AS createdAt, ${IS_READ} AS isRead,
            t.post_id IS NOT NULL AS isStarred
       FROM json_each(@ids) j CROSS JOIN ${POSTS} p ON p.id = j.value CROSS ${joinSource('p.source_id')}
-      LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id ${STATE}
-     WHERE ${MAY_SEE} AND (f.source_id IS NOT NULL OR t.post_id IS NOT NULL)`);
+      CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id ${STATE}
+     WHERE ${MAY_SEE}`);
 
   return {
     all: db.prepare<[ArrivedParams], Id>('posts by arrival', `
@@ -77,8 +77,7 @@ export const arrivals = store(({ db }) => {
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
        WHERE ${MAY_SEE} AND ${READ_FITS} AND ${STANDS_STARRED_AMONG}
          AND ${notMuted('p.source_id', 'p.id')}
-         AND (@sources IS NULL OR p.source_id IN (SELECT value FROM json_each(@sources)))
-         AND p.source_id NOT IN (SELECT value FROM json_each(@except))
+         AND p.source_id IN (SELECT value FROM json_each(@sources))
        ORDER BY p.id * @direction LIMIT @limit`),
 
     sizesOf: (ids: number[]): PostSize[] => selectSizes.all(JSON.stringify(ids)),

@@ -57,12 +57,11 @@ const IS_SHOWN = notMuted('other.source_id', 'other.post_id');
 export const STANDS_STARRED = standsIn('stars', `${IN_FOLDER} AND @joined AND ${IS_SHOWN}`);
 export const STANDS_MUTED = standsIn('muted_posts', `${IN_FOLDER} AND @joined`);
 
-/** SQL: the source of the double `other` is one of `@sources`; true for every source if `@sources` is NULL. */
-const AMONG_SOURCES = '(@sources IS NULL OR other.source_id IN (SELECT value FROM json_each(@sources)))';
+/** SQL: the source of the double `other` is one of `@sources`. */
+const AMONG_SOURCES = 'other.source_id IN (SELECT value FROM json_each(@sources))';
 
-/** SQL: no starred post of `@sources` without `@except` has the link of the post `p` and arrived before `p`. */
-export const STANDS_STARRED_AMONG = standsIn('stars',
-  `${AMONG_SOURCES} AND ${IS_SHOWN} AND other.source_id NOT IN (SELECT value FROM json_each(@except))`);
+/** SQL: no starred post of `@sources` has the link of the post `p` and arrived before `p`. */
+export const STANDS_STARRED_AMONG = standsIn('stars', `${AMONG_SOURCES} AND ${IS_SHOWN}`);
 
 /** SQL: among the posts of `@sources`, no double of the post `p` arrived before `p`. */
 export const STANDS_AMONG = `NOT EXISTS (SELECT 1 FROM ${DOUBLES} own ${EARLIER_DOUBLES}

@@ -1,11 +1,13 @@
-import { SECOND } from '../../platform/clock.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { asking } from '../follows/follow-store.ts';
+import { membersSearch } from '../full-text/full-text-store.ts';
 import type { Hub } from '../hub/hub.ts';
+import { furthestBlocks, sourceWord } from '../posts/blocks.ts';
 import { parseExpression } from '../posts/expression.ts';
 import { FROM_THE_TOP, newestFirst, type Position } from '../posts/post-store.ts';
-import { searchKey } from '../posts/search-index-store.ts';
-import { searchQuery, type SearchQuery } from '../posts/search-query.ts';
+import { positionAt, searchKey, timeOfKey } from '../posts/search-index-store.ts';
+import { matchWithin, ofFacts, searchQuery, type NamedFacts, type SearchQuery } from '../posts/search-query.ts';
+import { stretchesOf } from '../posts/stretches-store.ts';
 import { searchesInLists, type FoundPost, type SearchParams } from './list-search-store.ts';
 import { COUNT_MAX, lists, type FollowedSource, type PageParams } from './list-store.ts';
 import { OLDEST } from './reading-store.ts';
@@ -29,7 +31,7 @@ const SCAN_MAX = 2_500;
 /** Up to this number of followed sources, one query per source is faster than a scan of all sources. */
 const FEW_SOURCES = 60;
 
-/** If fewer posts than this follow the last read post of a source, sorting the posts finds the newest unread post. */
+/** If fewer posts than this follow the last read post of a source, sorting them is faster than passing read ones. */
 const FEW_POSTS = 32;
 
 /** Returns posts of followed sources; if the sources are many, by a scan of the newest posts of all sources. */
@@ -59,13 +61,11 @@ function scan(hub: Hub, list: ReadingList, paging: Paging): [Position[], Paging 
 /** Queries each source in turn, only for posts nearer to `paging.from` than the `limit` nearest posts found so far. */
 export function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList, paging: Paging): Position[] {
   const { ofSource, unreadOfSource, unreadOfFew } = lists(hub)[paging.isBack ? 'newer' : 'older'];
-  const maySort = sources.length <= FEW_SOURCES || isFromOldest(paging);
-  const hasFewLater = ({ sourceId, readUpTo }: MarkedUpTo): boolean =>
-    maySort && lists(hub).countAfter(sourceId, readUpTo, COUNT_MAX) < COUNT_MAX;
+  const few = sources.length <= FEW_SOURCES || isFromOldest(paging) ? COUNT_MAX : FEW_POSTS;
+  const withFewLater = list.isUnread ? lists(hub).withFewLater(sources, few) : new Set();
   const params = paramsOf(list, paging);
-  return sources.reduce<Position[]>((nearest, source) => {
-    const { sourceId, readUpTo } = source;
-    const statement = !list.isUnread ? ofSource : hasFewLater(source) ? unreadOfFew : unreadOfSource;
+  return sources.reduce<Position[]>((nearest, { sourceId, readUpTo }) => {
+    const statement = !list.isUnread ? ofSource : withFewLater.has(sourceId) ? unreadOfFew : unreadOfSource;
     return merged(nearest, statement.all({ ...params, sourceId, readUpTo, ...boundOf(nearest, paging) }), paging);
   }, []);
 }
@@ -107,10 +107,9 @@ export function newestOfEach(hub: Hub, list: ReadingList, { from, isBack, limit 
   const { unreadOfSource, unreadOfFew } = lists(hub).older;
   const top = { from: FROM_THE_TOP, isBack: false, limit: 1 };
   const params = { ...paramsOf(list, top), ...boundOf([], top) };
-  const newest = sources.flatMap(({ sourceId, readUpTo }) => {
-    const hasFew = lists(hub).countAfter(sourceId, readUpTo, FEW_POSTS) < FEW_POSTS;
-    return (hasFew ? unreadOfFew : unreadOfSource).all({ ...params, sourceId, readUpTo });
-  });
+  const withFewLater = lists(hub).withFewLater(sources, FEW_POSTS);
+  const newest = sources.flatMap(({ sourceId, readUpTo }) =>
+    (withFewLater.has(sourceId) ? unreadOfFew : unreadOfSource).all({ ...params, sourceId, readUpTo }));
   const compare = nearestFirst(isBack);
   return newest.filter((post) => compare(from, post) < 0).sort(compare).slice(0, limit);
 }
@@ -118,58 +117,92 @@ export function newestOfEach(hub: Hub, list: ReadingList, { from, isBack, limit 
 /** `sourceId`: 0 searches all sources. */
 type Searched = ReadingList & { query: SearchQuery; sourceId: number; isStarred: boolean; isMuted: boolean };
 
-/** Examines the next SCAN_MAX matches of a search. `reached`: the last examined post if another call must follow. */
-export function searchList(
-  hub: Hub, list: Searched, paging: Paging,
-): SearchStep {
-  const { query, query: { fits = () => true }, sourceId } = list;
-  const [params, range] = [paramsOf(list, paging), rangeOf(query, paging)];
-  const { found: search, foundEnd, foundAmong } = searchesInLists(hub)[paging.isBack ? 'newer' : 'older'];
-  const few = sourceId === 0 ? membersIfFew(hub, list, params) : null;
-  if (few?.length === 0) return { found: [] };
-  const among = { ...params, ...range, ...onlyOf(list), expression: query.match, scanned: SCAN_MAX, limit: COUNT_MAX };
-  if (few) {
-    const found = foundAmong.first(paging.limit, fits, { ...among, ids: JSON.stringify(few) });
-    return withoutLaterDoubles(hub, query, { found, limit: paging.limit }, among);
-  }
-  const startsAtFirst = list.isUnread && !list.isStarred && !list.isMuted && sourceId === 0 && !paging.isBack;
-  const key = startsAtFirst ? Math.min(range.key, keyBeforeFirst(hub, list, paging)) : range.key;
-  const expression = query.match + sourceFilter(hub, list, params);
-  const wanted = { ...params, ...range, ...onlyOf(list), expression, key, scanned: SCAN_MAX };
-  const found = search.first(paging.limit, fits, wanted);
-  const reached = found.length < paging.limit ? foundEnd.get({ ...wanted, last: SCAN_MAX - 1 }) : undefined;
-  return withoutLaterDoubles(hub, query, { found, reached, limit: paging.limit }, among);
-}
-
 /** Posts that one `searchList` call found. `reached`: where the next call begins; undefined if no call must follow. */
-type SearchStep = { found: FoundPost[]; reached?: Position | undefined };
+type SearchStep = { found: Position[]; reached?: Position | undefined };
+
+/** Maximum cost of the stretches that one `searchList` call searches, in a few ms. */
+const COST_MAX = 12;
+
+/** Searches the next stretches of a list, until the page is full. */
+export function searchList(hub: Hub, list: Searched, paging: Paging): SearchStep {
+  const { query } = list;
+  const params = { ...paramsOf(list, paging), ...onlyOf(list) };
+  const range = rangeOf(query, paging);
+  const whole = { key: query.below, end: query.above };
+  const few = fewPosts(hub, list, paging);
+  const hints = few?.map(({ publishedAt, id }) => searchKey(publishedAt, id));
+  const only = few ? JSON.stringify(few.map(({ id }) => id)) : null;
+  const narrow = { ...query, wanted: [...query.wanted, ...sourcesAsked(hub, list, params)] };
+  const statement = searchesInLists(hub)[paging.isBack ? 'newer' : 'older'];
+  const found: FoundPost[] = [];
+  const upTo = (reached?: Position): SearchStep =>
+    withoutLaterDoubles(hub, query, { found, reached, limit: paging.limit }, { ...params, ...whole });
+  let spent = 0;
+  const { indexes } = membersSearch(hub);
+  for (const { match, cost, ...stretch } of stretchesOf(indexes, narrow, range, paging.isBack, hints)) {
+    let last: Position = positionAt(stretch.key);
+    const fits = (post: FoundPost): boolean => {
+      if (!query.isSpent()) last = post;
+      return query.fits(post);
+    };
+    const left = paging.limit - found.length;
+    if (match !== undefined) found.push(...statement.first(left, fits, { ...params, ...stretch, match, only }));
+    if (found.length === paging.limit) return upTo();
+    if (query.isSpent()) return upTo(last);
+    spent += few ? cost / 2 : cost;
+    if (spent < COST_MAX || stretch.end === range.end) continue;
+    return upTo(positionAt(stretch.end + (paging.isBack ? -1 : 1)));
+  }
+  return upTo();
+}
 
 /** Leaves out each found post if the search also finds an earlier post with the same link, on any page. */
 function withoutLaterDoubles(
-  hub: Hub, { fits = () => true, above, below }: SearchQuery, { found, reached, limit }: SearchStep & { limit: number },
-  params: SearchParams,
+  hub: Hub, query: SearchQuery, { found, reached, limit }: SearchStep & { limit: number }, params: SearchParams,
 ): SearchStep {
-  const { earlier, older: { matching } } = searchesInLists(hub);
-  const rows = found.flatMap(({ id, rowId }) => rowId === null ? [] : [[id, rowId]]);
-  const posts = rows.length === 0 ? []
-    : earlier.all({ ...params, key: below, end: above, rows: JSON.stringify(rows) }).filter(fits);
-  if (posts.length === 0) return { found, reached };
-  const keys = posts.map(({ searchKey: key }) => key);
-  const range = { key: Math.max(...keys) + 1, end: Math.min(...keys) - 1 };
-  const ids = JSON.stringify(posts.map(({ id }) => id));
-  const places = new Set(matching.all({ expression: params.expression, ...range, ids }).map(({ place }) => place));
-  const later = new Set(posts.filter(({ searchKey: key }) => places.has(key)).map((post) => post.of));
+  const ids = JSON.stringify(found.map(({ id }) => id));
+  const earlier = found.length === 0 ? [] : searchesInLists(hub).earlier.all({ ...params, ids });
+  const later = new Set(earlier.filter((post) => query.isEverything || finds(hub, query, post)).map(({ of }) => of));
   const isCut = later.size > 0 && found.length === limit; // the next search goes on after the last found post
   return { found: found.filter(({ id }) => !later.has(id)), reached: isCut ? found.at(-1) : reached };
 }
 
+/**
+ * The posts of a search that has no words: those of a list within days, which `findInList` finds. It needs no index,
+ * so that days are searched while the index is made anew.
+ */
+export function searchDays(
+  hub: Hub, list: Searched, { from, ...paging }: Paging, findInList: (paging: Paging) => Position[],
+): SearchStep {
+  const { typedAbove, below } = list.query;
+  const timeOf = (key: number): number => Math.abs(key) < Number.MAX_SAFE_INTEGER - 1 ? timeOfKey(key + 1) : key;
+  const [first, end] = [timeOf(typedAbove), timeOf(below)];
+  const { publishedAt } = from;
+  const edge = paging.isBack ? Math.max(publishedAt, first - 1) : Math.min(publishedAt, end);
+  const start = edge === publishedAt ? from : { publishedAt: edge, id: 0 };
+  const found = findInList({ ...paging, from: start })
+    .filter((post) => post.publishedAt >= first && post.publishedAt < end);
+  const params = { ...paramsOf(list, { from, ...paging }), ...onlyOf(list), key: below, end: typedAbove };
+  return withoutLaterDoubles(hub, list.query, { found, limit: paging.limit }, params);
+}
+
+/** Whether a search finds one post. */
+function finds(hub: Hub, query: SearchQuery, post: NamedFacts & { searchKey: number }): boolean {
+  const range = { key: post.searchKey + 1, end: post.searchKey - 1 };
+  const meets = (match: string): boolean => searchesInLists(hub).matches.get({ ...range, match }) !== undefined;
+  const isInRange = post.searchKey < query.below && post.searchKey > query.above;
+  const blocks = furthestBlocks(post.searchKey, post.searchKey, false);
+  const match = isInRange ? matchWithin(query, blocks, meets) : undefined;
+  return match !== undefined && meets(match) && query.fits(post);
+}
+
 /** Returns the ids of the posts that a rule fits, among the posts with the given ids, which the viewer may see. */
 export function fitAmong(hub: Hub, viewer: Viewer, expression: string, ids: number[]): number[] {
-  const query = searchQuery(hub, parseExpression(expression, { isSearch: false }), { viewer, ownerId: viewer.id });
+  const query = searchQuery(hub, parseExpression(expression, { isSearch: false }),
+    { viewer, ownerId: viewer.id, searched: membersSearch(hub) });
   if (!query) return [];
-  const range = rangeOf(query, { from: FROM_THE_TOP, isBack: false });
-  const wanted = { expression: query.match, ...range, ids: JSON.stringify(ids), limit: ids.length };
-  return searchesInLists(hub).older.fitAmong.all(wanted).filter(query.fits ?? (() => true)).map(({ id }) => id);
+  return searchesInLists(hub).among.all(JSON.stringify(ids)).filter((post) => finds(hub, query, post))
+    .map(({ id }) => id);
 }
 
 function onlyOf({ isUnread, isStarred, isMuted, sourceId }: Searched) {
@@ -182,47 +215,23 @@ function rangeOf({ above, below }: Pick<SearchQuery, 'above' | 'below'>, { from,
   return isBack ? { key: Math.max(key, above), end: below } : { key: Math.min(key, below), end: above };
 }
 
-/** The best posts among the newest SCAN_MAX matches, the best first; the best of several doubles stands for all. */
-export function bestFound(hub: Hub, list: Searched, limit: number): Position[] {
-  const { match, fits = () => true, ...query } = list.query;
-  const paging = { from: FROM_THE_TOP, isBack: false, limit };
-  const params = { ...paramsOf(list, paging), ...rangeOf(query, paging), scanned: SCAN_MAX };
-  const rows = new Set<number>();
-  const stands = (post: FoundPost): boolean => {
-    const isFirst = post.rowId === null || !rows.has(post.rowId);
-    if (post.rowId !== null && fits(post)) rows.add(post.rowId);
-    return isFirst && fits(post);
-  };
-  return searchesInLists(hub).older.best.first(limit, stands, { ...params, ...onlyOf(list), expression: match });
-}
-
-/** Returns a search filter that makes the index skip all other sources; empty for lists with many sources. */
-function sourceFilter(hub: Hub, list: Searched, params: PageParams): string {
-  const isMany = list.isMuted || list.isStarred && lists(hub).countStars(params, SCAN_MAX) === SCAN_MAX;
-  const sources = list.sourceId === 0 && !isMany ? sourcesOf(hub, list, params) : [];
-  const isNarrow = sources.length > 0 && sources.length <= FEW_SOURCES;
-  return isNarrow ? ` AND source : (${sources.map((id) => `"${id}"`).join(' OR ')})` : '';
-}
-
-/** Returns the row id, in the search index, of a list's newest post: a search of the list skips newer posts. */
-function keyBeforeFirst(hub: Hub, list: ReadingList, paging: Paging): number {
-  const [first] = followedPosts(hub, list, { ...paging, limit: 1 });
-  return first ? searchKey(first.publishedAt + SECOND, 0) : 0;
-}
-
-/** The ids of all posts of a list; null for a list of COUNT_MAX or more posts, of muted or of starred unread posts. */
-function membersIfFew(hub: Hub, list: Searched, params: PageParams): number[] | null {
-  if (list.isMuted || list.isStarred && list.isUnread) return null;
-  const { all, unread } = lists(hub).members;
-  const wanted = { ...params, ...FROM_THE_TOP, sourceId: 0, limit: COUNT_MAX };
-  const ids: { id: number }[] = (list.isStarred ? lists(hub).older.starred : list.isUnread ? unread : all).all(wanted);
-  return ids.length < COUNT_MAX ? ids.map(({ id }) => id) : null;
-}
-
-function sourcesOf(hub: Hub, list: Searched, params: PageParams): number[] {
-  if (list.isStarred) return lists(hub).starredSources.all(list.viewer.id).map(({ id }) => id);
+/** The clause that makes the index skip all other sources; none for lists with many sources. */
+function sourcesAsked(hub: Hub, list: Searched, params: PageParams): SearchQuery['wanted'] {
+  if (list.isMuted || list.isStarred || list.sourceId !== 0) return [];
   const sources = list.isUnread ? sourcesWithUnread(hub, params) : lists(hub).sources.all(params);
-  return sources.map(({ sourceId }) => sourceId);
+  return sources.length > 0 && sources.length <= FEW_SOURCES
+    ? [[ofFacts(sources.map(({ sourceId }) => sourceWord(sourceId)))]] : [];
+}
+
+/** The posts, in order, of a list with few posts; undefined for a list of many posts. */
+function fewPosts(hub: Hub, list: Searched, paging: Paging): Position[] | undefined {
+  if (list.isMuted || list.sourceId !== 0 && !list.isStarred) return undefined;
+  const { members, older, newer } = lists(hub);
+  const params = { ...paramsOf(list, paging), joined: 0, sourceId: list.sourceId, limit: COUNT_MAX };
+  const found = list.isStarred ? (paging.isBack ? newer : older).starred.all(params)
+    : (list.isUnread ? members.unread : members.all).all(params);
+  if (found.length === COUNT_MAX) return undefined;
+  return found.sort(nearestFirst(paging.isBack));
 }
 
 /** Followed sources that may have unread posts. `hasExceptions`: the viewer has marked posts as unread. */

@@ -1,5 +1,5 @@
 import type { Viewer } from '../../platform/http/router.ts';
-import { notFound } from '../../platform/http/reply.ts';
+import { notFound } from '../../platform/http/http-error.ts';
 import { asking, follows, type FollowChange } from '../follows/follow-store.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
@@ -54,7 +54,10 @@ export function moveFolder(hub: Hub, accountId: number, from: string, to: string
 }
 
 /** A follower may still change or end the follow of a source that became hidden. */
+export function isKnownSource(hub: Hub, sourceId: number, viewer: Follower): boolean {
+  return maySeeSource(hub, sourceId, viewer) || follows(hub).isFollowed(viewer.id, sourceId);
+}
+
 function requireKnown(hub: Hub, viewer: Follower, sourceId: number): void {
-  const isKnown = maySeeSource(hub, sourceId, viewer) || follows(hub).isFollowed(viewer.id, sourceId);
-  if (!isKnown) throw notFound('source');
+  if (!isKnownSource(hub, sourceId, viewer)) throw notFound('source');
 }

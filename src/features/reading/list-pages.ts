@@ -1,7 +1,8 @@
 import { readForm } from '../../platform/http/body.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { readAfter } from '../../platform/http/input.ts';
-import { HttpError, notFound, page, seeOther, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, notFound } from '../../platform/http/http-error.ts';
+import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
 import { plural } from '../../platform/in-words.ts';
@@ -67,7 +68,7 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
   const after = readAfter(query, ['publishedAt', 'id']);
   const fault = faultOfSearch(view.q ?? '', { hasStates: true });
   const isNoSearch = view.q === '' || fault !== undefined;
-  const { items, next } = isNoSearch ? { items: [], next: null }
+  const { items, next, searchedTo } = isNoSearch ? { items: [], next: null, searchedTo: null }
     : await wholePage(hub, viewer, view, { limit: PAGE, after });
   const times = timesOf(hub, viewer);
   const found = readFound(view.q ?? '');
@@ -79,7 +80,7 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
     isFollowing: countsForPage(hub, viewer).folders.length > 0,
     name: nameOf(hub, viewer, view), count: countOf(hub, viewer, view),
     search: view.q && !fault ? searchFacts(hub, viewer, view, view.q) : undefined,
-    next: next && positionCursor(next),
+    next: next && positionCursor(next), searchedTo,
     times: { ...times, now: hub.clock() },
     since: view.since ?? readMarks(hub).lastMarkedAt(viewer.id) + 1,
     newest: Math.max(newest ?? posts(hub).lastId(), ...items.map(({ id }) => id)),

@@ -51,6 +51,11 @@ export const lists = store(({ db }) => {
     'count posts of a source after a post', `
     SELECT COUNT(*) AS n
       FROM (SELECT 1 FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @postId LIMIT @limit)`);
+  const selectLater = db.prepare<[{ sources: string; limit: number }], { sourceId: number; n: number }>(
+    'count the posts of sources after the read ones', `
+    SELECT s.value ->> 0 AS sourceId, (SELECT COUNT(*) FROM (SELECT 1 FROM ${POSTS} p
+             WHERE p.source_id = s.value ->> 0 AND p.id > s.value ->> 1 LIMIT @limit)) AS n
+      FROM json_each(@sources) s`);
   const selectArrived = db.prepare<[ArrivedParams], { n: number }>('count the posts that arrived later', `
     SELECT COUNT(*) AS n FROM (SELECT id, source_id FROM ${POSTS} WHERE id > @newest ORDER BY id LIMIT @scanned) p
       CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
@@ -73,8 +78,6 @@ export const lists = store(({ db }) => {
       SELECT DISTINCT m.source_id AS id FROM read_marks m WHERE m.account_id = @viewerId AND m.is_read = 0
       UNION SELECT m.source_id FROM read_marks m INDEXED BY read_marks_marked
        WHERE m.account_id = @viewerId AND m.marked_at >= @since`),
-    starredSources: db.prepare<[number], { id: number }>('read the sources of starred posts',
-      'SELECT DISTINCT source_id AS id FROM stars WHERE account_id = ?'),
     counts: db.prepare<[Asking & { folder: null }], CountRow>('unread counts', `
       SELECT ${FOLLOW}, ${SEEN_TITLE} AS title, s.state,
              (SELECT COUNT(*) FROM (SELECT 1 FROM ${POSTS} p
@@ -93,7 +96,13 @@ export const lists = store(({ db }) => {
                  AND COALESCE(m.is_read = 0, u.post_id > f.read_up_to)) AS muted
       ${READING_LIST}`),
     countAfter: (sourceId: number, postId: number, limit: number): number =>
-      selectAfter.get({ sourceId, postId, limit })?.n ?? 0,
+      selectAfter.get({ sourceId, postId, limit: limit === Infinity ? -1 : limit })?.n ?? 0, // SQLite: -1 is no limit
+    /** Which sources have fewer posts than `limit` after those up to `readUpTo`. */
+    withFewLater(sources: Omit<FollowedSource, 'lastId'>[], limit: number): Set<number> {
+      const asked = JSON.stringify(sources.map(({ sourceId, readUpTo }) => [sourceId, readUpTo]));
+      const found = selectLater.all({ sources: asked, limit }).filter(({ n }) => n < limit);
+      return new Set(found.map(({ sourceId }) => sourceId));
+    },
     countArrived: (list: ArrivedParams): number => selectArrived.get(list)?.n ?? 0,
     countStars: (viewer: Asking, limit: number): number =>
       selectStars.get({ ...viewer, joined: 1, folder: null, limit })?.n ?? 0,
@@ -181,18 +190,20 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
 
 function prepareMembers(db: Db) {
   return {
-    all: db.prepare<[MemberParams], { id: number }>('read the ids of all posts of followed sources', `
-      SELECT p.id FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
+    all: db.prepare<[MemberParams], Position>('all posts of followed sources', `
+      SELECT p.id, p.published_at AS publishedAt FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id
        WHERE ${notMuted('p.source_id', 'p.id')} LIMIT @limit`),
-    unread: db.prepare<[MemberParams], { id: number }>('all unread posts', `
-      SELECT p.id FROM (SELECT f.source_id, f.read_up_to ${READING_LIST} AND ${IN_LIST}) f
+    unread: db.prepare<[MemberParams], Position>('all unread posts', `
+      SELECT p.id, p.published_at AS publishedAt
+        FROM (SELECT f.source_id, f.read_up_to ${READING_LIST} AND ${IN_LIST}) f
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id AND p.id > f.read_up_to
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
        WHERE ${isUnread('f.read_up_to')} AND ${notMuted('p.source_id', 'p.id')}
-      UNION ALL SELECT m.post_id FROM (${EXCEPTIONS}) m
+      UNION ALL SELECT p.id, p.published_at FROM (${EXCEPTIONS}) m
         CROSS JOIN (SELECT f.source_id, f.read_up_to ${READING_LIST} AND ${IN_LIST}) f
            ON f.source_id = m.source_id AND m.post_id <= f.read_up_to
+        CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = m.source_id AND p.id = m.post_id
        WHERE ${notMuted('m.source_id', 'm.post_id')} LIMIT @limit`),
   };
 }

@@ -3,6 +3,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { dayName, dayNumber, showTime, type Times } from '../../platform/http/times.ts';
 import type { FaultPlace } from '../posts/expression.ts';
+import { searchedLine } from '../posts/expression-views.ts';
 import { markFound, type Found } from '../posts/mark-found.ts';
 import { AWAY, languageOf, titleOf } from '../posts/post-views.ts';
 import { positionCursor } from '../posts/query-posts.ts';
@@ -19,6 +20,7 @@ export type ShownList = {
   pictures: Map<number, string>;
   cursor: string | null;
   next: string | null;
+  searchedTo: number | null;
   /** Number of unread (or starred) posts of the list, as text; empty without such posts. */
   count: string;
   times: Times & { now: number };
@@ -58,9 +60,14 @@ export function listTitle({ view: { q }, name, count }: ShownList): string {
   return q === undefined ? `${name}${count && ` (${count})`}` : `${q || 'Search'} – ${name}`;
 }
 
-function countMark({ view, count }: ShownList, unit: Html | false = false): Html {
-  return html`<span class="count" data-count="${sectionOf(view)}" ${!count && html`hidden`}>${count || 0}${
+function countMark({ view, count }: ShownList, unit: Html | false = false, isShown = count !== ''): Html {
+  return html`<span class="count" data-count="${sectionOf(view)}" ${!isShown && html`hidden`}>${count || 0}${
     unit}</span>`;
+}
+
+/** "All 999+" would mark any number of posts; the script leaves such a count out, too. */
+function isExact({ count }: ShownList): boolean {
+  return /^\d+$/.test(count);
 }
 
 function canMark({ view, items }: ShownList): boolean {
@@ -79,7 +86,7 @@ function markMenu(list: ShownList): Html {
 <input type="hidden" name="from" value="${listPath(view, view.kind === 'all' ? { cursor: list.cursor } : {})}">
 ${marksWhole(list) && html`${scopeField(view)}<input type="hidden" name="upTo" value="${list.newest}">`}
 <button name="posts" value="${ofPage.join(' ')}">This page</button>
-${marksWhole(list) && html`<button><span>All ${countMark(list)}</span></button>
+${marksWhole(list) && html`<button><span>All ${countMark(list, false, isExact(list))}</span></button>
 ${older(1, 'Older than a day')}${older(7, 'Older than a week')}`}
 </form></details>`;
 }
@@ -102,7 +109,7 @@ export function scopeField({ folder, sourceId }: View): Html {
 
 /** The HTML of the list's posts, grouped by the day of publishing, with a link to older posts. */
 export function listMain(list: ShownList): Html {
-  const { view, items, cursor, next, since, newest } = list;
+  const { view, items, cursor, next, searchedTo, since, newest } = list;
   const { q } = view;
   const days = [...Map.groupBy(items, ({ publishedAt }) => dayNumber(list.times, publishedAt)).values()];
   const isByTime = view.by === undefined;
@@ -119,10 +126,12 @@ ${items.length > 0 && stateForm(`${listPath(view, { since, cursor })}#post-`)}
 <div id="list" ${live}>${isByTime ? days.map((posts, index) => daySection(list, postAt, posts, index))
     : html`<h2 class="unseen">Best first</h2>
 <ol class="rows">${items.map((post) => row(list, postAt, post))}</ol>`}</div>
-${items.length === 0 && q !== '' && !list.fault && emptyList(list)}
+${items.length === 0 && q !== '' && !list.fault && searchedTo === null && emptyList(list)}
+${searchedTo !== null && searchedLine(list.times, searchedTo, { isEmpty: items.length === 0, isEnd: next === null })}
 ${isLive && isOldestFirst && freshLine(listPath(view, { since, cursor: endOf(list) }))}
 ${next && html`<nav class="more" aria-label="Pages"><a class="button" rel="next"
-  href="${listPath(view, { since, cursor: next, newest })}">${isOldestFirst ? 'Newer' : 'Older'} posts</a></nav>`}`;
+  href="${listPath(view, { since, cursor: next, newest })}">${
+  searchedTo !== null ? 'Search on' : `${isOldestFirst ? 'Newer' : 'Older'} posts`}</a></nav>`}`;
 }
 
 /** The cursor after the last post of the page: posts that arrive later come after this post in an oldest-first list. */

@@ -1,6 +1,7 @@
 import { readForm } from '../../platform/http/body.ts';
 import { formSwitch, localPath, parseId, pathId } from '../../platform/http/input.ts';
-import { HttpError, json, noContent, seeOther, type Reply } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import { json, noContent, seeOther, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';

@@ -1,4 +1,4 @@
-import { HttpError, notFound } from '../../platform/http/reply.ts';
+import { HttpError, notFound } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { asking, follows, type Follow } from '../follows/follow-store.ts';

@@ -112,7 +112,7 @@ function postBar(shown: PostInList): Html {
   const { post, view, name, count, around } = shown;
   const up = `${listPath(view, openedPage(shown))}#post-${post.id}`;
   return html`<div><a class="button plain" rel="up" href="${up}"
-  aria-label="Back to ${name}${count && `, ${count} left`}">${icon('back')}<span class="word" dir="auto">${name}</span>
+  aria-label="Back to ${name}${count && ` ${count} left`}">${icon('back')}<span class="word" dir="auto">${name}</span>
   <span class="soft number" data-count="${sectionOf(view)}" ${!count && html`hidden`}>${count || 0}</span></a></div>
 <div>${turn(shown, around.previous, 'prev')}${turn(shown, around.next, 'next')}</div>
 <div>${stateForm(addressOf(shown, post.id))}${starButton(post)}${readButton(post)}${post.url && html`

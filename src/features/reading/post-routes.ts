@@ -1,5 +1,7 @@
+import { isoTime } from '../../platform/clock.ts';
 import { nextLink, parseId, pathId, readAfter, readLimit } from '../../platform/http/input.ts';
-import { HttpError, json, noContent, type Reply } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import { json, noContent, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { findForMember } from '../full-text/full-text-store.ts';
 import { fullTextJson } from '../full-text/show-full-text.ts';
@@ -21,12 +23,13 @@ export async function listPosts(hub: Hub, req: HubRequest): Promise<Reply> {
   const view = readView(query);
   const isList = view !== null && view !== 'public';
   if (isList && !viewer) throw new HttpError(401, 'Sign in to see your reading list.');
-  const { items, next } = isList && viewer
+  const { items, next, searchedTo } = isList && viewer
     ? await listedPosts(hub, viewer, view, query)
     : queryPosts(hub, view === 'public' ? { ...req, viewer: null } : req,
       { sourceId: readSourceId(query), withContents: true, ...(viewer && view === null && { find: findForMember }) });
   const shown = asJson(hub, posts(hub).whole(items), viewer);
-  return json({ items: shown, next }, 200, nextLink(req.path, query, next));
+  const searched = searchedTo === null ? {} : { searchedBackTo: isoTime(searchedTo) };
+  return json({ items: shown, next, ...searched }, 200, nextLink(req.path, query, next));
 }
 
 /** GET /api/posts/:id */
@@ -51,11 +54,12 @@ function doubleJson({ id, sourceId, sourceTitle, sourceKind }: Double) {
 async function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearchParams) {
   refuseFault(view.q ?? '', { hasStates: true });
   const after = readAfter(query, ['publishedAt', 'id']);
-  const { items, next } = await wholePage(hub, viewer, view, { limit: readLimit(query), after });
+  const { items, next, searchedTo } = await wholePage(hub, viewer, view, { limit: readLimit(query), after });
   const fitting = fittingContents(hub, items);
   const last = items[fitting - 1];
   const end = fitting < items.length && last ? last : next;
-  return { items: items.slice(0, fitting), next: end && positionCursor(end) };
+  const isWhole = fitting === items.length;
+  return { items: items.slice(0, fitting), next: end && positionCursor(end), searchedTo: isWhole ? searchedTo : null };
 }
 
 function readView(query: URLSearchParams): View | 'public' | null {
@@ -93,13 +97,13 @@ export function markPostUnread(hub: Hub, { params, viewer }: MemberRequest): Rep
   return noContent();
 }
 
-/** PUT /api/posts/:id/star. Throws status 404 for a hidden post. */
+/** PUT /api/posts/:id/star */
 export function star(hub: Hub, { params, viewer }: MemberRequest): Reply {
   setStar(hub, viewer, pathId(params), true);
   return noContent();
 }
 
-/** DELETE /api/posts/:id/star. Throws status 404 for a hidden post. */
+/** DELETE /api/posts/:id/star */
 export function unstar(hub: Hub, { params, viewer }: MemberRequest): Reply {
   setStar(hub, viewer, pathId(params), false);
   return noContent();

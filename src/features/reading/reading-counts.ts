@@ -18,14 +18,14 @@ const NONE_LATER: LaterDoubles = { inFolder: 0, inAll: 0, inApps: 0 };
 /** Compares numbers within names by value: "Part 2" comes before "part 10". */
 const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
 
-/** The viewer's followed sources in alphabetical order, with their unread counts, each at most COUNT_MAX. */
-export function countedSources(hub: Hub, viewer: Viewer): CountedSource[] {
+/** The viewer's followed sources in alphabetical order, with their unread counts, each at most `most`. */
+export function countedSources(hub: Hub, viewer: Viewer, most = COUNT_MAX): CountedSource[] {
   const rows = lists(hub).counts.all({ ...asking(viewer), folder: null });
   const later = doubles(hub).later(asking(viewer));
   const sources = rows.map(({ sourceId: id, readUpTo, arrived, readAfter, unreadBefore, muted, ...row }) => {
-    const isExact = arrived < LATER_MAX || arrived - readAfter - muted >= COUNT_MAX;
-    const after = isExact ? arrived : lists(hub).countAfter(id, readUpTo, COUNT_MAX + readAfter + muted);
-    const unread = Math.min(COUNT_MAX, after - readAfter + unreadBefore - muted);
+    const isExact = arrived < LATER_MAX || arrived - readAfter - muted >= most;
+    const after = isExact ? arrived : lists(hub).countAfter(id, readUpTo, most + readAfter + muted);
+    const unread = Math.min(most, after - readAfter + unreadBefore - muted);
     const switches = { notify: row.notify === 1, hideGlobally: row.hideGlobally === 1 };
     return { id, unread, ...row, ...switches, later: later.get(id) ?? NONE_LATER };
   });

@@ -57,6 +57,7 @@ export const readingHistory = store(({ db, clock }) => {
       if (select.get(accountId, postId) === undefined) insert.run(accountId, postId, clock());
     },
 
+    has: (accountId: number, postId: number): boolean => select.get(accountId, postId) !== undefined,
     forget(accountId: number, postId: number): void {
       if (select.get(accountId, postId) !== undefined) remove.run(accountId, postId);
     },

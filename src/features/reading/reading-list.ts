@@ -1,14 +1,16 @@
-import { notFound } from '../../platform/http/reply.ts';
+import { notFound } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { asking, follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { typedQuery } from '../posts/find-posts-store.ts';
+import { membersSearch } from '../full-text/full-text-store.ts';
+import { endOfIndex, typedQuery } from '../posts/find-posts-store.ts';
+import { countFoundIn, readFound } from '../posts/mark-found.ts';
 import { FROM_THE_TOP, newestFirst, posts, type Position, type Post } from '../posts/post-store.ts';
 import { visibleSource } from '../sources/source-store.ts';
 import { doubles, type Double } from './double-store.ts';
 import {
-  bestFound, followedPosts, mergeSources, newestOfEach, postsOfKind, searchList, type Paging,
+  followedPosts, mergeSources, newestOfEach, postsOfKind, searchDays, searchList, type Paging,
 } from './find-in-lists.ts';
 import { OLDEST, readMarks } from './reading-store.ts';
 
@@ -32,18 +34,21 @@ export type Neighbours = {
 /** Number of next posts that a post's page lists. */
 const FOLLOWING = 5;
 
-/** Maximum steps of one search, each of 2,500 examined matches; after the last step the page of results ends. */
-const SEARCH_STEPS = 40;
+/** Maximum steps of one search (`searchList`), in some 20 ms; after the last step the page of results ends. */
+const SEARCH_STEPS = 3;
 
-type ListPage = { items: ListedPost[]; next: Position | null };
+/** `searchedTo`: the time (unix ms) back to which a search looked, if it did not look at all posts. */
+type ListPage = { items: ListedPost[]; next: Position | null; searchedTo: number | null };
 
 /** A page of a reading list or of a search, in the view's order. Throws 404 for an unknown folder or hidden source. */
 export function listView(
   hub: Hub, viewer: Viewer, view: View, { after = startOf(view), limit }: { after?: Position; limit: number },
 ): ListPage {
-  const { found, reached } = find(hub, viewer, view, { from: after, isBack: isOldestFirst(view), limit: limit + 1 });
+  const { found, reached, searchedTo = null } =
+    find(hub, viewer, view, { from: after, isBack: isOldestFirst(view), limit: limit + 1 });
   const items = withReadState(hub, viewer, posts(hub).listed(found.slice(0, limit).map(({ id }) => id)));
-  return { items, next: found.length > limit ? found[limit - 1] ?? null : reached ?? null };
+  if (found.length > limit) return { items, next: found[limit - 1] ?? null, searchedTo: null };
+  return { items, next: reached ?? null, searchedTo: reached?.publishedAt ?? searchedTo };
 }
 
 /** Returns a page of a list or search. A search fills the page in several steps, between which other requests run. */
@@ -55,7 +60,7 @@ export async function wholePage(
   for (let steps = 1; ; steps++) {
     const step = listView(hub, viewer, view, { after: next, limit: limit - items.length });
     items.push(...step.items);
-    if (step.next === null || items.length === limit || steps === SEARCH_STEPS) return { items, next: step.next };
+    if (step.next === null || items.length === limit || steps === SEARCH_STEPS) return { ...step, items };
     next = step.next;
     await nextTurn();
   }
@@ -92,8 +97,9 @@ export function countFound(hub: Hub, viewer: Viewer, view: View, most: number): 
   return { count: found.length, isAll: reached === undefined };
 }
 
-/** Number of posts that a search by relevance shows, on a single page. */
+/** A search by relevance shows this many posts, on a single page: the best of the newest BEST_AMONG found posts. */
 const BEST = 100;
+const BEST_AMONG = 200;
 type Around = { previous: Position | undefined; below: Position[]; nextUnread: Position | undefined };
 
 function around(hub: Hub, viewer: Viewer, view: View, from: Position): Around {
@@ -120,24 +126,35 @@ function aroundInEach(hub: Hub, viewer: Viewer, view: View, from: Position): Aro
   return { previous: above.at(-1), below: below.slice(0, FOLLOWING), nextUnread };
 }
 
-/** Dates and ids of a list's posts. `reached`: the post at which a search stopped before it found enough posts. */
+/**
+ * Dates and ids of a list's posts. `reached`: the post at which a search stopped before it found enough posts.
+ * `joins`: whether a list shows one post per link, if the viewer wants that.
+ */
 function find(
-  hub: Hub, viewer: Viewer, view: View, paging: Paging,
-): { found: Position[]; reached?: Position | undefined } {
+  hub: Hub, viewer: Viewer, view: View, paging: Paging, joins = true,
+): { found: Position[]; reached?: Position | undefined; searchedTo?: number | null } {
   const { kind, folder, sourceId, since, q, by } = view;
   if (folder !== undefined && !follows(hub).hasFolder(viewer.id, folder)) throw notFound('folder');
   if (sourceId !== undefined) visibleSource(hub, sourceId, viewer);
-  const isJoined = sourceId === undefined && !isSearch(view);
+  const isJoined = joins && sourceId === undefined && !isSearch(view);
   const list = { viewer, folder, since, isUnread: kind === 'unread', joined: Number(isJoined) };
   if (q !== undefined && isSearch(view)) {
-    const query = typedQuery(hub, { typed: q, viewer, sourceId });
+    if (by === 'relevance') {
+      const { found, searchedTo } = best(hub, viewer, view, q);
+      return { found: pageOfBest(found, paging), searchedTo };
+    }
+    const query = typedQuery(hub, { typed: q, viewer, sourceId }, membersSearch(hub));
     if (query === undefined) return { found: [] };
     const isStarred = kind === 'starred' || query.states.has('starred');
     const isUnread = list.isUnread || query.states.has('unread');
     const isMuted = kind === 'muted' || query.states.has('muted');
     const searched = { ...list, isUnread, isStarred, isMuted, query, sourceId: sourceId ?? 0 };
-    if (by === 'relevance') return { found: pageOfBest(bestFound(hub, searched, BEST), paging) };
-    return searchList(hub, searched, paging);
+    if (query.isEverything && Number(isUnread) + Number(isStarred) + Number(isMuted) < 2) {
+      const { q: _, by: __, each: ___, ...days } = view;
+      const only = isUnread ? 'unread' : isStarred ? 'starred' : isMuted ? 'muted' : 'all';
+      return searchDays(hub, searched, paging, (from) => find(hub, viewer, { ...days, kind: only }, from, false).found);
+    }
+    return { ...searchList(hub, searched, paging), searchedTo: endOfIndex(hub, query) };
   }
   if (view.each) return { found: newestOfEach(hub, list, paging) };
   if (kind === 'muted' || kind === 'starred') {
@@ -147,6 +164,27 @@ function find(
   // If the viewer does not follow a source, its posts are unread, except posts that the viewer has marked as read.
   const readUpTo = follows(hub).find(viewer.id, sourceId)?.readUpTo ?? 0;
   return { found: mergeSources(hub, [{ sourceId, readUpTo }], list, paging) };
+}
+
+/** The best of the newest found posts: those whose titles have the searched words most often, newer ones first. */
+function best(
+  hub: Hub, viewer: Viewer, { by: _, ...view }: View, q: string,
+): { found: Post[]; searchedTo: number | null } {
+  const found: Position[] = [];
+  let from: Position | undefined = FROM_THE_TOP;
+  let searchedTo: number | null = null;
+  for (let step = 0; from !== undefined && step < SEARCH_STEPS && found.length < BEST_AMONG; step++) {
+    const paging: Paging = { from, isBack: false, limit: BEST_AMONG - found.length };
+    const some: ReturnType<typeof find> = find(hub, viewer, view, paging);
+    found.push(...some.found);
+    from = some.reached;
+    searchedTo = from?.publishedAt ?? some.searchedTo ?? null;
+  }
+  const words = readFound(q);
+  const ranked = posts(hub).listed(found.map(({ id }) => id))
+    .map((post) => ({ post, score: countFoundIn(post.title, words) }))
+    .sort((one, other) => other.score - one.score).slice(0, BEST).map(({ post }) => post);
+  return { found: ranked, searchedTo: found.length < BEST_AMONG ? searchedTo : null };
 }
 
 function pageOfBest(best: Position[], { from, isBack, limit }: Paging): Position[] {

@@ -1,6 +1,7 @@
 import { readJson } from '../../platform/http/body.ts';
 import { createInput, parseId, pathId } from '../../platform/http/input.ts';
-import { HttpError, json, noContent, type Reply } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import { json, noContent, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { FOLDER_MAX, type FollowChange } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';

@@ -7,11 +7,8 @@ import { POSTS, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 import { IS_MUTED, UNREAD_MUTED } from './muted-store.ts';
 
-/** How long a page offers to undo that posts were marked as read, until the stylesheet of the page hides the offer. */
-const UNDO_OFFERED = MINUTE;
-
-/** Time for which marking posts as read can be undone, longer than pages offer it: a page may be a minute old. */
-const UNDONE_WITHIN = 2 * UNDO_OFFERED;
+/** How long marking posts as read can be undone; the stylesheet of a page hides the offer after that. */
+export const UNDO_MS = 2 * MINUTE;
 
 /** How long a post's mark stays that a raised high-water mark makes needless, because open pages may list the post. */
 const KEPT = DAY;
@@ -241,21 +238,19 @@ export const readUndo = store(({ db, clock }) => {
       return added;
     },
 
-    /** A mark-as-read action. `isLive`: undoing is still possible; `isOffered`: pages still offer to undo. */
+    /** A mark-as-read action. `isLive`: it can still be undone. */
     find(accountId: number, id: number) {
       const row = select.get(id, accountId);
-      const isYounger = (age: number): boolean =>
-        row !== undefined && row.madeAt <= clock() && row.madeAt > clock() - age;
-      const [isLive, isOffered] = [isYounger(UNDONE_WITHIN), isYounger(UNDO_OFFERED)];
-      return row && { madeAt: row.madeAt, changes: JSON.parse(row.changes) as ReadChanges, isLive, isOffered };
+      const isLive = row !== undefined && row.madeAt <= clock() && row.madeAt > clock() - UNDO_MS;
+      return row && { madeAt: row.madeAt, changes: JSON.parse(row.changes) as ReadChanges, isLive };
     },
 
     remove: (accountId: number, id: number): void => void remove.run(id, accountId),
     lastOfApp: (accountId: number): { id: number; posts: number } | undefined =>
-      selectByApp.get(accountId, clock() - UNDO_OFFERED + 1, clock()),
+      selectByApp.get(accountId, clock() - UNDO_MS + 1, clock()),
     hasLive: (accountId: number): boolean =>
-      selectLive.get(accountId, clock() - UNDONE_WITHIN, clock()) !== undefined,
-    removeOld: (limit: number): number => removeOld.run(clock() - UNDONE_WITHIN, clock(), limit).changes,
+      selectLive.get(accountId, clock() - UNDO_MS, clock()) !== undefined,
+    removeOld: (limit: number): number => removeOld.run(clock() - UNDO_MS, clock(), limit).changes,
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });

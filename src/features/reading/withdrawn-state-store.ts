@@ -23,6 +23,8 @@ export const withdrawnStates = store(({ db }) => {
     SELECT w.account_id, p.id, p.source_id, p.published_at, w.starred_at
       FROM withdrawn_states w JOIN ${POSTS} p ON p.id = @postId
      WHERE w.draft_id = @draftId AND w.starred_at IS NOT NULL ON CONFLICT DO NOTHING`);
+  const remove = db.prepare<[number]>('remove the states of a withdrawn post',
+    'DELETE FROM withdrawn_states WHERE draft_id = ?');
   const selectOf = db.prepare<[number], WithdrawnState>('states of withdrawn posts of an account', `
     SELECT draft_id AS draftId, is_read AS read, starred_at AS starredAt FROM withdrawn_states
      WHERE account_id = ? ORDER BY draft_id`);
@@ -32,6 +34,7 @@ export const withdrawnStates = store(({ db }) => {
     bringBack(draftId: number, postId: number): void {
       bringMarks.run({ draftId, postId });
       bringStars.run({ draftId, postId });
+      remove.run(draftId);
     },
     listOf: (accountId: number): WithdrawnState[] => selectOf.all(accountId),
   };

@@ -1,5 +1,5 @@
 import { plural } from '../../platform/in-words.ts';
-import { isPauseDue } from '../../platform/markup/in-steps.ts';
+import { isPauseDue, STEP, type Pace } from '../../platform/markup/in-steps.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { follows } from '../follows/follow-store.ts';
 import { counts, once, type Hub } from '../hub/hub.ts';
@@ -47,12 +47,10 @@ export async function matchRules(
   const seenBy = sourceSeenBy(hub, source);
   const pace = { unpaused: 0 };
   for (const { prepared } of items) {
-    const { searchTitle, searchText, author, publishedAt } = prepared;
-    const texts = {
-      title: indexedText(searchTitle), text: indexedText(searchText), author: indexedText(searchTerms(author ?? '')),
-    };
-    fitting.set(prepared, matcher.fitting({ ...texts, publishedAt: publishedAt ?? hub.clock() }, seenBy));
-    if (isPauseDue(pace, searchText.length)) await nextTurn();
+    const parts = fittingRules(matcher, prepared, hub.clock(), seenBy, pace);
+    let part = parts.next();
+    for (; part.done !== true; part = parts.next()) await nextTurn();
+    fitting.set(prepared, part.value);
   }
   const arrivedIds = new Set<number>();
   return {
@@ -64,7 +62,30 @@ export async function matchRules(
   };
 }
 
-function sourceSeenBy(hub: Hub, { id, title: newTitle = '' }: MatchedSource): (rule: Rule) => SourceNames | undefined {
+type SeenBy = (rule: Rule) => SourceNames | undefined;
+
+function* fittingRules(
+  matcher: Matcher<Rule>, { searchTitle, searchText, author, publishedAt }: PreparedPost, now: number, seenBy: SeenBy,
+  pace: Pace,
+): Generator<void, Rule[]> {
+  const text = yield* indexingText(searchText, pace);
+  const [title, by] = [indexedText(searchTitle), indexedText(searchTerms(author ?? ''))];
+  return yield* matcher.fitting({ title, text, author: by, publishedAt: publishedAt ?? now }, seenBy, pace);
+}
+
+/** `indexedText` of a long text, in parts. */
+export function* indexingText(terms: string, pace: Pace): Generator<void, string> {
+  let text = '';
+  for (let at = 0; at < terms.length;) {
+    const until = at + STEP + (/^[\udc00-\udfff]/.test(terms.charAt(at + STEP)) ? 1 : 0);
+    text += indexedText(terms.slice(at, until));
+    if (isPauseDue(pace, Math.min(until, terms.length) - at)) yield;
+    at = until;
+  }
+  return text;
+}
+
+function sourceSeenBy(hub: Hub, { id, title: newTitle = '' }: MatchedSource): SeenBy {
   const tokens = (title: string): string[] => tokensOf(searchTerms(title));
   if (id === null) return () => ({ names: [tokens(newTitle)], folder: null });
   let seen: Map<number, SourceNames> | undefined;

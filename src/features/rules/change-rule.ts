@@ -1,5 +1,5 @@
 import { createInput } from '../../platform/http/input.ts';
-import { notFound } from '../../platform/http/reply.ts';
+import { notFound } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { FOLDER_MAX, follows } from '../follows/follow-store.ts';

@@ -1,5 +1,6 @@
 import { isJsonObject, readForm, readJson, type JsonObject } from '../../platform/http/body.ts';
-import { HttpError, invalid, json, seeOther, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, invalid } from '../../platform/http/http-error.ts';
+import { json, seeOther, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import type { Hub } from '../hub/hub.ts';

@@ -1,3 +1,4 @@
+import { isPauseDue, STEP, type Pace } from '../../platform/markup/in-steps.ts';
 import { parseExpression, type Phrase } from '../posts/expression.ts';
 import { sameName } from '../posts/search-query.ts';
 import { phraseTerms } from '../posts/search-words.ts';
@@ -24,6 +25,9 @@ type TrieNode = {
  * post's characters is much quicker than looking up each word in a Map.
  */
 type Trie = { root: TrieNode; bits: Uint8Array };
+
+/** To look at a rule counts as much work as reading this number of characters. */
+const RULE_COST = 10;
 
 const IS_FIRST = 1;
 const IS_BEGINNING = 2;
@@ -54,7 +58,7 @@ export type Matcher<Rule> = {
    * `seenBy` returns the names that the post's source has for a rule's owner, and the folder in which the owner keeps
    * the source; undefined if the owner does not follow the source.
    */
-  fitting(post: PostTexts, seenBy: (rule: Rule) => SourceNames | undefined): Rule[];
+  fitting(post: PostTexts, seenBy: (rule: Rule) => SourceNames | undefined, pace?: Pace): Generator<void, Rule[]>;
 };
 
 /** The field of posts in which a rule's phrase is searched; phrases for the field `text` are searched in titles too. */
@@ -81,22 +85,22 @@ export function compileRules<Rule extends { match: string }>(rules: Rule[], read
   const always = compiled.filter(({ key }) => key === undefined);
   const byKey: Compiled<Rule>[][] = Array.from({ length: last + 1 }, () => []);
   for (const one of compiled) for (const number of one.key?.numbers ?? []) byKey[number]?.push(one);
-  const found: Found = { isFound: new Uint8Array(last + 1), numbers: [] };
 
   return {
-    fitting({ title, text, author, publishedAt }, seenBy) {
-      findPhrases(tries.title, title, found);
-      findPhrases(tries.text, title, found);
-      findPhrases(tries.text, text, found);
-      findPhrases(tries.author, author, found);
-      const likely = new Set(always.filter((one) => hasWords(one, found)));
-      for (const number of found.numbers) {
-        for (const one of byKey[number] ?? []) if (hasWords(one, found)) likely.add(one);
+    *fitting({ title, text, author, publishedAt }, seenBy, pace = { unpaused: 0 }) {
+      const found: Found = { isFound: new Uint8Array(last + 1), numbers: [] };
+      yield* findPhrases(tries.title, title, found, pace);
+      yield* findPhrases(tries.text, title, found, pace);
+      yield* findPhrases(tries.text, text, found, pace);
+      yield* findPhrases(tries.author, author, found, pace);
+      const fitting = new Set<Compiled<Rule>>();
+      for (const some of [always, ...found.numbers.map((number) => byKey[number] ?? [])]) {
+        for (const one of some) {
+          if (hasWords(one, found) && fits(one, publishedAt, found, seenBy)) fitting.add(one);
+          if (isPauseDue(pace, RULE_COST)) yield;
+        }
       }
-      const fitting = [...likely].filter((one) => fits(one, publishedAt, found, seenBy));
-      for (const number of found.numbers) found.isFound[number] = 0;
-      found.numbers = [];
-      return fitting.map(({ rule }) => rule);
+      return [...fitting].map(({ rule }) => rule);
     },
   };
 }
@@ -156,14 +160,24 @@ function addWords({ root, bits }: Trie, { tokens, isBeginning }: Words, number: 
   return known;
 }
 
-function findPhrases({ root, bits }: Trie, text: string, found: Found): void {
+function* findPhrases(trie: Trie, text: string, found: Found, pace: Pace): Generator<void> {
   const note: Note = (number) => {
     if (number === undefined || found.isFound[number] === 1) return;
     found.numbers.push(number);
     found.isFound[number] = 1;
   };
-  let left = text.length * STEPS_PER_CHARACTER;
-  for (let at = 0; at < text.length; at++) {
+  let [at, left] = [0, text.length * STEPS_PER_CHARACTER];
+  while (at < text.length) {
+    const [from, before] = [at, left];
+    [at, left] = findSome(trie, text, from, left, note);
+    if (isPauseDue(pace, at - from + before - left)) yield;
+  }
+}
+
+/** Finds phrases that begin in a part of the text; returns where the part ends, and what is left, as `follow` does. */
+function findSome({ root, bits }: Trie, text: string, from: number, before: number, note: Note): [number, number] {
+  let [at, left] = [from, before];
+  for (; at < text.length && at - from + before - left < STEP; at++) {
     const start = at;
     let hash = 0;
     for (let code = codeAt(text, at); isInToken(code); code = codeAt(text, ++at)) {
@@ -173,6 +187,7 @@ function findPhrases({ root, bits }: Trie, text: string, found: Found): void {
     const isFirst = at > start && ((bits[hash] ?? 0) & IS_FIRST) !== 0;
     if (isFirst) left = follow(root.next?.get(text.slice(start, at)), text, at, left, note);
   }
+  return [at, left];
 }
 
 type Note = (number: number | undefined) => void;

@@ -1,6 +1,7 @@
 import { readForm } from '../../platform/http/body.ts';
 import { localPath, parseId, pathId } from '../../platform/http/input.ts';
-import { HttpError, page, seeOther, type Reply } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
 import { follows } from '../follows/follow-store.ts';
@@ -105,7 +106,7 @@ function showForm(hub: Hub, { viewer }: MemberRequest, { isPreview = false, ...s
 
 function placesOf(hub: Hub, viewer: Viewer, chosen: string | undefined): RulePlaces {
   const all = {
-    folders: follows(hub).folderNames(viewer.id),
+    folders: follows(hub).folderNames(viewer.id, Number.MAX_SAFE_INTEGER),
     sources: follows(hub).listed(viewer).map(({ sourceId: id, title }) => ({ id, title }))
       .sort((a, b) => a.title.localeCompare(b.title)),
   };

@@ -1,7 +1,8 @@
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { localPath } from '../../platform/http/input.ts';
-import type { HttpError, Page } from '../../platform/http/reply.ts';
+import type { HttpError } from '../../platform/http/http-error.ts';
+import type { Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { plural } from '../../platform/in-words.ts';
 import { EXPRESSION_MAX } from '../posts/expression.ts';

@@ -1,5 +1,5 @@
 import { HOUR, MINUTE } from '../../platform/clock.ts';
-import type { HttpError } from '../../platform/http/reply.ts';
+import type { HttpError } from '../../platform/http/http-error.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import { NotNowError } from '../../platform/jobs/run-job.ts';
 import { accounts } from '../accounts/account-store.ts';

@@ -1,4 +1,4 @@
-import { HttpError, notFound } from '../../platform/http/reply.ts';
+import { HttpError, notFound } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { displayNameOf, isPresent } from '../accounts/account-store.ts';
 import { store, type StoreHub } from '../hub/hub.ts';

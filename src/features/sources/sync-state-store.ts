@@ -53,9 +53,10 @@ export const syncState = store(({ db, clock }) => {
      WHERE s.next_sync_at <= ?
      ORDER BY s.next_sync_at LIMIT ?`);
   const postpone = db.prepare<[number, number]>('postpone source', 'UPDATE sources SET next_sync_at = ? WHERE id = ?');
-  type Success = { sourceId: number; nextSyncAt: number; note: string | null; now: number };
+  type Success = { sourceId: number; nextSyncAt: number; note: string | null; keepsNote: number; now: number };
   const markSuccess = db.prepare<[Success]>('record sync', `
-    UPDATE sources SET state_since = iif(state = 'active', state_since, @now), state = 'active', state_reason = @note,
+    UPDATE sources SET state_since = iif(state = 'active', state_since, @now), state = 'active',
+           state_reason = iif(@keepsNote AND state = 'active', state_reason, @note),
            failures = 0, last_sync_at = @now, last_success_at = @now, next_sync_at = @nextSyncAt
      WHERE id = @sourceId AND state <> 'paused'`);
   type Failure = { sourceId: number; reason: string; failures: number; now: number };
@@ -103,8 +104,10 @@ export const syncState = store(({ db, clock }) => {
       return due.length;
     }),
 
-    recordSuccess(sourceId: number, nextSyncAt: number, note: string | null): void {
-      markSuccess.run({ sourceId, nextSyncAt, note, now: clock() });
+    /** `note`: what is wrong with the feed; undefined: as before. */
+    recordSuccess(sourceId: number, nextSyncAt: number, note: string | null | undefined): void {
+      const keepsNote = note === undefined ? 1 : 0;
+      markSuccess.run({ sourceId, nextSyncAt, note: note ?? null, keepsNote, now: clock() });
       setTimedOut.run(0, sourceId, 0);
     },
 

@@ -1,5 +1,5 @@
 import { DAY } from '../../platform/clock.ts';
-import { HttpError } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
 import { duration } from '../../platform/in-words.ts';
 import { PLAIN, sealedSecrets } from '../../platform/secrets.ts';
 import { raiseAlert } from '../alerts/raise-alerts.ts';

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { HttpError } from '../../platform/http/reply.ts';
+import type { HttpError } from '../../platform/http/http-error.ts';
 import { once, type Hub } from '../hub/hub.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
 import { addRun, noteFailures, nothingNoted, writeRuns, type Noted } from '../sources/note-runs.ts';

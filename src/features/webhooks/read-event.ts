@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../platform/http/body.ts';
 import { createInput, type Input } from '../../platform/http/input.ts';
 import { parseJson } from '../../platform/http/parse-json.ts';
-import { HttpError, invalid } from '../../platform/http/reply.ts';
+import { HttpError, invalid } from '../../platform/http/http-error.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
 import { mediaTypeOf } from '../feeds/collect-attachments.ts';
 import { languageTag } from '../feeds/feed-values.ts';
@@ -17,7 +17,7 @@ export type WebhookEvent =
 type Content = { kind: 'publish'; item: IncomingPost } | { kind: 'delete'; guid: string };
 
 const PUBLISHING = new Set(['post.published', 'post.updated']);
-const DELETING = 'post.deleted';
+export const DELETING = 'post.deleted';
 
 const TYPE_MAX = 128;
 const TYPE = /^[a-zA-Z0-9_.]{1,128}$/; // Standard Webhooks 1.0

@@ -1,7 +1,7 @@
 import { DAY, SECOND } from '../../platform/clock.ts';
 import { batchingWrites, type Batch } from '../../platform/db/batched-writes.ts';
 import { arrivalAfter, waitFor } from '../../platform/db/rate-limit-store.ts';
-import { HttpError, invalid, notFound } from '../../platform/http/reply.ts';
+import { HttpError, invalid, notFound } from '../../platform/http/http-error.ts';
 import { SealedSecretError } from '../../platform/secrets.ts';
 import { bufferedCounts, counts, metLimit, once, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
@@ -15,7 +15,7 @@ import { liveSecrets } from './manage-webhooks.ts';
 import { countDelivery } from './note-deliveries.ts';
 import { readEvent, type WebhookEvent } from './read-event.ts';
 import { verifySignature, type SignedRequest, type SigningKeys, type VerifiedEvent } from './verify-signature.ts';
-import { webhookEvents, webhooks, type AcceptedEvent } from './webhook-store.ts';
+import { credibleTime, webhookEvents, webhooks, type AcceptedEvent } from './webhook-store.ts';
 
 /** Time for which the hub remembers accepted events' ids. Senders of Standard Webhooks retry for up to three days. */
 export const EVENTS_KEPT = 7 * DAY;
@@ -91,19 +91,27 @@ function refuseEarly(hub: Hub, sourceId: number, verified: VerifiedEvent): void 
 }
 
 const OUTDATED = 'The event is outdated: a later change of the post had arrived before.';
+const FINAL = 'The post was deleted here, for good.';
+const AGAIN = 'It had been deleted, and is published again.';
 
 async function prepareWrite(
   hub: Hub, sourceId: number, event: WebhookEvent, length: number,
 ): Promise<(() => Partial<SourceRun>) | null> {
   if (event.kind === 'other') return null;
-  if (event.kind === 'delete') return () => (posts(hub).remove(sourceId, event.guid), {});
+  const { at } = event;
+  if (event.kind === 'delete') return () => {
+    if (webhookEvents(hub).isOutdated(sourceId, event.guid, at)) return { note: OUTDATED };
+    return { changed: posts(hub).remove(sourceId, event.guid, credibleTime(at, hub.clock())) ? 1 : 0 };
+  };
   const accountOf = () => sources(hub).find(sourceId)?.ownerId;
-  const prepared = await inTurn(hub, { length, accountOf }, () => preparePosts(hub, null, [event.item]));
+  const prepared = await preparePosts(hub, null, [event.item], (work) => inTurn(hub, { length, accountOf }, work));
   const storing = { kind: 'webhook', ...await matchRules(hub, { id: sourceId }, prepared) };
   return () => {
-    if (webhookEvents(hub).isOutdated(sourceId, event.item.guid, event.at)) return { note: OUTDATED };
+    if (webhookEvents(hub).isOutdated(sourceId, event.item.guid, at)) return { note: OUTDATED };
+    const deletion = posts(hub).liftDeletion(sourceId, event.item.guid, at);
+    if (deletion === 'later' || deletion === 'final') return { note: deletion === 'final' ? FINAL : OUTDATED };
     const { added, changed } = storePosts(hub, sourceId, storing, prepared);
-    return { added, changed: changed - added };
+    return { added, changed: changed - added, note: deletion === 'lifted' ? AGAIN : null };
   };
 }
 

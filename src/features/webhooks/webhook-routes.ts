@@ -1,6 +1,7 @@
 import { readBody } from '../../platform/http/body.ts';
 import { pathId } from '../../platform/http/input.ts';
-import { HttpError, json, type Reply } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import { json, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { bufferedCounts, type Hub } from '../hub/hub.ts';
 import { manageableSource } from '../sources/source-store.ts';

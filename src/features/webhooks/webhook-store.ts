@@ -35,6 +35,11 @@ export const ROTATION_GRACE = DAY;
 const CLOCK_TOLERANCE = 5 * MINUTE;
 export const LONGEST_LEFT = ROTATION_GRACE + CLOCK_TOLERANCE;
 
+/** The time of an event (unix ms) as far as it counts: the clock of its sender may be a few minutes ahead, no more. */
+export function credibleTime(at: number, now: number): number {
+  return Math.min(at, now + CLOCK_TOLERANCE);
+}
+
 const TIMES: StoredTime[] = [
   { table: 'webhooks', column: 'quiet_since_at', furthest: 0 },
   { table: 'webhooks', column: 'silence_told_at', furthest: 0 },
@@ -122,7 +127,7 @@ export const webhookEvents = store(({ db, clock }) => {
      */
     add({ sourceId, id, bodyId, guid, happenedAt }: AcceptedEvent): boolean {
       const receivedAt = clock();
-      const at = happenedAt === null ? null : Math.min(happenedAt, receivedAt);
+      const at = happenedAt === null ? null : credibleTime(happenedAt, receivedAt);
       const isNewBody = bodyId === null || insert.run(sourceId, bodyId, receivedAt, null, null).changes === 1;
       return isNewBody && insert.run(sourceId, id, receivedAt, guid, at).changes === 1;
     },

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { HttpError } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
 import type { NewUpload } from '../attachments/attachment-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { posts, type PreparedPost, type WholePost } from '../posts/post-store.ts';

@@ -1,20 +1,20 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { plural } from '../../platform/in-words.ts';
-import type { Draft, ListedDraft } from './draft-store.ts';
+import { formOfScheduled, type Draft, type ListedDraft } from './draft-store.ts';
 import { postIdOf } from './keep-draft.ts';
 
 type DraftForm = {
-  path: string; draft: Draft | undefined; isOpened: boolean; isChanged: boolean; times: Times; drafts?: ListedDraft[];
-  hasDiscarded?: boolean;
+  path: string; draft: Draft | undefined; scheduled: Draft | undefined; isOpened: boolean; isChanged: boolean;
+  times: Times; drafts?: ListedDraft[]; hasDiscarded?: boolean;
 };
 
 /** The state of the draft in the page's bar, with the signs that the script shows while the author types. */
 export function draftSigns({ draft, times }: DraftForm): Html {
   return html`
-<span class="voice soft only-wide" role="status"><span data-sign="saved" ${!draft && html`hidden`}>Draft saved <span
-  data-saved-at>${draft && showTime(times, draft.savedAt)}</span></span><span data-sign="failed"
-  hidden>Draft not saved</span></span>`;
+<span class="voice soft only-wide" role="status"><span data-sign="saved" ${
+  !isUnscheduled(draft) && html`hidden`}>Draft saved <span data-saved-at>${
+  draft && showTime(times, draft.savedAt)}</span></span><span data-sign="failed" hidden>Draft not saved</span></span>`;
 }
 
 /** A link to the newer text of a post that saving the form would replace. */
@@ -33,14 +33,31 @@ export function changedElsewhere({ path }: DraftForm): Html {
   <p>Your session has ended. Press Save draft to sign in again: the text in this tab is kept.</p></div>`;
 }
 
-/** The note on a form that is filled with a stored draft. */
-export function draftNote({ path, draft, isOpened, isChanged, times }: DraftForm): Html | false {
-  if (draft?.publishAt && isOpened) return html`
-<div class="done" role="status" data-sign="scheduled">
-  <p>The hub publishes this post on ${showTime(times, draft.publishAt, 'exact')}. After a change, press Schedule again:
-    a changed post is a draft, which the hub does not publish.</p>
-  <form method="post" action="/drafts/${draft.id}/discard"><button class="link">Discard the post</button></form>
+/** Whether a form's draft has a text that does not go out. */
+function isUnscheduled(draft: Draft | undefined): draft is Draft {
+  return draft !== undefined && draft.publishAt === null;
+}
+
+/** Says what goes out, and whether the form shows a newer draft; the script shows the other sign once it has saved. */
+function scheduleNote({ draft, scheduled, times }: DraftForm): Html | false {
+  const isNewer = isUnscheduled(draft);
+  return scheduled?.publishAt != null && html`
+<div class="done" role="status">
+  <p>Scheduled: goes out on ${showTime(times, scheduled.publishAt, 'exact')}, as it was when you scheduled it.</p>
+  <p data-sign="scheduled" ${isNewer && html`hidden`}>This form shows that text. What you change here becomes a draft
+    beside it.</p>
+  <p data-sign="saved" ${!isNewer && html`hidden`}>This form shows a newer draft, saved <span data-saved-at>${
+    draft && showTime(times, draft.savedAt)}</span>. Press Schedule to send it instead.</p>
+  <p><button class="link" form="post" name="unschedule" value="1" formnovalidate>Unschedule</button></p>
+  ${draft && html`<form method="post" action="/drafts/${draft.id}/discard"><button class="link">${
+    isNewer ? 'Discard the newer draft' : 'Discard the post'}</button></form>`}
 </div>`;
+}
+
+/** The note on a form that is filled with a stored draft. */
+export function draftNote(form: DraftForm): Html | false {
+  const { path, draft, isOpened, isChanged, times } = form;
+  if (form.scheduled) return scheduleNote(form);
   return draft !== undefined && isOpened && html`
 <div class="done" role="status">
   <p>This is your draft from ${showTime(times, draft.savedAt)}. The draft is not published.${draft.withdrawn && html`
@@ -54,10 +71,10 @@ export function draftNote({ path, draft, isOpened, isChanged, times }: DraftForm
 /** The form's section that says whether a draft is saved. The button “Save draft” is for browsers without scripts. */
 export function draftState({ draft, times }: DraftForm): Html {
   return html`
-<section><h2>Draft</h2><p class="hint" data-sign="none" ${draft && html`hidden`}>No draft is saved yet. The draft is
-  saved while you type if your browser runs scripts.</p><p class="hint" data-sign="saved" ${!draft && html`hidden`}>The
-  text and its files were saved <span data-saved-at>${draft && showTime(times, draft.savedAt)}</span>. Nobody else sees
-  the draft. The hub removes a draft that is 90 days old.</p>
+<section><h2>Draft</h2><p class="hint" data-sign="none" ${draft && html`hidden`}>Drafts save themselves as you type, if
+  your browser runs scripts.</p><p class="hint" data-sign="saved" ${!isUnscheduled(draft) && html`hidden`}>Saved, with
+  its files, <span data-saved-at>${draft && showTime(times, draft.savedAt)}</span>. Nobody else sees it. It is kept for
+  90 days.</p>
 <button name="save" value="1" formnovalidate>Save draft</button></section>`;
 }
 
@@ -71,10 +88,11 @@ export function draftList({ drafts = [], hasDiscarded, times }: DraftForm): Html
   const isShown = hasDiscarded || (open.length > 0 && open.length <= MAX_OPEN);
   return drafts.length > 0 && html`
 <details class="drafts files" ${isShown && html`open`}><summary>${heading}</summary>
-<ul>${drafts.map((draft) => draftItem(draft, times))}</ul></details>`;
+<ul>${drafts.map((draft) => draftItem(draft, times,
+    drafts.some((other) => other !== draft && formOfScheduled(other) === draft.form)))}</ul></details>`;
 }
 
-function draftItem(draft: ListedDraft, times: Times): Html {
+function draftItem(draft: ListedDraft, times: Times, isNewer: boolean): Html {
   const { id, form, title, beginning, savedAt, publishAt, discardedAt, isWithdrawn } = draft;
   const name = title.trim() || beginning.trim().slice(0, 80) || 'Untitled';
   if (discardedAt !== null) return html`
@@ -82,10 +100,10 @@ function draftItem(draft: ListedDraft, times: Times): Html {
 <form method="post" action="/drafts/${id}/restore"><button class="plain" aria-label="Restore ${name}">Restore</button>
 </form></li>`;
   return html`
-<li><a class="name" dir="auto" href="${form}">${name}</a><span class="size">${
+<li><a class="name" dir="auto" href="${formOfScheduled(draft)}">${name}</a><span class="size">${
   postIdOf(form) !== undefined && 'change of a post, '}${isWithdrawn === 1 && 'taken back, '}${
-  publishAt ? html`will be published on ${showTime(times, publishAt, 'exact')}`
-    : html`saved ${showTime(times, savedAt)}`}</span>
+  publishAt ? html`goes out on ${showTime(times, publishAt, 'exact')}`
+    : html`${isNewer && 'newer than what goes out, '}saved ${showTime(times, savedAt)}`}</span>
 <form method="post" action="/drafts/${id}/discard"><button class="plain" aria-label="Discard ${name}">Discard</button>
 </form></li>`;
 }

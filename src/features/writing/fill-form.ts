@@ -1,6 +1,6 @@
 import { MAX_PAGE_BYTES } from '../../platform/http/answer-request.ts';
 import { contentText, type Html } from '../../platform/http/html.ts';
-import type { HttpError } from '../../platform/http/reply.ts';
+import type { HttpError } from '../../platform/http/http-error.ts';
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
 import { attachments } from '../attachments/attachment-store.ts';
@@ -38,7 +38,8 @@ export function fillForm(
     isChanged: fields['version'] !== undefined && fields['version'] !== version,
     proof: via === 'session' ? proofFor(hub, id, path) : '',
     fileBytes: hub.config.uploadMaxBytes, bytesLeft: bytesLeft(hub, id), times: timesOf(hub, req.viewer),
-    tab: tab.name, draft, files: draft ? draftFiles(hub).ofDraft(draft.id) : [],
+    tab: tab.name, draft, scheduled: drafts(hub).scheduled(id, path),
+    files: draft ? draftFiles(hub).ofDraft(draft.id) : [],
   };
 }
 

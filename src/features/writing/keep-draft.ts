@@ -1,8 +1,9 @@
 import { hashSecret, newSecret, signText } from '../../platform/secrets.ts';
-import { DAY } from '../../platform/clock.ts';
+import { DAY, MINUTE } from '../../platform/clock.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
-import { invalid, notFound } from '../../platform/http/reply.ts';
-import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import { invalid, notFound } from '../../platform/http/http-error.ts';
+import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
+import { wallTime } from '../../platform/http/times.ts';
 import { addFilesToDraft } from '../attachments/attach-files.ts';
 import { attachments, type NewUpload } from '../attachments/attachment-store.ts';
 import { draftFiles } from '../attachments/draft-file-store.ts';
@@ -43,29 +44,44 @@ export function postIdOf(form: string): number | undefined {
 }
 
 /** Reads the tab's name and the revision that the tab knows from the fields of a form. */
-export function tabOf({ tab = '', revision = '' }: Record<string, unknown>): Tab {
+export function tabOf({ tab, revision: known }: Record<string, unknown>): Tab {
+  const revision = typeof known === 'string' ? known : '';
   const number = Number(revision);
   return {
-    name: KEY.test(String(tab)) ? String(tab) : newKey(),
+    name: typeof tab === 'string' && KEY.test(tab) ? tab : newKey(),
     revision: revision !== '' && Number.isSafeInteger(number) ? number : undefined,
   };
 }
 
 /** Saves a draft with new files. Throws 409 if another tab changed the draft, 422 at the limit of drafts. */
 export function keepDraft(
-  hub: Hub, { id }: MemberRequest['viewer'], form: string, { fields, tab, files = [] }:
+  hub: Hub, viewer: Viewer, form: string, { fields, tab, files = [] }:
   { fields: DraftFields; tab: Tab; files?: NewUpload[] },
 ): Draft {
+  const { id } = viewer;
   return hub.db.write('keep draft', () => {
     const late = lateness(hub, id, form, tab);
     if (late) throw late;
     const before = drafts(hub).find(id, form);
     if (!before) requireRoomForDraft(hub, id);
+    else if (files.length === 0 && isAsScheduled(before, fields, viewer)) return before;
     const isSentAgain = before?.savedBy === tab.name && before.revision !== tab.revision;
     const draft = drafts(hub).save(id, form, fields, tab.name);
     addFilesToDraft(hub, draft.id, id, newFiles(hub, draft, isSentAgain, files));
     return draft;
   });
+}
+
+/** Whether a form holds just what goes out later, at that minute: then there is nothing to keep beside it. */
+function isAsScheduled(draft: Draft, fields: DraftFields, { preferences }: Viewer): boolean {
+  const at = wallTime(fields['publishAt'] ?? '', preferences.timeZone ?? undefined) ?? 0;
+  return draft.publishAt !== null && Math.floor(at / MINUTE) === Math.floor(draft.publishAt / MINUTE)
+    && isSameText(draft.fields, fields);
+}
+
+export function isSameText(one: DraftFields, other: DraftFields): boolean {
+  const textOf = (of: DraftFields): string => JSON.stringify(Object.entries({ ...of, publishAt: '' }).sort());
+  return textOf(one) === textOf(other);
 }
 
 /** Renames new files whose names are taken, since a post's text names its files. Leaves out files sent twice. */
@@ -85,9 +101,10 @@ function newFiles(hub: Hub, { id: draftId, form }: Draft, isSentAgain: boolean, 
   });
 }
 
-function requireRoomForDraft(hub: Hub, accountId: number): void {
-  if (drafts(hub).makeRoom(accountId)) return;
-  throw metLimit(hub, 'drafts-max', 0, `You have ${MAX_DRAFTS} drafts. Publish or discard a draft first.`);
+/** Throws 422 unless the account has at most so many drafts once discarded ones have given way. */
+export function requireRoomForDraft(hub: Hub, accountId: number, most = MAX_DRAFTS - 1): void {
+  if (drafts(hub).makeRoom(accountId, most)) return;
+  throw metLimit(hub, 'drafts-max', 0, `You may have ${MAX_DRAFTS} drafts. Publish or discard one first.`);
 }
 
 /** Takes the files from the draft of a form, if any, for its post, in the caller's transaction. */
@@ -100,7 +117,9 @@ export function takeDraftFiles(hub: Hub, accountId: number, form: string | undef
 export function removeDraftFile(hub: Hub, accountId: number, form: string, fileId: number): void {
   hub.db.write('remove a file of a draft', () => {
     const draft = drafts(hub).find(accountId, form);
-    if (draft) draftFiles(hub).remove(draft.id, fileId);
+    if (!draft || draftFiles(hub).find(fileId)?.draftId !== draft.id) return;
+    drafts(hub).setAside(draft);
+    draftFiles(hub).remove(draft.id, fileId);
   });
 }
 

@@ -1,9 +1,12 @@
 import { DAY, isoTime } from '../../platform/clock.ts';
 import { readJson } from '../../platform/http/body.ts';
-import { HttpError, invalid, json, type Reply } from '../../platform/http/reply.ts';
+import { pathId, readInput } from '../../platform/http/input.ts';
+import { HttpError, invalid } from '../../platform/http/http-error.ts';
+import { json, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { wallTime } from '../../platform/http/times.ts';
 import { accounts } from '../accounts/account-store.ts';
+import { draftFiles } from '../attachments/draft-file-store.ts';
 import {
   firstValues, isMultipart, keepFiles, receiveUpload, type ReceivedFile,
 } from '../attachments/receive-upload.ts';
@@ -12,10 +15,10 @@ import { enqueue, type Hub, type JobKind, type StoreHub } from '../hub/hub.ts';
 import { DEFAULT_PREFERENCES } from '../hub/preferences.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { postJson } from '../posts/query-posts.ts';
-import { drafts, type Draft, type DraftFields, type Tab } from './draft-store.ts';
+import { drafts, formOfScheduled, MAX_DRAFTS, type Draft, type DraftFields, type Tab } from './draft-store.ts';
 import { fittingFields } from './form-fields.ts';
-import { keepDraft, newKey } from './keep-draft.ts';
-import { JSON_LIMIT, prepareNewPost, storeNewPost, writePost } from './write-post.ts';
+import { isSameText, keepDraft, newKey, requireRoomForDraft } from './keep-draft.ts';
+import { JSON_LIMIT, NO_FILES, prepareNewPost, rewritePost, storeNewPost, writePost } from './write-post.ts';
 
 const FURTHEST = 366 * DAY;
 const PLANNED_AT_ONCE = 50;
@@ -38,6 +41,8 @@ export async function schedulePost(hub: Hub, { at, files, values, ...post }: Sch
   await prepareNewPost(hub, values ?? valuesOf(post.fields), by);
   await keepFiles(hub, files);
   return hub.db.write('schedule post', () => {
+    drafts(hub).endSchedule(by.viewer.id, post.form);
+    requireRoomForDraft(hub, by.viewer.id, MAX_DRAFTS);
     const draft = keepDraft(hub, by.viewer, post.form, { ...post, files });
     drafts(hub).schedule(draft.id, at);
     return { ...draft, publishAt: at };
@@ -45,10 +50,13 @@ export async function schedulePost(hub: Hub, { at, files, values, ...post }: Sch
 }
 
 /** API: the answer to a request that has made a draft. The author can change the draft on the page `url`. */
-export function draftCreated(hub: Hub, { id, form, fields, publishAt }: Draft): Reply {
+export function draftCreated(hub: Hub, draft: Draft): Reply {
+  return json(draftJson(hub, draft), 201, { location: hub.config.baseUrl + draft.form });
+}
+
+function draftJson(hub: Hub, { id, form, fields, publishAt }: Draft): object {
   const url = hub.config.baseUrl + form;
-  const shown = { draftId: id, title: fields['title'], publishAt: publishAt && isoTime(publishAt), url };
-  return json(shown, 201, { location: url });
+  return { draftId: id, title: fields['title'], publishAt: publishAt && isoTime(publishAt), url };
 }
 
 /** API: creates a post, from JSON or a form with files; with `publishAt`, a draft that the worker publishes. */
@@ -64,11 +72,49 @@ async function createFrom(
     const post = await writePost(hub, values, { files }, req);
     return json(postJson(hub, post), 201, { location: `${hub.config.baseUrl}/api/posts/${post.id}` });
   }
-  const at = readPublishAt(hub, String(values['publishAt']), req.viewer);
-  const texts = Object.entries(values).flatMap(([name, value]) => (value == null ? [] : [[name, String(value)]]));
+  const at = readPublishAt(hub, readInput(values, (input) => input.text('publishAt', { max: 64 })), req.viewer);
+  const texts = Object.entries(values).flatMap(([name, value]) =>
+    (typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : []));
   const sent = { contentType: 'text/plain', ...Object.fromEntries(texts), publishAt: isoTime(at) };
   const post = { form: `/write/${newKey()}`, ...fittingFields(sent), files, at, values };
   return draftCreated(hub, await schedulePost(hub, post, req));
+}
+
+/** API: changes the fields of a post that the request names. `publishAt: null` ends the schedule of a draft instead. */
+export async function changePost(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { publishAt, ...values } = await readJson(req, JSON_LIMIT);
+  const id = pathId(req.params);
+  if (publishAt != null) throw invalid([{ pointer: '/publishAt', detail: 'publishAt can only be null: unschedule.' }]);
+  const isAlone = publishAt === null && Object.keys(values).length === 0;
+  const draft = isAlone ? drafts(hub).findById(req.viewer.id, id) : undefined;
+  if (!draft) return json(postJson(hub, await rewritePost(hub, id, values, NO_FILES, req)));
+  unschedule(hub, req.viewer.id, formOfScheduled(draft));
+  return json(draftJson(hub, drafts(hub).findById(req.viewer.id, id) ?? draft));
+}
+
+/** Ends the schedule of a form. A newer draft keeps the form; what was scheduled becomes a draft of its own. */
+export function unschedule(hub: Hub, accountId: number, form: string): void {
+  hub.db.write('unschedule', () => {
+    const [draft, scheduled] = [drafts(hub).find(accountId, form), drafts(hub).scheduled(accountId, form)];
+    if (draft && scheduled && isSameDraft(hub, draft, scheduled)) drafts(hub).endSchedule(accountId, form);
+    else if (scheduled) makeDraft(hub, scheduled);
+  });
+}
+
+function isSameDraft(hub: Hub, one: Draft, other: Draft): boolean {
+  const filesOf = ({ id }: Draft): string =>
+    draftFiles(hub).ofDraft(id).map(({ filename, sha256 }) => filename + sha256).sort().join();
+  return isSameText(one.fields, other.fields) && filesOf(one) === filesOf(other);
+}
+
+function makeDraft(hub: StoreHub, scheduled: Draft): Draft {
+  const { id, accountId, form } = scheduled;
+  drafts(hub).schedule(id, null);
+  if (form === formOfScheduled(scheduled)) return scheduled;
+  const isTaken = drafts(hub).find(accountId, formOfScheduled(scheduled));
+  const own = isTaken ? `/write/${newKey()}` : formOfScheduled(scheduled);
+  drafts(hub).moveTo(id, own);
+  return { ...scheduled, form: own, publishAt: null };
 }
 
 function valuesOf({ publishAt, contentType, ...fields }: DraftFields): DraftFields {
@@ -97,7 +143,7 @@ export const publishDraft: JobKind<{ draftId: number }> = {
     try {
       const by = authorOf(hub, draft.accountId);
       const actor: Actor = { id: by.viewer.id, name: by.viewer.username, address: null };
-      const post = await prepareNewPost(hub, valuesOf(draft.fields), by, draft.form);
+      const post = await prepareNewPost(hub, valuesOf(draft.fields), by, formOfScheduled(draft), draft);
       return () => publish(hub, draft, () => storeNewPost(hub, post, [], by, actor));
     } catch (error) {
       if (!(error instanceof HttpError) || error.status === 503) throw error; // busy: the worker repeats the job
@@ -117,8 +163,7 @@ function publish(hub: Hub, draft: Draft, store: () => void): void {
 }
 
 function giveUp(hub: Hub, draft: Draft, { message }: HttpError): void {
-  drafts(hub).schedule(draft.id, null);
-  tellAuthor(hub, draft, 'Your post', `was not published: ${message}`);
+  tellAuthor(hub, makeDraft(hub, draft), 'Your post', `was not published: ${message}`);
 }
 
 /** The author of a scheduled post, as who the worker publishes the post. Throws 403 if the account may not write. */
@@ -131,8 +176,9 @@ function authorOf(hub: Hub, accountId: number): Pick<By, 'viewer'> {
 
 /** Ends all schedules of a restored database, so that no copy of a hub publishes, and tells the authors. */
 export function unscheduleAll(hub: StoreHub): void {
-  for (const draft of drafts(hub).unscheduleAll()) {
-    tellAuthor(hub, draft, 'Your scheduled post', 'is a draft again, because the hub was restored from a backup');
+  for (const draft of drafts(hub).allScheduled()) {
+    const outcome = 'is a draft again, because the hub was restored from a backup';
+    tellAuthor(hub, makeDraft(hub, draft), 'Your scheduled post', outcome);
   }
 }
 

@@ -1,5 +1,6 @@
-import { HttpError } from '../../platform/http/reply.ts';
-import { draftFiles } from '../attachments/draft-file-store.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import { attachments } from '../attachments/attachment-store.ts';
+import { draftFiles, type DraftFile } from '../attachments/draft-file-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { changeablePost } from '../posts/post-access.ts';
@@ -7,7 +8,7 @@ import { posts, type WholePost } from '../posts/post-store.ts';
 import { postTexts } from '../posts/post-text-store.ts';
 import { withdrawnStates } from '../reading/withdrawn-state-store.ts';
 import { drafts, type Draft, type DraftFields } from './draft-store.ts';
-import { keepDraft, newKey } from './keep-draft.ts';
+import { isSameText, keepDraft, newKey } from './keep-draft.ts';
 
 const CHANGED = 'The post has just been changed, or has an unpublished change. Publish or discard the unpublished ' +
   'change before you take the post back into a draft.';
@@ -44,9 +45,24 @@ function uploadsOf({ attachments }: WholePost) {
   });
 }
 
-/** Ends the draft of a form after its post was stored, in the caller's transaction. */
-export function endDraft(hub: Hub, accountId: number, form: string, postId: number): void {
+/** Ends the draft of a form and its schedule after the form's post was stored, in the caller's transaction. */
+export function endDraft(hub: Hub, accountId: number, form: string, postId: number, published?: Draft): void {
   const draft = drafts(hub).find(accountId, form);
   if (draft?.withdrawn) withdrawnStates(hub).bringBack(draft.id, postId);
-  drafts(hub).remove(accountId, form);
+  drafts(hub).endSchedule(accountId, form);
+  if (draft && published && draft.id !== published.id) changePublished(hub, draft, published, postId);
+  else drafts(hub).remove(accountId, form);
+}
+
+/** A draft beside the scheduled text now changes the post that this became, unless it is meant for another source. */
+function changePublished(hub: Hub, draft: Draft, { fields }: Draft, postId: number): void {
+  drafts(hub).endWithdrawn(draft.id);
+  if (draft.fields['sourceId'] !== fields['sourceId']) return drafts(hub).moveTo(draft.id, `/write/${newKey()}`);
+  const ofPost = attachments(hub).ofPosts([postId]);
+  const isThere = (file: DraftFile): boolean =>
+    ofPost.some(({ filename, sha256 }) => filename === file.filename && sha256 === file.sha256);
+  const files = draftFiles(hub).ofDraft(draft.id);
+  for (const { id } of files.filter(isThere)) draftFiles(hub).remove(draft.id, id);
+  if (isSameText(draft.fields, fields) && files.every(isThere)) drafts(hub).remove(draft.accountId, draft.form);
+  else drafts(hub).moveTo(draft.id, `/posts/${postId}/edit`);
 }

@@ -3,7 +3,8 @@ import { toHttpError } from '../../platform/http/answer-request.ts';
 import { readForm, readJson } from '../../platform/http/body.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
 import { readMultipart } from '../../platform/http/read-multipart.ts';
-import { HttpError, invalid, json, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, invalid } from '../../platform/http/http-error.ts';
+import { json, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import { errorFields } from '../../platform/log.ts';
@@ -31,7 +32,7 @@ import { cutSentences, fittingFields, withLineFeeds } from './form-fields.ts';
 import {
   formPath, giveKey, keepDraft, newKey, openDraft, provenAccount, removeDraftFile, restoreDraft,
 } from './keep-draft.ts';
-import { draftCreated, readPublishAt, schedulePost } from './scheduled-posts.ts';
+import { draftCreated, readPublishAt, schedulePost, unschedule as endSchedule } from './scheduled-posts.ts';
 import { withdrawPost } from './withdraw-post.ts';
 import { JSON_LIMIT, previewContent, previewPost, removeFile, rewritePost, writePost } from './write-post.ts';
 import { changePostPage, firstPlacePage, writePage, type PostForm } from './write-views.ts';
@@ -47,7 +48,8 @@ export function showWrite(hub: Hub, req: MemberRequest): Reply {
   const draft = opened?.form === '/write' && mayRecord(hub) ? giveKey(hub, opened) : opened;
   const path = draft?.form ?? formPath(req);
   const published = draft ? undefined : postTexts(hub).postOfForm(req.viewer.id, path);
-  if (published) return seeOther(`/posts/${published}`);
+  const change = `/posts/${published}/edit`;
+  if (published) return seeOther(drafts(hub).find(req.viewer.id, change) ? change : `/posts/${published}`);
   const takenBack = draft ? undefined : drafts(hub).takenBackFrom(req.viewer.id, path);
   if (takenBack?.form) return seeOther(takenBack.form);
   const place = draft?.fields['sourceId'] || wanted || String(postTexts(hub).lastPlaceOf(req.viewer.id) ?? '');
@@ -156,7 +158,7 @@ async function takeBack(hub: Hub, req: MemberRequest): Promise<Draft> {
 
 /** POST /drafts/:id/discard: discards a draft, which can be restored for a day. */
 export function submitDiscardDraft(hub: Hub, req: MemberRequest): Reply {
-  drafts(hub).discard(req.viewer.id, pathId(req.params));
+  hub.db.write('discard draft', () => drafts(hub).discard(req.viewer.id, pathId(req.params)));
   return seeOther(saying('/write', 'draft-discarded'));
 }
 
@@ -198,11 +200,13 @@ async function submitForm(
   };
   try {
     return await receiveUpload(hub, req, async ({ files }) => {
-      const { preview, save, remove, ...values } = withLineFeeds(firstValues(typed));
-      if (save !== undefined || remove !== undefined) {
+      const { preview, save, remove, unschedule, ...values } = withLineFeeds(firstValues(typed));
+      if (save !== undefined || remove !== undefined || unschedule !== undefined) {
         await keep(files);
+        if (unschedule !== undefined) endSchedule(hub, accountId, path);
         removeDraftFile(hub, accountId, path, parseId(remove ?? '') ?? 0);
-        return wantsJson ? json(filesJson(hub, kept)) : seeOther(saying(path, 'draft-saved'));
+        if (wantsJson) return json(filesJson(hub, kept));
+        return seeOther(saying(path, unschedule === undefined ? 'draft-saved' : 'post-unscheduled'));
       }
       if (preview !== undefined) {
         await keep(files).catch(logging(hub));

@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readJson } from '../../platform/http/body.ts';
 import { createInput, pathId, type Input } from '../../platform/http/input.ts';
-import { HttpError, invalid, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, invalid, notFound } from '../../platform/http/http-error.ts';
+import { json, noContent, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { STEP } from '../../platform/markup/in-steps.ts';
 import { nextRound, nextTurn } from '../../platform/turns.ts';
@@ -15,7 +16,6 @@ import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, type Hub } from '../hub/hub.ts';
 import { inTurn, preparePost } from '../posts/ingest-posts.ts';
 import { changeablePost, mayManagePost, visibleFile, writableSource } from '../posts/post-access.ts';
-import { postJson } from '../posts/query-posts.ts';
 import { posts, type WholePost, type PreparedPost } from '../posts/post-store.ts';
 import { FORMATS, postTexts, type PostText } from '../posts/post-text-store.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
@@ -23,7 +23,7 @@ import { matchRules } from '../rules/apply-rules.ts';
 import { requireContentRoom, withinContentQuota } from '../sources/content-quota.ts';
 import { setSeen } from '../reading/mark-read.ts';
 import { guidOfForm, isSamePost, lateness, postOfForm, staleness } from './check-versions.ts';
-import { drafts, type Tab, type WithdrawnPost } from './draft-store.ts';
+import { drafts, type Draft, type Tab, type WithdrawnPost } from './draft-store.ts';
 import { tabOf, takeDraftFiles } from './keep-draft.ts';
 import { endDraft } from './withdraw-post.ts';
 import { sanitizedText } from './written-text.ts';
@@ -32,12 +32,6 @@ export const POST_MAX = { title: 500, content: 400_000, url: 2_000 }; // charact
 
 /** Maximum bytes of a JSON post: 400,000 characters of content, each escaped as \u…, and the other fields. */
 export const JSON_LIMIT = 2.5 * 1024 * 1024;
-
-/** API: changes the fields of a post that the request names. */
-export async function changePost(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const values = await readJson(req, JSON_LIMIT);
-  return json(postJson(hub, await rewritePost(hub, pathId(req.params), values, NO_FILES, req)));
-}
 
 /** API: adds files to a post. */
 export async function createAttachments(hub: Hub, req: MemberRequest): Promise<Reply> {
@@ -75,18 +69,20 @@ export async function writePost(hub: Hub, values: PostValues, { files, form }: F
 
 type Author = Pick<By, 'viewer'>;
 
-/** `form`: the path of the form whose draft becomes the post. `was`: the post that was taken back into the draft. */
+/** `draft`: what becomes the post of the `form`. `was`: the post that was taken back into the form's draft. */
 type NewPost = {
   sourceId: number; written: Written; prepared: PreparedPost; form: string | undefined; tab: Tab;
-  draftId: number | undefined; was: WithdrawnPost | null;
+  draft: Draft | undefined; was: WithdrawnPost | null;
   applying: Awaited<ReturnType<typeof matchRules>>;
 };
 
 /** Checks a new post and makes its HTML. Throws the errors of `writePost`. */
-export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, form?: string): Promise<NewPost> {
+export async function prepareNewPost(
+  hub: Hub, values: PostValues, by: Author, form?: string, scheduled?: Draft,
+): Promise<NewPost> {
   await nextTurn(); // lets other requests run, because parsing a long body took time
-  const draft = form === undefined ? undefined : drafts(hub).find(by.viewer.id, form);
-  const was = draft?.withdrawn ?? null;
+  const ofForm = form === undefined ? undefined : drafts(hub).find(by.viewer.id, form);
+  const was = ofForm?.withdrawn ?? null;
   const now = hub.clock();
   const input = createInput(values);
   const sourceId = input.integer('sourceId', 1, Number.MAX_SAFE_INTEGER);
@@ -96,20 +92,20 @@ export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, f
   const guid = was?.guid ?? `urn:uuid:${randomUUID()}`;
   const prepared = await prepare(hub, { guid, contentHtml: '' }, written, by);
   const applying = await matchRules(hub, { id: sourceId }, was ? [] : [{ prepared }]);
-  return { sourceId, written, prepared, form, tab: tabOf(values), draftId: draft?.id, was, applying };
+  return { sourceId, written, prepared, form, tab: tabOf(values), draft: scheduled ?? ofForm, was, applying };
 }
 
 /** Stores a new post and ends its draft, in the caller's transaction. Throws the errors of `writePost`. */
 export function storeNewPost(
   hub: Hub, post: NewPost, files: NewUpload[], { viewer }: Author, by: Actor | By,
 ): WholePost {
-  const { sourceId, written, prepared, form, tab, draftId, was, applying } = post;
+  const { sourceId, written, prepared, form, tab, draft, was, applying } = post;
   const late = form === undefined ? undefined : lateness(hub, viewer.id, form, tab);
   const published = late && form && postTexts(hub).postOfForm(viewer.id, form);
   const before = published && posts(hub).find(published);
   if (before && before.sourceId === sourceId && isSamePost(hub, before, prepared, written.text, files)) return before;
   if (late) throw late;
-  if (form !== undefined && draftId !== undefined && drafts(hub).find(viewer.id, form)?.id !== draftId) {
+  if (draft && drafts(hub).find(viewer.id, draft.form)?.id !== draft.id) {
     throw new HttpError(409, 'The draft of this post was published or discarded meanwhile.');
   }
   const source = writableSource(hub, sourceId, viewer);
@@ -118,8 +114,10 @@ export function storeNewPost(
   if (!stored) throw notFound('source');
   const text = written.text ?? { content: '', contentType: 'text/plain' };
   postTexts(hub).put(stored.id, viewer.id, text, form?.startsWith('/write/') ? form : null);
-  attachFiles(hub, stored.id, source.ownerId, [...takeDraftFiles(hub, viewer.id, form), ...files]);
-  if (form !== undefined) endDraft(hub, viewer.id, form, stored.id);
+  const ofDraft = takeDraftFiles(hub, viewer.id, draft?.form ?? form);
+  const isCounted = files.length === 0 && source.ownerId === viewer.id;
+  attachFiles(hub, stored.id, source.ownerId, [...ofDraft, ...files], isCounted);
+  if (form !== undefined) endDraft(hub, viewer.id, form, stored.id, draft);
   if (!was) counts(hub).add('posts_ingested_total', source.kind, 1);
   applying.arrived(source.id, [{ id: stored.id, prepared }]);
   if (!was) notifyFollowers(hub, source.id, (id) => 1 - applying.mutedFor(id), viewer.id);

@@ -1,7 +1,9 @@
+import { parseIsoTime } from '../../platform/clock.ts';
 import { contentText, html, type Html } from '../../platform/http/html.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { icon } from '../../platform/http/icons.ts';
-import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
+import type { HttpError } from '../../platform/http/http-error.ts';
+import { formProblem, type Page } from '../../platform/http/reply.ts';
 import { shownWallTime, type Times } from '../../platform/http/times.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
@@ -40,6 +42,7 @@ export type PostForm = {
   version: string | undefined;
   isChanged: boolean;
   draft: Draft | undefined;
+  scheduled: Draft | undefined;
   files: DraftFile[];
   drafts?: ListedDraft[];
   hasDiscarded?: boolean;
@@ -179,9 +182,10 @@ ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
 }
 
 /** The time in the field for publishing later; a time in UTC, as the API stores, becomes the viewer's local time. */
-function localTime({ values, draft, times }: PostForm): string {
+function localTime({ values, times }: PostForm): string {
   const typed = values['publishAt'] ?? '';
-  return typed.endsWith('Z') && draft?.publishAt ? shownWallTime(times, draft.publishAt) : typed;
+  const at = typed.endsWith('Z') ? parseIsoTime(typed) : null;
+  return at === null ? typed : shownWallTime(times, at);
 }
 
 const EXTENSIONS = FILE_EXTENSIONS.map((extension) => `.${extension}`).join(',');

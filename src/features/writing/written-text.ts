@@ -1,5 +1,5 @@
 import { decodeEntities, escapeHtml, unescapeHtml } from '../../platform/markup/entities.ts';
-import { inSteps, isPauseDue, readingInParts, type Reading } from '../../platform/markup/in-steps.ts';
+import { inSteps, isPauseDue, joining, readingInParts, type Reading } from '../../platform/markup/in-steps.ts';
 import { renderingMarkdown } from '../../platform/markup/markdown.ts';
 import { LINK_TAIL } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
@@ -17,7 +17,7 @@ export async function sanitizedText({ content, contentType }: PostText): Promise
 
 /** Sanitises HTML. Relative addresses are names of the post's own files: a post written on this hub has no base URL. */
 function sanitizing(html: string): Reading<string> {
-  return sanitizingHtml(html, { baseUrl: OWN_FILES });
+  return sanitizingHtml(html, { baseUrl: OWN_FILES, isOwn: true });
 }
 
 /** Turns plain text into unsanitised markup: blank lines make paragraphs, line ends <br>, URLs links. */
@@ -28,9 +28,10 @@ function* textToParagraphs(text: string): Generator<void, string> {
   for (const block of linked.split(/\n\s*\n/)) {
     if (isPauseDue(pace, block.length + 1)) yield;
     const trimmed = block.trim();
-    if (trimmed !== '') paragraphs.push(`<p>${trimmed.replaceAll('\n', '<br>')}</p>`);
+    const before = paragraphs.length > 0 ? '\n' : '';
+    if (trimmed !== '') paragraphs.push(`${before}<p>${trimmed.replaceAll('\n', '<br>')}</p>`);
   }
-  return paragraphs.join('\n');
+  return yield* joining(paragraphs);
 }
 
 const ADDRESS = /\bhttps?:\/\/[^\s<>"“”«»「」『』（）、。，；：！？]{1,2000}/gi;

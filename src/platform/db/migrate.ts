@@ -33,7 +33,15 @@ export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsa
 /** The migrations that are not applied yet. Throws SchemaError if the database has applied other migrations. */
 export function pendingMigrations(db: Db, migrations: Migration[]): Migration[] {
   const applied = history(db);
-  for (const row of applied) assertKnown(row, migrations[row.version - 1], migrations.length);
+  const newest = applied.at(-1);
+  for (const row of applied) assertKnown(row, migrations[row.version - 1]);
+  if (newest && newest.version > migrations.length) {
+    throw new SchemaError(
+      `the database has schema version ${newest.version} (${newest.name}), this program knows only up to ` +
+        `${migrations.length}: start the newer version that upgraded the database, or restore a backup made before ` +
+        'the upgrade',
+    );
+  }
   const missing = applied.findIndex(({ version }, index) => version !== index + 1);
   if (missing >= 0) throw new SchemaError(`the migration history lacks migration ${missing + 1}: restore a backup`);
   return migrations.slice(applied.length);
@@ -112,20 +120,14 @@ function carryIds(db: Db, { name }: Migration, given: GivenIds): void {
   raiseIds(db, new Map([...given].filter(([table]) => left.includes(table))));
 }
 
-function assertKnown(row: AppliedRow, known: Migration | undefined, newest: number): void {
+function assertKnown(row: AppliedRow, known: Migration | undefined): void {
   if (row.checksum === FIRST_OF_0_1_0) {
     throw new SchemaError(
       'the database was made by version 0.1.0, which this program cannot upgrade: keep version 0.1.0, ' +
         'or export your data with version 0.1.0 and start this version with an empty DATA_DIR',
     );
   }
-  if (!known) {
-    throw new SchemaError(
-      `the database has schema version ${row.version} (${row.name}), this program knows only up to ${newest}: ` +
-        'start the newer version that upgraded the database, or restore a backup made before the upgrade',
-    );
-  }
-  if (known.checksum !== row.checksum) {
+  if (known && known.checksum !== row.checksum) {
     throw new SchemaError(
       `migration ${row.version} (${row.name}) was applied with other content than this program has: ` +
         'put the released file back; an applied migration is never edited',

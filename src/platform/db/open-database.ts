@@ -30,10 +30,16 @@ export type Db = {
   write<Result>(name: string, work: () => Result): Result;
   transaction<Args extends unknown[], Result>(name: string, work: (...args: Args) => Result): (...args: Args) => Result;
   exec(sql: string): void;
+  /** Runs `work`, which may write to the tables behind full-text tables. */
+  whileUnsafe<Result>(work: () => Result): Result;
   pragma(source: string): unknown;
   readonly inTransaction: boolean;
+  /** From now on, calls `committed` after each commit, and `failed` with each error of SQLite. Both may throw. */
+  watch(watcher: DbWatcher): void;
   close(): void;
 };
+
+type DbWatcher = { committed(): void; failed(error: unknown): void };
 
 /** Called for every statement or transaction that took longer than 50 ms. */
 export type SlowQuery = (name: string, milliseconds: number) => void;
@@ -100,34 +106,61 @@ function enterWalMode(file: Database.Database): void {
 
 function wrap(file: Database.Database, onSlow: SlowQuery): Db {
   const run = file.transaction((work: () => unknown) => work());
+  let watcher: DbWatcher = { committed: () => {}, failed: () => {} };
+
+  function measured<T>(name: string, work: () => T): T {
+    try {
+      return measure(name, onSlow, work);
+    } catch (error) {
+      watcher.failed(error);
+      throw error;
+    }
+  }
+
+  function changing<T>(name: string, work: () => T): T {
+    const isNested = file.inTransaction;
+    const result = measured(name, work);
+    if (!isNested) watcher.committed();
+    return result;
+  }
+
   return {
     prepare<Params extends unknown[], Row = never>(name: string, written: string): Statement<Params, Row> {
       // SQLite plans some queries anew at each bound parameter (7 to 50 µs), unless a unary + precedes the parameter.
       const sql = written.replace(/'[^']*'|--.*|(?=[?@])/g, (text) => text || '+');
       const statement = file.prepare<Params, Row>(sql);
       return {
-        get: (...params) => measure(name, onSlow, () => statement.get(...params)),
-        all: (...params) => measure(name, onSlow, () => statement.all(...params)),
-        first: (limit, passes, ...params) => measure(name, onSlow, () =>
+        get: (...params) => measured(name, () => statement.get(...params)),
+        all: (...params) => measured(name, () => statement.all(...params)),
+        first: (limit, passes, ...params) => measured(name, () =>
           Iterator.from(statement.iterate(...params)).filter(passes).take(limit).toArray()),
         run: (...params) => {
-          const { changes, lastInsertRowid } = measure(name, onSlow, () => statement.run(...params));
+          const { changes, lastInsertRowid } = changing(name, () => statement.run(...params));
           return { changes, lastInsertRowid: Number(lastInsertRowid) };
         },
-        change: (...params) => measure(name, onSlow, () => statement.run(...params)).changes,
+        change: (...params) => changing(name, () => statement.run(...params)).changes,
       };
     },
     write: <Result>(name: string, work: () => Result) =>
-      measure(name, onSlow, () => marked(() => run.immediate(work) as Result)),
+      changing(name, () => marked(() => run.immediate(work) as Result)),
     transaction(name, work) {
       const transaction = file.transaction(work);
-      return (...args) => measure(name, onSlow, () => marked(() => transaction.immediate(...args)));
+      return (...args) => changing(name, () => marked(() => transaction.immediate(...args)));
     },
     exec: (sql) => void file.exec(sql),
+    whileUnsafe(work) {
+      file.unsafeMode(true);
+      try {
+        return work();
+      } finally {
+        file.unsafeMode(false);
+      }
+    },
     pragma: (source) => file.pragma(source, { simple: true }),
     get inTransaction() {
       return file.inTransaction;
     },
+    watch: (given) => void (watcher = given),
     close: () => void file.close(),
   };
 }
@@ -169,10 +202,20 @@ export function isStorageTrouble(error: unknown): boolean {
   return STORAGE_TROUBLE.test(codeOf(error) ?? '');
 }
 
+/** Whether SQLite met bytes that are no database, or not the database that it knows. */
+export function isDamage(error: unknown): boolean {
+  return /^SQLITE_(CORRUPT|NOTADB|IOERR_SHORT_READ)/.test(codeOf(error) ?? '');
+}
+
 /** Whether SQLite failed because a table, column or index does not exist. */
 export function isMissingObject(error: unknown): boolean {
   const isStatement = codeOf(error) === 'SQLITE_ERROR' && error instanceof Error;
   return isStatement && /^no such (?:table|column|index)|has no column named/.test(error.message);
+}
+
+/** Whether a row was written that names a row of another table which does not exist (any more). */
+export function namesNothing(error: unknown): boolean {
+  return codeOf(error) === 'SQLITE_CONSTRAINT_FOREIGNKEY';
 }
 
 /** Whether another process held the lock for longer than the busy timeout, so that a later try may succeed. */

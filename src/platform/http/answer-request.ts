@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import { isStorageTrouble } from '../db/open-database.ts';
+import { isStorageTrouble, namesNothing } from '../db/open-database.ts';
 import { isDiskFull } from '../error-code.ts';
 import { nextTurn, ownTurn } from '../turns.ts';
 import {
@@ -9,7 +9,8 @@ import {
 import { DISCARD_BYTES, discardRest } from './discard-rest.ts';
 import { accepts } from './headers.ts';
 import { Html } from './html.ts';
-import { HttpError, type Page, problemReply, type RenderedReply, type Reply } from './reply.ts';
+import { HttpError } from './http-error.ts';
+import { type Page, problemReply, type RenderedReply, type Reply } from './reply.ts';
 import { isCacheable, type ResponseCache } from './response-cache.ts';
 import type { Route, Viewer } from './router.ts';
 import { closeBody } from './send-file.ts';
@@ -176,12 +177,16 @@ function isPage(body: NonNullable<Reply['body']>): body is Page {
   return typeof body === 'object' && 'main' in body && body.main instanceof Html;
 }
 
-/** The HTTP error for any error: 503 or 507 if the disk is full or failing, 500 for a bug of the hub. */
+/**
+ * The HTTP error for any error: 503 or 507 if the disk is full or failing, 404 if the worker has removed a row between
+ * a check and a write, 500 for a bug of the hub.
+ */
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
   if (isStorageTrouble(error)) {
     return new HttpError(503, 'The hub cannot store or read its data right now.', { headers: { 'retry-after': '30' } });
   }
   if (isDiskFull(error)) return new HttpError(507, 'There is no space left on the hub’s disk.');
+  if (namesNothing(error)) return new HttpError(404, 'This is gone in the meantime. Nothing was changed.');
   return new HttpError(500, 'An internal error occurred, which the hub has logged.');
 }

@@ -4,7 +4,7 @@ import { createTally } from '../limit-concurrency.ts';
 import { ownTurn } from '../turns.ts';
 import { essenceOf } from './headers.ts';
 import { parseJson } from './parse-json.ts';
-import { HttpError } from './reply.ts';
+import { HttpError } from './http-error.ts';
 import type { BodyShare, HubRequest } from './router.ts';
 
 /**
@@ -25,8 +25,8 @@ type MetName = 'bodies' | 'body-size' | 'body-pieces' | 'connections' | 'answers
 /** Counts a request over a limit and returns the error for its client, who should retry after `seconds`. */
 export type MetLimit = (limit: MetName, seconds: number, reason: string) => HttpError;
 
-/** `recheck` checks the sender's permissions again when the body has arrived. */
-type WithBody = Pick<HubRequest, 'stream'> & Partial<Pick<HubRequest, 'viewer' | 'memory' | 'recheck'>>;
+/** `recheck` and `guard` check the sender's permissions and the path again when the body has arrived. */
+type WithBody = Pick<HubRequest, 'stream'> & Partial<Pick<HubRequest, 'viewer' | 'memory' | 'recheck' | 'guard'>>;
 
 /** Limits in bytes of all bodies in memory: in total, and per account or network (twice as many for an IPv6 /48). */
 const MEMORY_OF_ALL = 48 * 1024 * 1024;
@@ -68,10 +68,11 @@ export function createBodyMemory(metLimit: MetLimit): (who: readonly string[]) =
 
 /**
  * Reads the whole body. Throws 413 beyond `limit` bytes, 400 if the client stops half-way, 408 after `timeMs`, 503 if
- * the memory budget for bodies is used up, 401 or 403 if the sender's session or role ended while the body arrived.
+ * the memory budget for bodies is used up, 401 or 403 if the sender's session or role ended while the body arrived, 404
+ * if what the path names is gone.
  */
 export async function readBody(
-  { stream, memory, recheck }: WithBody, limit: number, timeMs = BODY_TIME,
+  { stream, memory, recheck, guard }: WithBody, limit: number, timeMs = BODY_TIME,
 ): Promise<Buffer> {
   if (Number(stream.headers['content-length'] ?? 0) > limit) throw tooLarge(limit, memory);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
@@ -83,6 +84,7 @@ export async function readBody(
     clearTimeout(timer);
     await ownTurn();
     recheck?.();
+    guard?.();
     return body;
   } finally {
     clearTimeout(timer);

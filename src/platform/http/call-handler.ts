@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
-import { cidrContains, parseIpAddress, type Cidr, type IpAddress } from '../net/address-guard.ts';
+import { cidrContains, networksOf, parseIpAddress, type Cidr } from '../net/address-guard.ts';
 import { ownTurn, type ClientGroups } from '../turns.ts';
-import { HttpError, type Reply } from './reply.ts';
+import { HttpError } from './http-error.ts';
+import type { Reply } from './reply.ts';
 import {
   type BodyShare, type Caller, type createRouter, type HubRequest, type MemberRequest, type Route, type Viewer,
 } from './router.ts';
@@ -100,7 +101,9 @@ export function createCallHandler(options: CallHandlerOptions) {
     if (!found.route.anyHost && untaken.isFull(exchange)) await waitForRoom(exchange, found.route);
     if (!isRead(req)) admitWrite(found.route, exchange.viewer);
     if (signedOut && !exchange.viewer) return signedOut(requestFor(exchange, found.route, found.params));
-    return found.route.handler(requestFor(exchange, found.route, found.params) as MemberRequest);
+    const request = requestFor(exchange, found.route, found.params);
+    request.guard();
+    return found.route.handler(request as MemberRequest);
   };
 
   /** A client that has waited is authenticated again, because its session may have ended meanwhile. */
@@ -134,7 +137,11 @@ export function createCallHandler(options: CallHandlerOptions) {
     const recheck = (): void => requireUnchanged(exchange, route, viewer);
     const memory = bodyMemory(viewer ? [clientName(viewer, address)] : groupsOf(address).slice(1).reverse());
     if (!isRead(req)) res.once('close', memory.free);
-    return { id, method, path, query, params, headers: req.headers, viewer, address, stream: req, memory, recheck };
+    const request: HubRequest = {
+      id, method, path, query, params, headers: req.headers, viewer, address, stream: req, memory, recheck,
+      guard: () => void route.guard?.(request),
+    };
+    return request;
   }
 
   /** While a slow body arrives, sessions end, roles change and the disk fills. */
@@ -231,17 +238,6 @@ export function addressGroup(address: string): string {
 export function groupsOf(address: string): ClientGroups {
   const [host, ...larger] = networksOf(address);
   return ['network', ...(larger.length > 0 ? larger.reverse() : [host])];
-}
-
-/** One IPv4 address; for IPv6 the /64 of a host, then the /56 and the /48 that a provider may give to a customer. */
-export function networksOf(address: string): [string, ...string[]] {
-  const parsed = parseIpAddress(address.split('%', 1)[0] ?? '');
-  return parsed?.bits === 128 ? [network(parsed, 64n), network(parsed, 56n), network(parsed, 48n)] : [address];
-}
-
-function network({ value }: IpAddress, length: bigint): string {
-  const start = (value >> (128n - length)) << (64n - length);
-  return `${[48n, 32n, 16n, 0n].map((shift) => ((start >> shift) & 0xffffn).toString(16)).join(':')}::/${length}`;
 }
 
 /** `::ffff:192.0.2.1`, in any spelling, becomes `192.0.2.1`. */

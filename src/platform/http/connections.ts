@@ -2,10 +2,10 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { MINUTE } from '../clock.ts';
 import { createTally } from '../limit-concurrency.ts';
-import { cidrContains, parseCidrs, type Cidr } from '../net/address-guard.ts';
+import { cidrContains, networksOf, parseCidrs, type Cidr } from '../net/address-guard.ts';
 import type { MetLimit } from './body.ts';
-import { clientAddress, networksOf } from './call-handler.ts';
-import type { HttpError } from './reply.ts';
+import { clientAddress } from './call-handler.ts';
+import type { HttpError } from './http-error.ts';
 
 /** Limits of connections: in total, and per IPv4 address or IPv6 /64 (twice as many per /56, four times per /48). */
 const CONNECTIONS = 2_000;

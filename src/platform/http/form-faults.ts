@@ -1,5 +1,6 @@
 import { html, type Html } from './html.ts';
-import { HttpError, type Reply } from './reply.ts';
+import { HttpError } from './http-error.ts';
+import type { Reply } from './reply.ts';
 
 /** The reply of `act`, or the reply of `again` if `act` refuses a form with one of `statuses` (any but 401). */
 export async function orAgain(

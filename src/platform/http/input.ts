@@ -1,7 +1,7 @@
 import { parseIsoTime } from '../clock.ts';
 import { webAddress } from '../markup/safe-url.ts';
 import { isJsonObject, type JsonObject } from './body.ts';
-import { type FieldError, HttpError, invalid } from './reply.ts';
+import { type FieldError, HttpError, invalid } from './http-error.ts';
 
 /** Lengths are in characters; `expected` describes `pattern` in words. */
 type TextRule = { max: number; min?: number; pattern?: RegExp; expected?: string };

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { essenceOf, readParameters } from './headers.ts';
-import { HttpError } from './reply.ts';
+import { HttpError } from './http-error.ts';
 
 /*
  * Rules for the headers of a multipart/form-data body and of its parts, so that no input has two meanings:

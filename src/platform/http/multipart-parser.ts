@@ -1,5 +1,5 @@
 import { readPartHead, type HeadLimits, type PartHead } from './multipart-headers.ts';
-import { HttpError } from './reply.ts';
+import { HttpError } from './http-error.ts';
 
 /*
  * An incremental parser of multipart/form-data (RFC 7578, RFC 2046), for pieces of any size. If the

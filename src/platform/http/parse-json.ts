@@ -1,4 +1,4 @@
-import { HttpError } from './reply.ts';
+import { HttpError } from './http-error.ts';
 
 /** Maximum depth of nesting, and maximum number of values, in a JSON text; requests to the hub need far less. */
 const MAX_DEPTH = 64;

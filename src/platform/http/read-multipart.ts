@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { ownTurn } from '../turns.ts';
 import { decodeField, readBoundary, type PartHead } from './multipart-headers.ts';
 import { createMultipartParser, type MultipartEvent, type ParserLimits } from './multipart-parser.ts';
-import { HttpError } from './reply.ts';
+import { HttpError } from './http-error.ts';
 import type { BodyShare } from './router.ts';
 
 export type MultipartLimits = ParserLimits & {

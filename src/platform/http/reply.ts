@@ -3,6 +3,7 @@ import http from 'node:http';
 import { Readable } from 'node:stream';
 import { nextTurn } from '../turns.ts';
 import { type Html, html } from './html.ts';
+import { HttpError } from './http-error.ts';
 
 export type ReplyHeaders = Record<string, string | string[]>;
 
@@ -31,6 +32,8 @@ export type Reply = {
   status: number;
   headers: ReplyHeaders;
   body: string | Buffer | Readable | FileSlice | Page | null;
+  /** What in a body that is made while it is sent is secret: a global pattern, null for nothing. The rest is packed. */
+  secret?: RegExp | null;
 };
 
 /** A reply whose page has been rendered, and whose text has been encoded. */
@@ -62,43 +65,6 @@ export function seeOther(location: string, headers: ReplyHeaders = {}): Reply {
   return { status: 303, headers: { location, ...headers }, body: null };
 }
 
-/** A fault in a field of the input. `pointer`: a JSON Pointer (RFC 6901). `at`: the fault's place in the field. */
-export type FieldError = { pointer: string; detail: string; at?: number };
-
-type ProblemExtras = { headers?: ReplyHeaders; errors?: FieldError[]; members?: Record<string, unknown> };
-
-/** Thrown to refuse a request; `detail` goes to the client. Errors other than HttpError become a reply with 500. */
-export class HttpError extends Error {
-  readonly status: number;
-  readonly headers: ReplyHeaders;
-  readonly errors: FieldError[];
-  readonly members: Record<string, unknown>;
-
-  constructor(status: number, detail: string, { headers = {}, errors = [], members = {} }: ProblemExtras = {}) {
-    super(detail);
-    this.status = status;
-    this.headers = headers;
-    this.errors = errors;
-    this.members = members;
-  }
-}
-
-/** A 404 for a thing that does not exist or that the caller must not see. `what` names the thing, such as "post". */
-export function notFound(what: string): HttpError {
-  return new HttpError(404, `There is no such ${what}.`);
-}
-
-/** A 422 for well-formed input that is not acceptable, or a 400 if `status` says so. */
-export function invalid(errors: FieldError[], status: 400 | 422 = 422): HttpError {
-  return new HttpError(status, errors.map((error) => error.detail).join(' '), { errors });
-}
-
-/** Returns an error 429 (too many requests) or 503 (overloaded hub); clients should retry after `seconds`. */
-export function tryLater(status: 429 | 503, seconds: number, reason: string): HttpError {
-  const wait = Math.max(1, Math.ceil(seconds));
-  return new HttpError(status, `${reason} Try again in ${wait} s.`, { headers: { 'retry-after': String(wait) } });
-}
-
 /** A reply with an error as `application/problem+json` (RFC 9457). */
 export function problemReply(error: HttpError): Reply {
   const body = {
@@ -118,17 +84,19 @@ export function problemReply(error: HttpError): Reply {
 
 const CHUNK = 16_384; // characters
 
+type Pieces = Iterable<string> | AsyncIterable<string>;
+
 /** A reply's body that is made while it is sent, in chunks of at least `characters`; other requests run in between. */
-export function inChunks(pieces: Iterable<string>, characters = CHUNK): Readable {
+export function inChunks(pieces: Pieces, characters = CHUNK): Readable {
   return Readable.from(chunksOf(pieces, characters, AsyncLocalStorage.bind(nextTurn)));
 }
 
 /** `pause` is bound to the request, because Readable calls `chunksOf` outside the request's AsyncLocalStorage. */
 async function* chunksOf(
-  pieces: Iterable<string>, characters: number, pause: () => Promise<void>,
+  pieces: Pieces, characters: number, pause: () => Promise<void>,
 ): AsyncGenerator<string> {
   let chunk = '';
-  for (const piece of pieces) {
+  for await (const piece of pieces) {
     chunk += piece;
     if (chunk.length < characters) continue;
     yield chunk;

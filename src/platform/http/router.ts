@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { HttpError, Reply } from './reply.ts';
+import type { HttpError } from './http-error.ts';
+import type { Reply } from './reply.ts';
 
 /** A person's preferences for pages; this is an interface, so that features can declare their own preferences. */
 export interface Preferences {
@@ -42,6 +43,8 @@ export type HubRequest = {
   memory: BodyShare;
   /** Throws 401 or 403 if the viewer's session, token or role has ended while a handler awaited a result. */
   recheck(): void;
+  /** Throws 404 if something that the path names is missing, or hidden from the viewer. */
+  guard(): void;
 };
 
 export type MemberRequest = HubRequest & { viewer: Viewer };
@@ -59,6 +62,8 @@ type RouteOptions = {
   checksBearer?: boolean;
   /** Replies to a request without a session in place of a 401, so that the text of a form is not lost. */
   signedOut?: Handler<HubRequest>;
+  /** Throws 404 for the ids of a path; runs before the handler, and again when a body has arrived. */
+  guard?: (request: HubRequest) => unknown;
   /** The route works under any host name, because monitoring may use another host name. */
   anyHost?: boolean;
   /** May write while only the disk's reserve is free; by default, admin routes and DELETE may. */

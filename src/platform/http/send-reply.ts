@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { discardRest } from './discard-rest.ts';
+import { compressIfFree, gzipped } from './gzip-stream.ts';
 import { entityTag, essenceOf, matchesEntityTag, readWeights } from './headers.ts';
 import type { FileSlice, RenderedReply, ReplyHeaders } from './reply.ts';
 import type { CachedResponse } from './response-cache.ts';
@@ -12,7 +13,7 @@ import { closeBody, sendFile } from './send-file.ts';
 /**
  * Sends a reply and resolves to the status sent. Discards up to `discard` bytes of the request's body. A `no-store`
  * reply may show a secret, so it is not compressed: the length would reveal whether text chosen by an attacker repeats
- * part of the secret (BREACH).
+ * part of the secret (BREACH). A body made while it is sent is compressed if its handler says what in it is `secret`.
  */
 export async function sendReply(
   req: IncomingMessage, res: ServerResponse, reply: RenderedReply, discard: number,
@@ -75,9 +76,15 @@ function finish(res: ServerResponse, status: number, headers: string[], body: Bu
 async function sendLong(
   req: IncomingMessage, res: ServerResponse, reply: RenderedReply, headers: string[], body: Readable | FileSlice,
 ): Promise<number> {
+  const { secret } = reply;
+  const isOpen = body instanceof Readable && secret !== undefined && isCompressibleText(reply.headers);
+  if (isOpen) headers.push('vary', 'Accept-Encoding');
+  const isPacked = isOpen && wantsGzip(req);
+  if (isPacked) headers.push('content-encoding', 'gzip');
   res.writeHead(reply.status, headers);
   if (req.method === 'HEAD') res.end();
-  else await (body instanceof Readable ? pipeline(body, res) : sendFile(res, body)).catch(() => res.destroy());
+  else if (!(body instanceof Readable)) await sendFile(res, body).catch(() => res.destroy());
+  else await (isPacked ? pipeline(body, pack(secret), res) : pipeline(body, res)).catch(() => res.destroy());
   await closeBody(body); // pipeline leaves the body open if the client has already disconnected
   return reply.status;
 }
@@ -90,39 +97,35 @@ const OF_THE_BODY = new Set(['content-length', 'content-encoding']);
 
 const compress = promisify(gzip);
 
+function pack(secret: RegExp | null) {
+  return (chunks: AsyncIterable<string>): AsyncGenerator<Buffer> => gzipped(chunks, secret);
+}
+
 /** Bytes. Compressing texts below SHORTEST saves nothing; texts above LONGEST would keep a thread busy for 25 ms. */
 const SHORTEST = 1024;
 const LONGEST = 1024 * 1024;
 
-/** The most compressions at a time: each takes 256 KiB and a thread of the pool that also reads files. */
-const AT_ONCE = 32;
-
-const COMPRESSIBLE = /^(?:text\/[a-z-]+|application\/(?:json|xml)|(?:application|image)\/[a-z0-9.-]+\+(?:json|xml))$/;
-
-let underWay = 0;
+const COMPRESSIBLE =
+  /^(?:text\/[a-z-]+|application\/(?:json|xml|x-ndjson)|(?:application|image)\/[a-z0-9.-]+\+(?:json|xml))$/;
 
 function isCompressible(headers: ReplyHeaders, body: Buffer): boolean {
-  const type = headers['content-type'];
-  const isText = typeof type === 'string' && COMPRESSIBLE.test(essenceOf(type));
-  return isText && body.length >= SHORTEST && body.length <= LONGEST && headers['content-encoding'] === undefined;
+  return isCompressibleText(headers) && body.length >= SHORTEST && body.length <= LONGEST;
+}
+
+function isCompressibleText({ 'content-type': type, 'content-encoding': encoding }: ReplyHeaders): boolean {
+  return typeof type === 'string' && COMPRESSIBLE.test(essenceOf(type)) && encoding === undefined;
 }
 
 /** Adds the gzip form to a response, unless too many compressions are in progress or gzip saves nothing. */
 export async function withCompressed(response: CachedResponse): Promise<CachedResponse> {
-  if (!response.isCompressible || underWay >= AT_ONCE) return response;
-  underWay++;
-  try {
-    const body = await compress(response.body);
-    if (body.length >= response.body.length) return response;
-    const etag = response.etag.replace(/"$/, '-gzip"'); // plain and gzip need different ETags (RFC 9110 §8.8.3.3)
-    const headers = response.headers.map((value, index) => {
-      const name = response.headers[index - 1];
-      return name === 'etag' ? etag : name === 'content-length' ? String(body.length) : value;
-    });
-    return { ...response, compressed: { headers: [...headers, 'content-encoding', 'gzip'], body, etag } };
-  } finally {
-    underWay--;
-  }
+  const body = response.isCompressible ? await compressIfFree(() => compress(response.body)) : undefined;
+  if (!body || body.length >= response.body.length) return response;
+  const etag = response.etag.replace(/"$/, '-gzip"'); // plain and gzip need different ETags (RFC 9110 §8.8.3.3)
+  const headers = response.headers.map((value, index) => {
+    const name = response.headers[index - 1];
+    return name === 'etag' ? etag : name === 'content-length' ? String(body.length) : value;
+  });
+  return { ...response, compressed: { headers: [...headers, 'content-encoding', 'gzip'], body, etag } };
 }
 
 /** Whether an Accept-Encoding header accepts gzip. */

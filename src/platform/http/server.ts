@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { HOUR, MINUTE, SECOND } from '../clock.ts';
+import { limitLines } from '../limit-lines.ts';
 import { errorFields, withLogContext, type Log } from '../log.ts';
 import { createTurns, withTicket, type ClientGroups, type ClientKind } from '../turns.ts';
 import { createAnswerRequest, type AnswerOptions } from './answer-request.ts';
@@ -78,7 +79,8 @@ export function createHubServer(options: ServerOptions): Server {
   const groups = createGroupsOf(options);
   const ending = new WeakSet<Duplex>();
   const urgent = new Set(routes.filter(({ anyHost }) => anyHost).map(({ path }) => path));
-  const loggedPath = hidingSecrets(routes);
+  const loggedPath = createLoggedPath(routes);
+  const refusals = limitLines(log, 'requests refused');
 
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
     if (ending.has(req.socket) || req.socket.destroyed) return; // the hub closes this connection
@@ -88,9 +90,9 @@ export function createHubServer(options: ServerOptions): Server {
     if (search && isAnonymousRead(req)) exchange.search = knownSearch(match('GET', path), search);
     const client = groups(req);
     const kept = turns.mayGoAhead() && !isForMonitoring(req.socket) ? sendKept(exchange) : undefined;
-    if (kept !== undefined) finish(exchange, kept, started);
+    if (kept !== undefined) finish(exchange, client, kept, started);
     else void withLogContext({ requestId: exchange.id }, () => begin(exchange, client))
-      .then((status) => finish(exchange, status, started));
+      .then((status) => finish(exchange, client, status, started));
     turns.charge(client, now() - started);
   }
 
@@ -143,8 +145,8 @@ export function createHubServer(options: ServerOptions): Server {
     return sendCached(req, res, found.response, ['X-Request-Id', id]);
   }
 
-  function noteFault({ req, path }: Exchange, error: unknown): void {
-    log.error('request failed', { method: req.method, path: loggedPath(path), ...errorFields(error) });
+  function noteFault(exchange: Exchange, error: unknown): void {
+    log.error('request failed', { method: exchange.req.method, path: loggedPath(exchange), ...errorFields(error) });
     options.onError(error);
   }
 
@@ -152,15 +154,18 @@ export function createHubServer(options: ServerOptions): Server {
     return clientName(viewer, clientAddress(req.socket.remoteAddress, req.headers, options.trustedProxies));
   }
 
-  function finish(exchange: Exchange, status: number, started: number): void {
-    const { req, id, path, route } = exchange;
+  function finish(exchange: Exchange, client: ClientGroups, status: number, started: number): void {
+    const { req, id, route } = exchange;
     untaken.note(exchange);
     exchange.answered();
     const elapsed = performance.now() - started;
     const method = req.method ?? 'GET';
     options.observe(method, route, status, elapsed / SECOND);
     const milliseconds = Math.round(elapsed * 10) / 10;
-    log.info('request', { requestId: id, method, path: loggedPath(path), status, milliseconds });
+    const path = loggedPath(exchange);
+    const write = (): void => log.info('request', { requestId: id, method, path, status, milliseconds });
+    if (status < 400) write();
+    else refusals.note(`${client[0]} ${client[1]}`, write);
   }
 
   const metPieces = (): void => void options.metLimit('body-pieces', 0, 'The body came in too many tiny pieces.');
@@ -168,6 +173,7 @@ export function createHubServer(options: ServerOptions): Server {
   const server = http.createServer({ ...LIMITS, ...streams }, onRequest);
   server.on('checkExpectation', onRequest); // node:http would refuse an unknown Expect header and read the body
   server.on('clientError', clientErrors.refuse);
+  server.on('close', refusals.tell);
   server.on('connection', turns.accepted);
   const isForMonitoring = limitConnections(server, options.trustedProxies, options.metLimit, (socket, error) =>
     endSoon(socket, bareAnswer(`${error.status} ${statusTitle(error.status)}`, error.headers)));
@@ -197,11 +203,20 @@ function bareAnswer(statusLine: string, headers: ReplyHeaders): string {
   return [`HTTP/1.1 ${statusLine}`, ...fields.map(([name, value]) => `${name}: ${String(value)}`), '', ''].join('\r\n');
 }
 
-/** A path that may hold a secret (a parameter named `token`) is logged as its template, also if mistyped. */
-function hidingSecrets(routes: Route[]): (path: string) => string {
-  const secret = routes.filter(({ path }) => path.includes(':token'))
-    .map(({ path }) => ({ path, start: path.slice(0, path.indexOf(':')) }));
-  return (path) => secret.find(({ start }) => path.startsWith(start))?.path ?? path;
+/**
+ * A path with a parameter that may be more than a number (a token, a folder, a feed's address, a file's name) is logged
+ * as its template, also if mistyped.
+ */
+function createLoggedPath(routes: Route[]): (exchange: Exchange) => string {
+  const isTelling = ({ path }: Route): boolean => /:(?!(?:id|key|source|draft)\b)/.test(path);
+  const plain = new Set(routes.map(({ path }) => path));
+  const telling = routes.filter(isTelling).map(({ path }) => ({ path, start: path.slice(0, path.indexOf(':')) }));
+  const typed = (path: string): string => path.replaceAll(/%([2-7][0-9a-f])/gi, (_, code: string) =>
+    String.fromCharCode(parseInt(code, 16))).replaceAll(/\/+/g, '/').toLowerCase();
+  return ({ path, route }) => {
+    if (route) return isTelling(route) ? route.path : path;
+    return plain.has(path) ? path : telling.find(({ start }) => typed(path).startsWith(start))?.path ?? path;
+  };
 }
 
 /** Request ids are unique across restarts: a random prefix and a count. */

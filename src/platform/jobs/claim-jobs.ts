@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { SECOND, type Clock } from '../clock.ts';
 import { isStorageTrouble, type Db } from '../db/open-database.ts';
-import { createDeadLetterTrim } from './job-records.ts';
+import { createReplacement } from './job-records.ts';
 import { createOwnerTurns, type JobColumns } from './take-turns.ts';
 
 /** A claimed job. Only the worker that holds `leaseToken` may finish the job. */
@@ -80,7 +80,7 @@ export function createClaim(db: Db, clock: Clock, lease: number) {
 
 function createDeadLettering(db: Db, clock: Clock, lease: number) {
   const sql = prepareDeadLettering(db);
-  const trimDeadLetters = createDeadLetterTrim(db, clock);
+  const replaceEarlier = createReplacement(db, clock);
   const deadLetter = db.transaction('dead-letter abandoned job', deadLetterInTransaction);
 
   function deadLetterInTransaction(row: LeasedColumns, onDeadLettered: OnDeadLettered): void {
@@ -88,7 +88,7 @@ function createDeadLettering(db: Db, clock: Clock, lease: number) {
     const now = clock();
     const { changes } = sql.deadLetter.run(error.message, now, row.id, row.leaseToken, now);
     if (changes === 0) return;
-    trimDeadLetters(row);
+    replaceEarlier(row);
     onDeadLettered(toJob(row, row.leaseToken), error);
   }
 

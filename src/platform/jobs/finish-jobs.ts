@@ -2,7 +2,7 @@ import { HOUR, SECOND, type Clock, type Random } from '../clock.ts';
 import { isStorageTrouble, type Db } from '../db/open-database.ts';
 import { toError } from '../error-code.ts';
 import type { Job } from './claim-jobs.ts';
-import { createDeadLetterTrim } from './job-records.ts';
+import { createReplacement } from './job-records.ts';
 
 /** A function that writes in the transaction that ends a job; runs again if the commit of this transaction fails. */
 export type Effects = () => void;
@@ -10,7 +10,7 @@ export type Effects = () => void;
 export type Fate = 'retrying' | 'failed';
 
 /** `retryAt`: earliest next attempt, unix ms. `effects`: writes in the transaction that stores the job's failure. */
-type FailOptions = { retryAt?: number; permanent?: boolean; effects?: (fate: Fate) => void };
+type FailOptions = { retryAt?: number; effects?: (fate: Fate) => void };
 
 type Finished = { job: Job; effects?: Effects | undefined };
 type Failed = { job: Job; error: Error; options: FailOptions };
@@ -29,7 +29,7 @@ export type Finish = ReturnType<typeof createFinish>;
 /** Ends claimed jobs. The fencing token in each WHERE makes a worker that outlived its lease harmless. */
 export function createFinish(db: Db, clock: Clock, random: Random) {
   const sql = prepareStatements(db);
-  const trimDeadLetters = createDeadLetterTrim(db, clock);
+  const replaceEarlier = createReplacement(db, clock);
   const complete = db.transaction('complete job', completeInTransaction);
   const fail = db.transaction('fail job', failInTransaction);
   const completeMany = db.transaction('complete jobs', (finished: Finished[]) =>
@@ -60,8 +60,8 @@ export function createFinish(db: Db, clock: Clock, random: Random) {
   }
 
   function failInTransaction(job: Job, error: Error, options: FailOptions): Fate | 'lost' {
-    const { retryAt = 0, permanent = false, effects } = options;
-    const fate: Fate = permanent || job.attempts >= job.maxAttempts ? 'failed' : 'retrying';
+    const { retryAt = 0, effects } = options;
+    const fate: Fate = job.attempts >= job.maxAttempts ? 'failed' : 'retrying';
     const now = clock();
     const message = error.message.slice(0, LONGEST_ERROR);
     const next = Math.max(now + backoff(job.attempts, random), Math.ceil(retryAt));
@@ -69,7 +69,7 @@ export function createFinish(db: Db, clock: Clock, random: Random) {
       ? sql.deadLetter.run(message, now, job.id, job.leaseToken)
       : sql.reschedule.run(message, next, job.id, job.leaseToken);
     if (changes === 0) return 'lost';
-    if (fate === 'failed') trimDeadLetters(job);
+    if (fate === 'failed') replaceEarlier(job);
     effects?.(fate);
     return fate;
   }

@@ -4,7 +4,7 @@ import { errorFields, withLogContext, type Log, type LogFields } from '../log.ts
 import type { Job } from './claim-jobs.ts';
 import type { Effects, Fate } from './finish-jobs.ts';
 import {
-  NotNowError, PermanentError, RetryLaterError, runJob, type InFlightJob, type JobHandler, type JobHandlers,
+  NotNowError, RetryLaterError, runJob, type InFlightJob, type JobHandler, type JobHandlers,
 } from './run-job.ts';
 import type { WorkerQueue } from './worker-queue.ts';
 
@@ -74,11 +74,11 @@ export function createInFlightJobs({ queue, handlers, log, onError, onEnd }: Sur
   function toFailed({ job, handler }: InFlightJob, error: Error) {
     const effects = (fate: Fate): void => handler.failed?.(job, error, fate);
     const retryAt = error instanceof RetryLaterError ? error.at : 0;
-    return { job, error, options: { permanent: error instanceof PermanentError, retryAt, effects } };
+    return { job, error, options: { retryAt, effects } };
   }
 
   function isGivenBack([, error]: Failure): boolean {
-    return error instanceof NotNowError || (stopping && !(error instanceof PermanentError));
+    return error instanceof NotNowError || stopping;
   }
 
   function nextAttempt({ job }: InFlightJob): string | undefined {

@@ -68,6 +68,8 @@ export function createJobRecords(db: Db, clock: Clock) {
     bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE)]),
     /** After a job's success, discards failed jobs of the job's kind and dedupe key. Returns the number discarded. */
     settleFailed: (kind: string, dedupeKey: string): number => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
+    /** Discards up to `limit` failures that hubs before 2.1.0 kept beside a later one of the same kind and key. */
+    discardReplaced: (limit: number): number => sql.discardReplaced.run(clock(), limit).changes,
     discard: (id: number): boolean => sql.discard.run(clock(), id).changes === 1,
     /** Removes up to `limit` jobs done or discarded before `before` (unix ms). Returns the number of removed jobs. */
     prune: (before: number, limit: number): number => sql.prune.run(before, limit).changes,
@@ -93,6 +95,11 @@ function prepareStatements(db: Db) {
        WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying')`),
     settleFailed: db.prepare<[number, string, string]>('settle failed jobs', `
       UPDATE jobs SET state = 'discarded', finished_at = ? WHERE kind = ? AND dedupe_key = ? AND state = 'failed'`),
+    discardReplaced: db.prepare<[number, number]>('discard replaced failures of old hubs', `
+      UPDATE jobs SET state = 'discarded', finished_at = ? WHERE id IN
+        (SELECT id FROM jobs WHERE state = 'failed' AND EXISTS
+          (SELECT 1 FROM jobs AS later WHERE later.kind = jobs.kind AND later.dedupe_key = jobs.dedupe_key
+              AND later.state = 'failed' AND later.id > jobs.id) LIMIT ?)`),
     discard: db.prepare<[number, number]>('discard job', `
       UPDATE jobs SET state = 'discarded', finished_at = ?
        WHERE id = ? AND state IN ('queued', 'retrying', 'failed')`),
@@ -126,15 +133,12 @@ function prepareList(db: Db, name: string, condition: string) {
   return db.prepare<[number, number], JobColumns>(name, `SELECT ${COLUMNS} FROM jobs WHERE ${condition} LIMIT ?`);
 }
 
-const DEAD_LETTERS_KEPT = 10;
-
-/** Returns a function that discards all but the newest dead letters of a job's kind and dedupe key. */
-export function createDeadLetterTrim(db: Db, clock: Clock): (job: Pick<JobRow, 'kind' | 'dedupeKey'>) => void {
-  const discard = db.prepare<[number, string, string | null, number]>('discard oldest dead letters', `
-    UPDATE jobs SET state = 'discarded', finished_at = ? WHERE id IN
-      (SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state = 'failed'
-        ORDER BY id DESC LIMIT 100 OFFSET ?)`);
-  return ({ kind, dedupeKey }) => void discard.run(clock(), kind, dedupeKey, DEAD_LETTERS_KEPT);
+/** Returns a function with which a failed job takes the place of the earlier failures of its kind and dedupe key. */
+export function createReplacement(db: Db, clock: Clock): (job: Pick<JobRow, 'id' | 'kind' | 'dedupeKey'>) => void {
+  const discard = db.prepare<[number, string, string | null, number]>('discard replaced failures', `
+    UPDATE jobs SET state = 'discarded', finished_at = ?
+     WHERE kind = ? AND dedupe_key = ? AND state = 'failed' AND id <> ?`);
+  return ({ id, kind, dedupeKey }) => void discard.run(clock(), kind, dedupeKey, id);
 }
 
 function toRow(row: JobColumns): JobRow {

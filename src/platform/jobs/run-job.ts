@@ -18,9 +18,6 @@ export type JobHandler = {
 
 export type JobHandlers = Record<string, JobHandler>;
 
-/** Thrown by a job's handler if the job can never succeed: the job is dead-lettered at once. */
-export class PermanentError extends Error {}
-
 class LaterError extends Error {
   readonly at: number; // unix ms
 

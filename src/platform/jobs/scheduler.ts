@@ -67,6 +67,22 @@ export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions
   };
 }
 
+export type SettledTimes = { earliest: number; latest: number };
+
+/**
+ * The earliest and the latest of the last two readings of the clock that are half a minute apart. What a time ends or
+ * repairs for good goes by these: a clock that is wrong for seconds, as when a machine boots, does neither.
+ * `before`: what the clock said before this process.
+ */
+export function createSettledTimes(clock: Clock, before: number | null): () => SettledTimes {
+  let [previous, last] = [before, before];
+  return () => {
+    const now = clock();
+    if (last === null || hasPassed(last, 30 * SECOND, now)) [previous, last] = [last, now];
+    return { earliest: Math.min(previous ?? now, now), latest: Math.max(previous ?? now, now) };
+  };
+}
+
 /** Records that processes are alive. Returned times are unix ms, or null. */
 export function createHeartbeats(db: Db, clock: Clock) {
   const startedAt = clock();
@@ -84,27 +100,29 @@ export function createHeartbeats(db: Db, clock: Clock) {
 }
 
 /**
- * A column of unix ms. A repair sets a time that is more than `furthest` ms ahead back to now, and moves the row's
- * column `along` (such as the expiry) back by as much.
+ * A column of unix ms. A repair sets a time that is more than `furthest` ms ahead back to now, or to `to` ms from now,
+ * and moves the row's column `along` (such as the expiry) back by as much.
  */
-export type StoredTime = { table: string; column: string; furthest: number; where?: string; along?: string };
+export type StoredTime = {
+  table: string; column: string; furthest: number; to?: number; where?: string; along?: string;
+};
 
 /** Jobs would wait too long for times that were stored while the clock was ahead: sets these times to now. */
-export function createTimeRepair(db: Db, clock: Clock, times: StoredTime[]): () => void {
+export function createTimeRepair(db: Db, clock: Clock, times: StoredTime[]): (now?: number) => void {
   const repairs = times.map((time) => prepareRepair(db, time));
-  return () => {
-    const now = clock();
-    for (const { furthest, strayed, bringBack } of repairs) {
+  return (now = clock()) => {
+    for (const { furthest, to, strayed, bringBack } of repairs) {
       const latest = now + furthest;
-      if (strayed.get(latest)) bringBack.run({ now, latest }); // takes the write lock only if a row needs repair
+      if (strayed.get(latest)) bringBack.run({ now: now + to, latest }); // locks only to repair
     }
   };
 }
 
-function prepareRepair(db: Db, { table, column, furthest, where = 'TRUE', along }: StoredTime) {
+function prepareRepair(db: Db, { table, column, furthest, to = 0, where = 'TRUE', along }: StoredTime) {
   const also = along === undefined ? '' : `${along} = ${along} - ${column} + @now, `;
   return {
     furthest,
+    to,
     strayed: db.prepare<[number], object>(`strayed ${column}`, `
       SELECT 1 FROM ${table} WHERE ${column} > ? AND ${where} LIMIT 1`),
     bringBack: db.prepare<[{ now: number; latest: number }]>(`bring back ${column}`, `

@@ -1,4 +1,5 @@
-import { escapeHtml } from './entities.ts';
+import { escapeHtml, unescapeHtml } from './entities.ts';
+import { placesOf } from './markup-places.ts';
 import { ID_PREFIX } from './markup-rules.ts';
 
 /** Matches tags written by sanitizeHtml, which escapes a > within an attribute value. */
@@ -34,13 +35,21 @@ export function dressMarkup(sanitized: string, url: string | null): string {
   return withInnerLinks(dressed, url);
 }
 
-/** A link to the publisher's page, as in footnotes, becomes a link within the text if the text has its target. */
-function withInnerLinks(markup: string, url: string | null): string {
-  const here = url === null ? '' : escapeHtml(url.split('#', 1)[0] ?? '');
-  const ids = new Set(Array.from(markup.matchAll(/ id="([^"]*)"/g), ([, id = '']) => id));
+/**
+ * A link to the publisher's page, as in footnotes, becomes a link within the text if the text has its target. `page`:
+ * the address of the text's page, for other readers than those of the page itself.
+ */
+export function withInnerLinks(markup: string, url: string | null, page = ''): string {
+  const here = withoutForm(escapeHtml(url?.split('#', 1)[0] ?? ''));
+  const ids = new Set(Array.from(markup.matchAll(/ id="([^"]*)"/g), ([, id = '']) => unescapeHtml(id)));
   if (here === '' || ids.size === 0) return markup;
-  return markup.replace(/<a href="([^"#]*)#([^"]*)"[^<>]*>/g, (tag: string, address: string, place: string) => {
-    const id = ID_PREFIX + place;
-    return address === here && ids.has(id) ? `<a href="#${id}">` : tag;
+  return markup.replace(/<a href="([^"#]*)#([^"]*)"([^<>]*)>/g, (tag: string, address: string, ...parts: string[]) => {
+    const [fragment = '', attributes = ''] = parts;
+    if (withoutForm(address) !== here || !placesOf(unescapeHtml(fragment)).some((id) => ids.has(id))) return tag;
+    return `<a href="${page}#${ID_PREFIX}${fragment}"${/ id="[^"]*"/.exec(attributes)?.[0] ?? ''}>`;
   });
+}
+
+function withoutForm(address: string): string {
+  return address.replace(/^https?:\/\/(?:www\.)?|\/$/g, '');
 }

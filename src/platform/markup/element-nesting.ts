@@ -1,8 +1,15 @@
-import { closeTop, element, isSilent, open } from './markup-draft.ts';
+import type { Attributes } from './html-tokenizer.ts';
+import { closeTop, element, isSilent, open, writeSeparator, writeText } from './markup-draft.ts';
+import { placeOf } from './markup-places.ts';
 import {
   ELEMENT_RULES, type ElementKind, END_TAG_BOUNDARIES, SCOPE_BOUNDARIES, TABLE_CONTEXT, TABLE_PARENTS,
 } from './markup-rules.ts';
+import { withoutControls } from './tidy-text.ts';
 import type { MarkupDraft, OpenElement } from './markup-draft.ts';
+
+// Browsers flatten nesting of more than 512 elements. A table adds up to four elements that MAX_NESTING does not count.
+export const MAX_NESTING = 90;
+const MAX_DROPPED_DEPTH = 200;
 
 const LISTS = new Set(['ul', 'ol']);
 const PASSED_KINDS = new Set(['inline', 'anchor', 'ruby-text']);
@@ -22,11 +29,43 @@ export function makeRoomFor(draft: MarkupDraft, kind: ElementKind, output: strin
 
 /** Puts a row and a cell around content that stands directly in a table. */
 export function enterCell(draft: MarkupDraft): void {
-  if (isSilent(draft)) return;
-  const parent = draft.stack.findLast(({ output }) => output !== ''); // the innermost open element written to the post
-  if (!TABLE_CONTEXT.has(parent?.output ?? '')) return;
+  if (isSilent(draft) || !needsCell(draft)) return;
   makeRoomInTable(draft, 'td');
   openImplied(draft, 'td');
+}
+
+/** Whether the innermost open element that is written to the post holds only parts of a table. */
+export function needsCell(draft: MarkupDraft): boolean {
+  return TABLE_CONTEXT.has(draft.stack.findLast(({ output }) => output !== '')?.output ?? '');
+}
+
+/** Writes text where it may stand. */
+export function addText(draft: MarkupDraft, text: string): void {
+  if (isSilent(draft)) return;
+  const visible = withoutControls(text);
+  if (visible === '') return;
+  if (!/[^\t\n ]/.test(visible)) return writeSeparator(draft, visible);
+  enterCell(draft);
+  writeText(draft, visible);
+}
+
+/** Keeps the place to which links lead, of an element that is not written with its id. */
+export function addPlace(draft: MarkupDraft, attributes: Attributes): void {
+  const place = attributes.has('id') || attributes.has('name') ? placeOf(attributes) : '';
+  if (place !== '' && !isSilent(draft) && !needsCell(draft)) writeSeparator(draft, place);
+}
+
+/** Whether an element may be nested deeper: rows and cells always may be, because the depth of tables is limited. */
+export function hasRoom(draft: MarkupDraft, kind: ElementKind): boolean {
+  if (kind === 'table-part') return true;
+  return draft.stack.length < (draft.droppedFrom === -1 ? MAX_NESTING : MAX_DROPPED_DEPTH);
+}
+
+/** Opens an element whose content is not written. */
+export function openDropped(draft: MarkupDraft, dropped: OpenElement): void {
+  if (draft.stack.length >= MAX_DROPPED_DEPTH) return;
+  dropped.isDropped = true;
+  open(draft, dropped);
 }
 
 /** Closes the element that an end tag names, and its content; ignores an end tag whose name no open element has. */

@@ -95,3 +95,8 @@ function characterFor(codePoint: number): string {
   if (codePoint === 0 || codePoint > MAX_CODE_POINT || isSurrogate) return REPLACEMENT;
   return WINDOWS_1252.charAt(codePoint - 0x80) || String.fromCodePoint(codePoint);
 }
+
+/** Returns the text escaped for XML, without the control characters that XML 1.0 forbids. */
+export function escapeXml(text: string): string {
+  return escapeHtml(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, ''));
+}

@@ -1,7 +1,11 @@
 import { createFormula, MATH_TOKENS, type Formula, type FormulaDraft } from './formula.ts';
 import { VOID_ELEMENTS, type Attributes, type TokenReader } from './html-tokenizer.ts';
+import { createSvgWords } from './svg-words.ts';
 
-type HtmlReader = Omit<TokenReader, 'inForeignContent'> & { formula: (formula: Formula) => void };
+/** `drawing`, if given, gets the words of each svg element. */
+type HtmlReader = Omit<TokenReader, 'inForeignContent'> & {
+  formula: (formula: Formula) => void; drawing?: (words: string) => void;
+};
 
 type Namespace = 'svg' | 'math' | 'html';
 
@@ -29,6 +33,7 @@ export function withoutForeignContent(reader: HtmlReader): TokenReader & { end: 
   const outside = new Map<string, number>(); // the number of open HTML elements around svg or math, by name
   const stack: OpenElement[] = [];
   let formula: FormulaDraft | undefined;
+  let drawing: ReturnType<typeof createSvgWords> | undefined;
 
   function startTag(name: string, attributes: Attributes, selfClosing: boolean): void {
     const top = stack.at(-1);
@@ -58,6 +63,7 @@ export function withoutForeignContent(reader: HtmlReader): TokenReader & { end: 
 
   function text(value: string): void {
     if (stack.length === 0) reader.text(value);
+    else if (drawing !== undefined) drawing.text(value, stack);
     else formula?.text(value);
   }
 
@@ -65,6 +71,7 @@ export function withoutForeignContent(reader: HtmlReader): TokenReader & { end: 
     if (stack.length >= MAX_FOREIGN_DEPTH) return formula?.spoil();
     if (stack.length === 0 && isEmpty) return;
     if (stack.length === 0 && namespace === 'math') formula = createFormula(attributes);
+    if (stack.length === 0 && namespace === 'svg' && reader.drawing) drawing = createSvgWords(attributes);
     stack.push({ name, namespace, isPoint: isPoint(name, namespace, attributes) });
     formula?.open(name, namespace === 'math', attributes);
     if (isEmpty) closeTo(stack.length - 1);
@@ -72,10 +79,11 @@ export function withoutForeignContent(reader: HtmlReader): TokenReader & { end: 
 
   function closeTo(length: number): void {
     for (; stack.length > length; stack.pop()) formula?.close();
-    if (stack.length > 0 || formula === undefined) return;
-    const read = formula.end();
-    formula = undefined;
-    reader.formula(read);
+    if (stack.length > 0) return;
+    const [read, words] = [formula?.end(), drawing?.words()];
+    [formula, drawing] = [undefined, undefined];
+    if (read !== undefined) reader.formula(read);
+    if (words) reader.drawing?.(words);
   }
 
   function leaveForeign(): void {
@@ -90,8 +98,8 @@ export function withoutForeignContent(reader: HtmlReader): TokenReader & { end: 
   }
 
   const inForeignContent = (): boolean => stack.length > 0 && stack.at(-1)?.namespace !== 'html';
-  const rawText = (name: string, written: string): void => {
-    if (stack.length === 0) reader.rawText?.(name, written);
+  const rawText = (name: string, written: string, attributes: Attributes): void => {
+    if (stack.length === 0) reader.rawText?.(name, written, attributes);
   };
   return { startTag, endTag, text, rawText, inForeignContent, end: leave };
 }

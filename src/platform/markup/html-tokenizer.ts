@@ -12,7 +12,7 @@ export type TokenReader = {
   /** A long text arrives in several calls of `text`. */
   text: (text: string) => void;
   /** The content of a raw-text element such as `script` or `title`, as written; readers without `rawText` skip it. */
-  rawText?: (name: string, written: string) => void;
+  rawText?: (name: string, written: string, attributes: Attributes) => void;
   /** Whether the innermost open element belongs to svg or math, where CDATA exists and raw-text elements do not. */
   inForeignContent: () => boolean;
 };
@@ -62,6 +62,14 @@ export function tokenizingHtml(html: string, reader: TokenReader): Reading<void>
   };
 }
 
+/** Reads the start tags of a short `noscript`, whose elements stand for what a script would load. */
+export function readNoscript(written: string, startTag: (name: string, attributes: Attributes) => void): void {
+  if (written.length > STEP || !/<i(?:mg|frame)/i.test(written)) return;
+  const ignored = (): void => undefined;
+  const read = tokenizingHtml(written, { startTag, endTag: ignored, text: ignored, inForeignContent: () => false });
+  while (read(STEP));
+}
+
 /** More characters than any named reference, such as `&amp;`, has. */
 const REFERENCE = 40;
 
@@ -93,7 +101,7 @@ function readStartTag(html: string, start: number, reader: TokenReader): number 
   if (tag === undefined) return html.length;
   reader.startTag(tag.name, tag.attributes, tag.selfClosing);
   const end = endOfRawText(html, tag, reader);
-  if (end > tag.end) reader.rawText?.(tag.name, html.slice(tag.end, end));
+  if (end > tag.end) reader.rawText?.(tag.name, html.slice(tag.end, end), tag.attributes);
   return end;
 }
 

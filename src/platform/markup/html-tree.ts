@@ -1,6 +1,6 @@
 import { decodeEntities, escapeHtml } from './entities.ts';
 import { withoutForeignContent } from './foreign-content.ts';
-import { tokenizingHtml, VOID_ELEMENTS, type Attributes } from './html-tokenizer.ts';
+import { readNoscript, tokenizingHtml, VOID_ELEMENTS, type Attributes } from './html-tokenizer.ts';
 import { STEP } from './in-steps.ts';
 import {
   BLOCK_ELEMENTS, END_RULES, FORMATTING_ELEMENTS, HEADINGS, PARAGRAPH_END, scopeOf, type EndRule,
@@ -54,7 +54,7 @@ function createBuilder() {
   const known = new Map<string, string>(); // keeps one copy of each element name in memory
   const open: number[] = []; // the open elements, outermost first
   const openCounts = new Map<string, number>();
-  let [tooDeep, strayTags, scriptType] = [0, 0, ''];
+  let [tooDeep, strayTags] = [0, 0];
   const pageAttributes = new Map<string, string>();
   push(add('page', NO_ATTRIBUTES));
   tree.attributes[0] = pageAttributes;
@@ -108,7 +108,6 @@ function createBuilder() {
 
   function startTag(name: string, attributes: Attributes): void {
     if (name === 'html' || name === 'head' || name === 'body') return describePage(attributes);
-    if (name === 'script') scriptType = attributes.get('type') ?? '';
     closeImplied(name);
     const node = add(name, attributes);
     if (VOID_ELEMENTS.has(name)) return;
@@ -144,18 +143,12 @@ function createBuilder() {
     for (const node of blocks) push(add(names[node] ?? '', tree.attributes[node] ?? NO_ATTRIBUTES));
   }
 
-  function rawText(name: string, written: string): void {
+  function rawText(name: string, written: string, attributes: Attributes): void {
     if (name === 'title') tree.title ||= decodeEntities(written.slice(0, MAX_TITLE)).trim();
-    else if (name === 'script' && /^\s*application\/ld\+json/i.test(scriptType)) tree.linkedData.push(written);
-    else if (name === 'noscript' && written.length <= STEP && written.includes('<img')) addImages(written);
-  }
-
-  /** Adds the images of a `noscript`, which stand for images that a script would load. */
-  function addImages(written: string): void {
-    const ignored = (): void => undefined;
-    const startTag = (name: string, attributes: Attributes): void => void (name === 'img' && add(name, attributes));
-    const read = tokenizingHtml(written, { startTag, endTag: ignored, text: ignored, inForeignContent: () => false });
-    while (read(STEP));
+    else if (name === 'noscript') readNoscript(written, (inner, its) => void (inner === 'img' && add(inner, its)));
+    else if (name === 'script' && /^\s*application\/ld\+json/i.test(attributes.get('type') ?? '')) {
+      tree.linkedData.push(written);
+    }
   }
 
   const reader = withoutForeignContent({

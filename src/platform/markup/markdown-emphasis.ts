@@ -1,3 +1,8 @@
+import { isPauseDue, type Pace } from './in-steps.ts';
+
+/** To look at a run of signs counts as much work as reading this number of characters. */
+const PAIR_COST = 10;
+
 /** A piece of a paragraph's HTML: markup, then text to be escaped, then markup. */
 export type InlinePiece = { before: string; text: string; after: string };
 
@@ -45,7 +50,13 @@ export function addDelimiter(stack: DelimiterStack, piece: InlinePiece, before: 
 
 /** Makes emphasis of the delimiters above `bottom` and forgets them (CommonMark 0.31.2, "process emphasis"). */
 export function pairDelimiters(stack: DelimiterStack, bottom: Delimiter | undefined): void {
-  if (stack.top === bottom) return;
+  if (stack.top !== bottom) Array.from(pairingDelimiters(stack, bottom, { unpaused: 0 }));
+}
+
+/** Does the same in parts. */
+export function* pairingDelimiters(
+  stack: DelimiterStack, bottom: Delimiter | undefined, pace: Pace,
+): Generator<void> {
   let closer = stack.top;
   while (closer?.previous !== bottom) closer = closer?.previous;
   // For each `kind` of closing run, the position at which a search for an opening run may stop: no earlier run fits.
@@ -53,6 +64,7 @@ export function pairDelimiters(stack: DelimiterStack, bottom: Delimiter | undefi
   while (closer !== undefined) {
     const opener = closer.canClose ? findOpener(closer, bottom, floors) : undefined;
     closer = opener === undefined ? passOver(closer) : pair(opener, closer);
+    if (isPauseDue(pace, PAIR_COST)) yield;
   }
   stack.top = bottom;
   if (bottom !== undefined) bottom.next = undefined;

@@ -1,6 +1,6 @@
 import { referredText } from './entities.ts';
 import { isPauseDue, type Pace } from './in-steps.ts';
-import { addDelimiter, pairDelimiters } from './markdown-emphasis.ts';
+import { addDelimiter, pairDelimiters, pairingDelimiters } from './markdown-emphasis.ts';
 import type { Delimiter, DelimiterStack, InlinePiece } from './markdown-emphasis.ts';
 import { rawHtmlEnd } from './markdown-html.ts';
 import { matchAt } from './markdown-line.ts';
@@ -77,7 +77,7 @@ export function* renderInlines(text: string, context: InlineContext): Generator<
     READERS[text.charAt(inlines.at)]?.(inlines);
     if (isPauseDue(context, inlines.at - from)) yield;
   }
-  pairDelimiters(inlines, undefined);
+  yield* pairingDelimiters(inlines, undefined, context);
   let html = '';
   for (const piece of inlines.pieces) {
     html += piece.before + escapeMarkdownText(piece.text) + piece.after;

@@ -1,13 +1,22 @@
-import { isPauseDue, readingInParts, type Reading } from './in-steps.ts';
+import { decodeEntities } from './entities.ts';
+import { isPauseDue, joining, readingInParts, type Reading } from './in-steps.ts';
 import { readBlocks } from './markdown-blocks.ts';
 import { escapeMarkdownText, type InlineContext, renderInlines } from './markdown-inlines.ts';
 import { trimBlanks } from './markdown-line.ts';
 import { unescapeMarkdown } from './markdown-links.ts';
+import { MAX_INPUT_LENGTH } from './sanitize-html.ts';
 import { cellsOf } from './markdown-table.ts';
 import type { BlockOf, MarkdownBlock } from './markdown-tree.ts';
 
-/** The HTML so far, and how many cells of tables may still be added. */
-type Draft = InlineContext & { html: string[]; endsLine: boolean; cellsToAdd: number };
+/** The HTML so far, its length, and how many cells of tables may still be added. */
+type Draft = InlineContext & {
+  html: string[]; length: number; endsLine: boolean; cellsToAdd: number;
+  /** How often each id of a heading was wanted. */
+  places: Map<string, number>;
+};
+
+/** The most characters of the HTML, after which the rest of the text is left out: the sanitiser reads no more. */
+const MAX_LENGTH = MAX_INPUT_LENGTH;
 
 /** The reference links of a text may add this many characters of addresses and titles, or as many as the text has. */
 const MIN_REFERENCE_BUDGET = 100_000;
@@ -17,9 +26,12 @@ const BLOCK_COST = 10;
 
 const MAX_ADDED_CELLS = 10_000;
 
+/** The most characters of a heading that are read for its id, and of the id. */
+const [MAX_HEADING, MAX_PLACE] = [2_000, 150];
+
 /**
- * Turns Markdown into HTML: CommonMark 0.31.2, with tables and strikethrough as GitHub writes them. Raw HTML stays in
- * the result, which therefore has to be sanitised.
+ * Turns Markdown into HTML: CommonMark 0.31.2, with tables, strikethrough and ids of headings as GitHub writes them.
+ * Raw HTML stays in the result, which therefore has to be sanitised.
  */
 export function renderingMarkdown(text: string): Reading<string> {
   return readingInParts(renderDocument(text));
@@ -29,13 +41,17 @@ function* renderDocument(source: string): Generator<void, string> {
   const text = source.replace(/^\ufeff/, '').replaceAll('\0', '\ufffd').toWellFormed();
   const { document, references } = yield* readBlocks(text);
   const budget = Math.max(text.length, MIN_REFERENCE_BUDGET);
-  const draft: Draft = { html: [], endsLine: true, cellsToAdd: MAX_ADDED_CELLS, references, budget, unpaused: 0 };
+  const draft: Draft = {
+    html: [], length: 0, endsLine: true, cellsToAdd: MAX_ADDED_CELLS, places: new Map(),
+    references, budget, unpaused: 0,
+  };
   yield* renderChildren(draft, document);
-  return draft.html.join('');
+  return yield* joining(draft.html);
 }
 
 function* renderChildren(draft: Draft, { children }: MarkdownBlock, isTight = false): Generator<void> {
   for (const child of children) {
+    if (draft.length >= MAX_LENGTH) return;
     yield* renderBlock(draft, child, isTight);
     if (isPauseDue(draft, BLOCK_COST)) yield;
   }
@@ -66,7 +82,16 @@ function* renderParagraph(draft: Draft, block: MarkdownBlock, isTight: boolean):
 
 function* renderHeading(draft: Draft, block: BlockOf<'heading'>): Generator<void> {
   const html = yield* renderText(draft, block);
-  writeLine(draft, `<h${block.level}>${html}</h${block.level}>`);
+  writeLine(draft, `<h${block.level}${placeOf(draft, html)}>${html}</h${block.level}>`);
+}
+
+/** The id of a heading, of its words as GitHub makes it; a repeated one gets a number. */
+function placeOf({ places }: Draft, html: string): string {
+  const words = decodeEntities(html.slice(0, MAX_HEADING).replace(/<[^<>]*>/g, '')).toLowerCase().replaceAll('\n', ' ');
+  const id = words.replace(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, '').replaceAll(' ', '-').slice(0, MAX_PLACE);
+  const times = places.get(id) ?? 0;
+  places.set(id, times + 1);
+  return id === '' ? '' : ` id="${times === 0 ? id : `${id}-${times}`}"`;
 }
 
 function* renderText(draft: Draft, { text }: MarkdownBlock): Generator<void, string> {
@@ -92,7 +117,7 @@ function* renderTable(draft: Draft, table: BlockOf<'table'>): Generator<void> {
   yield* renderRow(draft, table, header, 'th');
   writeLine(draft, '</thead>');
   if (rows.length > 0) writeLine(draft, '<tbody>');
-  for (const row of rows) yield* renderRow(draft, table, row, 'td');
+  for (const row of rows) if (draft.length < MAX_LENGTH) yield* renderRow(draft, table, row, 'td');
   if (rows.length > 0) writeLine(draft, '</tbody>');
   writeLine(draft, '</table>');
 }
@@ -132,5 +157,6 @@ function startLine(draft: Draft): void {
 function write(draft: Draft, html: string): void {
   if (html === '') return;
   draft.html.push(html);
+  draft.length += html.length;
   draft.endsLine = html.endsWith('\n');
 }

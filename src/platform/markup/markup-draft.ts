@@ -1,4 +1,6 @@
 import { escapeHtml } from './entities.ts';
+import type { Attributes } from './html-tokenizer.ts';
+import { isPlace, placesFrom } from './markup-places.ts';
 import { fileNameOr, type ImageCandidate, imageLink, LINKED_IMAGE, mediaLink } from './remote-media.ts';
 
 /** The most characters of a sanitised post: more than a post of 400,000 quotation marks has when all are escaped. */
@@ -10,6 +12,7 @@ const BLOCK = new Set(['block', 'heading']);
 /** A link to a file that the page does not load. The link's label is empty if the author gave no label. */
 export type FileLink = {
   url: URL; label: string; isImage: boolean; size?: string | undefined; title?: string | undefined;
+  isOrnament?: boolean;
 };
 
 export type OpenElement = {
@@ -31,15 +34,29 @@ export type OpenElement = {
   before: Pick<MarkupDraft, 'length' | 'content'> & { chunks: number };
 };
 
+/**
+ * The last image, the chunk with its link or its words (-1 without any), and `content` just after it. `isSubstitute`: a
+ * `noscript` had it.
+ */
+type WrittenImage = {
+  attributes: Attributes; file: FileLink | undefined; chunk: number; content: number; isSubstitute: boolean;
+};
+
 /** A post's sanitised markup so far, and its open elements. */
 export type MarkupDraft = {
   baseUrl: string;
+  isOwn: boolean;
   chunks: string[];
   length: number;
   /** The number of visible items written: texts, rules, links to files. */
   content: number;
   /** The number `content` of visible items just after the post's last formula was written; -1 without a formula. */
   formulaAt: number;
+  image: WrittenImage | undefined;
+  /** The last frame, and `content` just after it. */
+  frame: { href: string; content: number } | undefined;
+  /** The empty elements to whose ids links of the post lead. */
+  wanted: Set<string>;
   isFull: boolean;
   stack: OpenElement[];
   droppedFrom: number;
@@ -47,10 +64,10 @@ export type MarkupDraft = {
 };
 
 /** An empty draft. */
-export function createDraft(baseUrl: string): MarkupDraft {
+export function createDraft(baseUrl: string, isOwn: boolean): MarkupDraft {
   return {
-    baseUrl, chunks: [], length: 0, content: 0, formulaAt: -1, isFull: false,
-    stack: [], droppedFrom: -1, anchor: undefined,
+    baseUrl, isOwn, chunks: [], length: 0, content: 0, formulaAt: -1, image: undefined, frame: undefined,
+    wanted: new Set(), isFull: false, stack: [], droppedFrom: -1, anchor: undefined,
   };
 }
 
@@ -94,13 +111,19 @@ export function closeTop(draft: MarkupDraft, isToBeResumed = false): OpenElement
 }
 
 function isEmpty(draft: MarkupDraft, { kind, before }: OpenElement): boolean {
-  if (INLINE.has(kind)) return draft.chunks.length === before.chunks + 1;
+  if (INLINE.has(kind)) {
+    let at = before.chunks + 1;
+    while (isPlace(draft.chunks[at] ?? '')) at += 1;
+    return at >= draft.chunks.length;
+  }
   return BLOCK.has(kind) && draft.content === before.content;
 }
 
 function remove(draft: MarkupDraft, { kind, before }: OpenElement): void {
+  const places = placesFrom(draft.chunks, before.chunks);
   draft.chunks.length = before.chunks;
   draft.length = before.length;
+  for (const place of places) writeSeparator(draft, place);
   if (BLOCK.has(kind) && draft.chunks.at(-1) !== '\n') writeSeparator(draft, '\n');
 }
 
@@ -131,8 +154,23 @@ export function writeFile(draft: MarkupDraft, file: FileLink): void {
     draft.anchor.files.push(file);
     return;
   }
-  const separator = draft.chunks.at(-1)?.endsWith('</a>') === true ? ' ' : '';
-  writeVisible(draft, separator + linkTo(file));
+  writeVisible(draft, linkBehind(draft.chunks.at(-1), file));
+}
+
+/** Writes an image in place of the last one, a placeholder; false if nothing was written for that one. */
+export function replaceImage(draft: MarkupDraft, { chunk, file }: WrittenImage, by: FileLink): boolean {
+  const files = draft.anchor?.files;
+  if (files !== undefined && files.at(-1) === file) files.pop();
+  if (files !== undefined || chunk === -1) return false;
+  const markup = linkBehind(draft.chunks[chunk - 1], by);
+  if (!fits(draft, markup)) return true;
+  draft.length += markup.length - (draft.chunks[chunk]?.length ?? 0);
+  draft.chunks[chunk] = markup;
+  return true;
+}
+
+function linkBehind(before: string | undefined, file: FileLink): string {
+  return (before?.endsWith('</a>') === true ? ' ' : '') + linkTo(file);
 }
 
 function linkTo({ url, label, isImage, ...about }: FileLink): string {
@@ -145,6 +183,11 @@ export function writeVisible(draft: MarkupDraft, markup: string): void {
   if (isSilent(draft) || !fits(draft, markup)) return;
   draft.content += 1;
   write(draft, markup);
+}
+
+/** Writes text that a reader sees. */
+export function writeText(draft: MarkupDraft, text: string): void {
+  writeVisible(draft, escapeHtml(text));
 }
 
 /** Writes markup that only separates: white space, a line break. */

@@ -6,7 +6,7 @@ import { safeLink } from './safe-url.ts';
 /** Decides which open elements a new element closes, and whether an empty element vanishes. */
 export type ElementKind =
   | 'inline' | 'ruby-text' | 'block' | 'heading' | 'item' | 'table-part' | 'column'
-  | 'anchor' | 'break' | 'rule' | 'image' | 'picture' | 'source' | 'frame' | 'media' | 'dropped';
+  | 'anchor' | 'break' | 'rule' | 'image' | 'picture' | 'source' | 'frame' | 'media' | 'input' | 'dropped';
 
 export type ElementRule = { output: string; kind: ElementKind; needsAttributes: boolean };
 
@@ -22,11 +22,12 @@ export const ELEMENT_RULES = new Map<string, ElementRule>([
   ...same('anchor', 'a'),
   ...same('break', 'br'),
   ...same('rule', 'hr'),
-  ...same('image', 'img image'),
+  ...same('image', 'img image amp-img amp-anim'),
   ...same('picture', 'picture'),
   ...same('source', 'source'),
-  ...same('frame', 'iframe embed'),
-  ...same('media', 'audio video object'),
+  ...same('frame', 'iframe embed amp-iframe amp-youtube amp-vimeo amp-dailymotion lite-youtube lite-vimeo'),
+  ...same('media', 'audio video object amp-audio amp-video'),
+  ...same('input', 'input'),
   ...same('dropped', 'template select applet button canvas datalist dialog'),
   ...renamed('inline', { strike: 's', tt: 'code', acronym: 'abbr' }),
   ...renamed('block', { dir: 'ul', menu: 'ul', listing: 'pre' }),
@@ -89,7 +90,10 @@ const cellAttributes: [name: string, rule: AttributeRule][] = [
 ];
 
 const ATTRIBUTE_RULES: Record<string, [name: string, rule: AttributeRule][]> = {
-  a: [['class', oneOf('remote-image')], ['data-size', imageSize], ['title', title], ['hreflang', language]],
+  a: [
+    ['class', oneOf('remote-image')], ['data-size', imageSize], ['data-alt', noWords], ['title', title],
+    ['hreflang', language],
+  ],
   abbr: [['title', title]],
   dfn: [['title', title]],
   blockquote: [['cite', address]],
@@ -115,6 +119,11 @@ export function allowedAttributes(element: string, attributes: Attributes, baseU
   return write(ATTRIBUTE_RULES[element] ?? [], attributes, baseUrl) + write(EVERYWHERE, attributes, baseUrl);
 }
 
+/** Whether an element is never shown; what stays hidden until a reader searches for its words is for readers. */
+export function isHidden(attributes: Attributes): boolean {
+  return attributes.has('hidden') && attributes.get('hidden')?.toLowerCase() !== 'until-found';
+}
+
 /** One attribute as markup, with a leading space. */
 export function attribute(name: string, value: string): string {
   return ` ${name}="${escapeHtml(value)}"`;
@@ -135,9 +144,14 @@ function title(value: string): string | undefined {
   return line === '' ? undefined : line;
 }
 
-function place(value: string): string | undefined {
-  const [, id] = /^(?:in-post-)?([\w:.-]{1,80})$/.exec(value.trim()) ?? [];
+/** The id of an element in a post, which no element around the post has; undefined for what cannot be an id. */
+export function place(value: string): string | undefined {
+  const [, id] = /^(?:in-post-)?([^\s\p{Cc}]{1,200})$/u.exec(value.trim()) ?? [];
   return id === undefined ? undefined : ID_PREFIX + id;
+}
+
+function noWords(value: string): string | undefined {
+  return value === '' ? '' : undefined;
 }
 
 function moment(value: string): string | undefined {

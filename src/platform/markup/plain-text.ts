@@ -1,8 +1,11 @@
 import { withoutForeignContent } from './foreign-content.ts';
 import { tokenizingHtml } from './html-tokenizer.ts';
 import { BLOCK_ELEMENTS } from './implied-ends.ts';
-import { atOnce, type Reading } from './in-steps.ts';
+import { atOnce, isPauseDue, joining, partsOf, readingInParts, STEP, type Reading } from './in-steps.ts';
 import { withoutControls } from './tidy-text.ts';
+
+/** So many characters, and what must stay together behind them: white space, and controls within it. */
+const PART = new RegExp(`[^]{1,${STEP}}[\\s\\p{C}]*`, 'uy');
 
 const INVISIBLE_ELEMENTS = new Set(
   ['template', 'select', 'object', 'applet', 'canvas', 'audio', 'video', 'datalist'],
@@ -15,6 +18,10 @@ export function plainText(html: string): string {
 
 /** Returns a `Reading` that collects the visible text of long HTML in steps; `plainText` does so at once. */
 export function readingText(html: string): Reading<string> {
+  return readingInParts(textInParts(html));
+}
+
+function* textInParts(html: string): Generator<void, string> {
   const pieces: string[] = [];
   let hidden: { name: string; depth: number } | undefined;
   const reader = withoutForeignContent({
@@ -34,12 +41,23 @@ export function readingText(html: string): Reading<string> {
       if (hidden === undefined) pieces.push(markup === undefined ? alternative : words);
     },
   });
-  const end = (): string => {
-    reader.end();
-    const text = withoutControls(pieces.join(''));
-    return text.replace(/\s{2,}|[^\S ]/g, (space) => (space.includes('\n') ? '\n' : ' ')).trim();
-  };
-  return { read: tokenizingHtml(html.toWellFormed(), reader), end };
+  yield* partsOf(tokenizingHtml(html.toWellFormed(), reader));
+  reader.end();
+  return (yield* tidying(yield* joining(pieces))).trim();
+}
+
+/** Removes controls, and makes one space or line feed of all white space that stands together. */
+function* tidying(text: string): Generator<void, string> {
+  let tidy = '';
+  const pace = { unpaused: 0 };
+  for (let at = 0; at < text.length;) {
+    PART.lastIndex = at;
+    const [part = ''] = PART.exec(text) ?? [];
+    tidy += withoutControls(part).replace(/\s{2,}|[^\S ]/g, (space) => (space.includes('\n') ? '\n' : ' '));
+    at += part.length;
+    if (isPauseDue(pace, part.length)) yield;
+  }
+  return tidy;
 }
 
 function separatorOf(name: string): string {

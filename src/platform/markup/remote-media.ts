@@ -19,25 +19,37 @@ const CANDIDATE = /([^\s,](?:\S*[^\s,])?)(?:,+(?!\S)|([^,]*))/g;
 const LAZY_SOURCE_SETS = ['srcset', 'data-srcset', 'data-lazy-srcset'];
 const LAZY_SOURCES = ['data-src', 'data-original', 'data-lazy-src', 'data-orig-file'];
 
-const TRACKER_HOSTS = [
+/** Scripts load files late in many ways: names of attributes that hold the address of a file, or of a small file. */
+const LATE_NAME = /src(?!doc)|lazy|orig|echo|image|img/;
+const OTHER_LATE_NAME = /^data-(?!.*(?:title|alt|name|caption|description)$)|file$/;
+const SMALL_NAME = /low|thumb|small|tiny|medium|blur|placeholder|preview/;
+const IMAGE_FILE = /^[^\s,?#]+\.(?:jpe?g|png|webp|avif|gif)(?:[?#][^\s,]*)?$/i;
+const ADDRESS = /^(?:https?:)?\/[^\s]+$/i;
+const MAX_ADDRESS = 2_000;
+/** No file that could be fetched, or the name of one that only takes up the room until a script loads the image. */
+const NO_FILE = /^\s*(?:$|#|data:|about:|blob:)/i;
+const PLACEHOLDER = new RegExp(NO_FILE.source
+  + '|(?:^|[/_-])(?:blank|spacer|loading|loader|transparent|placeholder|lazy|1x1|pixel)[^/]{0,40}\\.(?:gif|png|svg)$',
+'i');
+
+/** Services that only count readers. */
+const COUNTER_HOSTS = [
   'doubleclick.net', 'google-analytics.com', 'googletagmanager.com', 'scorecardresearch.com', 'quantserve.com',
   'pixel.wp.com', 'stats.wp.com', 'stats.wordpress.com', 'feeds.wordpress.com', 'feedsportal.com', 'pheedo.com',
   'amazon-adsystem.com', 'adsrvr.org', 'criteo.com', 'moatads.com', 'chartbeat.net', 'hotjar.com', 'statcounter.com',
   'eotrx.substackcdn.com', 'pixel.quantcount.com', 'analytics.twitter.com', 'px.ads.linkedin.com', 'vgwort.de',
   'bat.bing.com', 'ct.pinterest.com', 'mc.yandex.ru', 'counter.yadro.ru', 'ioam.de', 'statsy.net', 'imrworldwide.com',
 ];
-const TRACKER_HOST_PREFIX = /^(?:pixel|stats|track|tracking|beacon|counter|analytics)\d?\./;
-const TRACKER_ADDRESSES = [
+const COUNTER_ADDRESSES = [
   /^feeds\d?\.feedburner\.com\/~/, /^feedproxy\.google\.com\/~/, /^(?:www\.)?facebook\.com\/tr\b/,
   /^medium\.com\/_\/stat/, /^blogger\.googleusercontent\.com\/tracker\//, /\/wf\/open\b/, /\/track\/open\.php/,
-  /\/(?:pixel|spacer|blank|beacon|1x1|clear)\.(?:gif|png)$/,
 ];
 
 const INVISIBLE_STYLE = /(?:^|;)\s*(?:(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|$)|display\s*:\s*none)/i;
 
-/** The links that sanitizeHtml writes in place of images: web address, stated size, escaped title and label. */
+/** The links that sanitizeHtml writes for images: web address, stated size, no words, escaped title and label. */
 const IMAGE_LINK = new RegExp('<a href="(https?:[^"<>]*)" class="remote-image"'
-  + '(?: data-size="(\\d{1,4})x(\\d{1,4})")?(?: title="([^"<>]*)")?[^<>]*>([^<>"]*)</a>', 'g');
+  + '(?: data-size="(\\d{1,4})x(\\d{1,4})")?( data-alt="")?(?: title="([^"<>]*)")?[^<>]*>([^<>"]*)</a>', 'g');
 
 /** The label of an image whose own label has become the text of the link around the image. */
 export const LINKED_IMAGE = 'Linked image';
@@ -48,7 +60,7 @@ const LABELLED_LINK = new RegExp('<a href="[^"<>]*"[^<>]*>[^<>]*</a>'
 /** The most digits of a stated width or height in pixels; more digits are a mistake. */
 const MAX_DIGITS = 4;
 
-/** The files that an image or source element names, also in lazy-load attributes. */
+/** The files that an image or source element names, also in attributes from which scripts load late. */
 export function imageCandidates(attributes: Attributes): ImageCandidate[] {
   const candidates: ImageCandidate[] = [];
   const source = attributes.get('src');
@@ -59,7 +71,25 @@ export function imageCandidates(attributes: Attributes): ImageCandidate[] {
     if (address !== undefined) candidates.push({ address, size: 1.5 });
   }
   for (const name of LAZY_SOURCE_SETS) candidates.push(...parseSourceSet(attributes.get(name)));
+  if (isLazy(attributes)) for (const attribute of attributes) candidates.push(...lateFiles(...attribute));
   return candidates;
+}
+
+/** Whether an image seems to be a placeholder until a script loads the real one. */
+export function isLazy(attributes: Attributes): boolean {
+  if (PLACEHOLDER.test(attributes.get('src')?.slice(0, MAX_ADDRESS) ?? '')) return true;
+  if (/lazy|placeholder/i.test(attributes.get('class') ?? '')) return true;
+  for (const name of attributes.keys()) if (/^(?:data|nitro)-.*(?:src|original|lazy)/.test(name)) return true;
+  return false;
+}
+
+function lateFiles(name: string, value: string): ImageCandidate[] {
+  if (name === 'src' || LAZY_SOURCE_SETS.includes(name)) return [];
+  if (name.endsWith('srcset')) return parseSourceSet(value);
+  const isLate = LATE_NAME.test(name);
+  if (value.length > MAX_ADDRESS || !(isLate || OTHER_LATE_NAME.test(name))) return [];
+  if (!IMAGE_FILE.test(value) && !(isLate && ADDRESS.test(value))) return [];
+  return [{ address: value, size: SMALL_NAME.test(name) ? 1.1 : 1.5 }];
 }
 
 /** Reads a srcset (HTML Standard, 4.8.4.2.1): addresses with an optional width or density. */
@@ -87,15 +117,25 @@ export function largestImage(candidates: ImageCandidate[], baseUrl: string): URL
   return best;
 }
 
-/** Whether the image tracks readers: a pixel, an invisible image, a known counter. */
-export function isTracker(attributes: Attributes, url: URL): boolean {
-  if (isPixel(attributes.get('width')) || isPixel(attributes.get('height'))) return true;
-  if (INVISIBLE_STYLE.test(attributes.get('style') ?? '')) return true;
-  const { hostname } = url;
-  if (TRACKER_HOST_PREFIX.test(hostname)) return true;
-  if (TRACKER_HOSTS.some((host) => hostname === host || hostname.endsWith(`.${host}`))) return true;
-  const address = hostname + url.pathname;
-  return TRACKER_ADDRESSES.some((tracker) => tracker.test(address));
+/** Whether an image counts readers: it is invisible, or it is a counter's and has neither a stated size nor words. */
+export function isTracker(attributes: Attributes, url: URL | undefined): boolean {
+  const isBare = !['width', 'height', 'alt'].some((name) => attributes.get(name)?.trim());
+  return isInvisible(attributes) || isBare && url !== undefined && isCounter(url);
+}
+
+/** Whether a frame counts readers: it is invisible or a counter's, such as an advertisement. */
+export function isTrackingFrame(attributes: Attributes, url: URL): boolean {
+  return isInvisible(attributes) || isCounter(url);
+}
+
+function isInvisible(attributes: Attributes): boolean {
+  return isPixel(attributes.get('width')) || isPixel(attributes.get('height'))
+    || INVISIBLE_STYLE.test(attributes.get('style') ?? '');
+}
+
+function isCounter({ hostname, pathname }: URL): boolean {
+  if (COUNTER_HOSTS.some((host) => hostname === host || hostname.endsWith(`.${host}`))) return true;
+  return COUNTER_ADDRESSES.some((counter) => counter.test(hostname + pathname));
 }
 
 function isPixel(size: string | undefined): boolean {
@@ -121,11 +161,13 @@ export function imageTitle(attributes: Attributes, label: string, url: URL): str
   return title === label || bare(decodePath(url.pathname)).includes(bare(title)) ? '' : title;
 }
 
-/** A link to an image, in place of an image that browsers would load. */
+/** A link in place of an image that browsers would load. `isOrnament`: it says nothing. */
 export function imageLink(
-  url: URL, label: string, { size, title }: { size?: string | undefined; title?: string | undefined },
+  url: URL, label: string,
+  { size, title, isOrnament }: { size?: string | undefined; title?: string | undefined; isOrnament?: boolean },
 ): string {
-  const about = (size ? attribute('data-size', size) : '') + (title ? attribute('title', title) : '');
+  const about = (size ? attribute('data-size', size) : '') + (isOrnament ? attribute('data-alt', '') : '')
+    + (title ? attribute('title', title) : '');
   return `<a${attribute('href', url.href)} class="remote-image"${about}${LINK_TAIL}>${escapeHtml(label)}</a>`;
 }
 
@@ -137,6 +179,11 @@ export function mediaLink(url: URL, label: string): string {
 /** The author's label of a file that is not shown, on one line; empty if the author gave no label. */
 export function givenLabel(text: string | undefined): string {
   return text === undefined ? '' : excerpt(singleLine(text), MAX_LABEL_LENGTH);
+}
+
+/** The words that the author gave an element that shows nothing else. */
+export function authorsLabel(attributes: Attributes): string {
+  return givenLabel(attributes.get('title')) || givenLabel(attributes.get('aria-label'));
 }
 
 /** The last part of the URL's path if that part looks like a file name, or else `otherwise`. */
@@ -154,8 +201,28 @@ function decodePath(path: string): string {
   }
 }
 
+/** Elements of scripts that name a film by its id. */
+const FILM_PAGES = new Map([
+  ...['lite-youtube', 'amp-youtube'].map((name): [string, string] => [name, 'https://www.youtube.com/watch?v=']),
+  ...['lite-vimeo', 'amp-vimeo'].map((name): [string, string] => [name, 'https://vimeo.com/']),
+  ['amp-dailymotion', 'https://www.dailymotion.com/video/'],
+]);
+
+/** The page or file that a frame, film or sound shows, also if a script sets its address late. */
+export function shownFile(name: string, attributes: Attributes, baseUrl: string): URL | undefined {
+  const late = [...attributes].filter(([name, value]) => /src(?!doc)|lazy/.test(name) && ADDRESS.test(value));
+  const film = attributes.get('videoid') ?? attributes.get('data-videoid');
+  const page = film && FILM_PAGES.has(name) ? FILM_PAGES.get(name) + encodeURIComponent(film) : undefined;
+  const given = [attributes.get('src'), attributes.get('data'), page, attributes.get('data-src')];
+  for (const address of [...given, ...late.map(([, value]) => value)]) {
+    const url = address === undefined || NO_FILE.test(address) ? undefined : webUrl(address, baseUrl);
+    if (url !== undefined) return framePage(url);
+  }
+  return undefined;
+}
+
 /** The page that a frame shows; for YouTube's player, which refuses to run outside a frame, the video's page. */
-export function framePage(url: URL): URL {
+function framePage(url: URL): URL {
   const video = /^\/embed\/([\w-]{6,20})$/.exec(url.pathname)?.[1];
   const isYouTube = /^(?:www\.)?youtube(?:-nocookie)?\.com$/.test(url.hostname);
   return video !== undefined && isYouTube ? new URL(`https://www.youtube.com/watch?v=${video}`) : url;
@@ -180,7 +247,7 @@ const LINE_HEIGHT = 40;
 /** Replaces image links in sanitised markup by images, if `imageOf` knows their address. Other links stay. */
 export function showImages(sanitized: string, imageOf: (url: string) => ShownImage | undefined): string {
   return sanitized.replace(IMAGE_LINK, (link: string, href: string, ...parts: (string | undefined)[]) => {
-    const [width, height, title, label = ''] = parts;
+    const [width, height, noWords, title, label = ''] = parts;
     const image = imageOf(decodeAttributeEntities(href));
     if (!image) return link;
     const stated = width === undefined ? null : { width: Number(width), height: Number(height) };
@@ -190,7 +257,8 @@ export function showImages(sanitized: string, imageOf: (url: string) => ShownIma
     const box = size === null ? '' : ` width="${size.width}" height="${size.height}"`;
     const about = (title ? ` title="${title}"` : '') + box;
     const look = size !== null && size.height <= LINE_HEIGHT ? ' class="small"' : '';
-    const shown = `<img src="${escapeHtml(image.address)}" alt="${label}"${about} loading="lazy"${look}>`;
+    const alt = noWords ? '' : label;
+    const shown = `<img src="${escapeHtml(image.address)}" alt="${alt}"${about} loading="lazy"${look}>`;
     // Touch screens have no tooltips, so the style sheet shows the picture's title there as a text below the picture.
     return title && isOnPage ? `${shown}<span class="picture-title" aria-hidden="true">${title}</span>` : shown;
   });

@@ -23,9 +23,12 @@ export type XmlElement = {
 };
 
 type XmlTreeOptions = {
-  /** Maps a namespace URI (lower case, no slash at the end) to its well-known prefix; '' means no prefix. */
+  /** Maps a namespace URI (lower case, http, no slash at the end) to its well-known prefix; '' means no prefix. */
   namespaces: ReadonlyMap<string, string>;
-  /** Names of elements that never directly contain an element of their own name: a missing end tag is supplied. */
+  /**
+   * Names of elements that never directly contain an element of their own name: a missing end tag is supplied. Their
+   * default namespace, like the root's, does not change the names of elements without a prefix: it is often wrong.
+   */
   siblings: ReadonlySet<string>;
   /** Index of the root's start tag; text before and after the root is ignored. */
   from: number;
@@ -36,6 +39,7 @@ type Scope = ReadonlyMap<string, string>;
 /** `written`: the element's name as in its tags, in lower case. */
 type OpenElement = { element: XmlElement; written: string; scope: Scope };
 
+const OUTERMOST: Scope = new Map();
 const DECLARATION = /\bxmlns(?::([\w.-]+))?\s*=\s*(?:"([^"]*)"|'([^']*)')/gi;
 
 export const MAX_DEPTH = 256;
@@ -54,7 +58,6 @@ export function parseXmlTree(source: string, options: XmlTreeOptions): XmlElemen
 /** Returns a `Reading` that parses XML in steps to its root element; `parseXmlTree` does so at once. */
 export function readXmlTree(source: string, options: XmlTreeOptions): Reading<XmlElement | null> {
   const open: OpenElement[] = [];
-  const outermost: Scope = new Map();
   let root: XmlElement | null = null;
   let count = 0;
   let at = options.from;
@@ -74,7 +77,7 @@ export function readXmlTree(source: string, options: XmlTreeOptions): Reading<Xm
 
   function startTag(tag: XmlStartTag): boolean {
     let parent = open.at(-1);
-    const scope = scopeOf(tag, source, parent?.scope ?? outermost, options.namespaces, parent === undefined);
+    const scope = scopeOf(tag, source, parent?.scope, options);
     const name = wellKnownName(tag.name, scope);
     if (parent?.element.name === name && options.siblings.has(name)) {
       closeDownTo(open.length - 1, tag.start, tag.start);
@@ -190,16 +193,17 @@ function createElement(name: string, source: string, tag: XmlStartTag): XmlEleme
 
 /** The namespace scope inside a tag: the parent's scope, unless the tag gives prefixes a new meaning. */
 function scopeOf(
-  tag: XmlStartTag, source: string, outer: Scope, namespaces: ReadonlyMap<string, string>, isRoot: boolean,
+  tag: XmlStartTag, source: string, inherited: Scope | undefined, { namespaces, siblings }: XmlTreeOptions,
 ): Scope {
+  const outer = inherited ?? OUTERMOST;
   if (tag.attributesEnd - tag.attributesStart < 'xmlns=x'.length) return outer;
   const written = source.slice(tag.attributesStart, tag.attributesEnd);
   if (!written.includes('xmlns')) return outer;
+  const keepsNames = inherited === undefined || siblings.has(tag.name.toLowerCase());
   let prefixes: Map<string, string> | undefined;
   for (const [, declared = '', quoted, single] of written.matchAll(DECLARATION)) {
     const prefix = declared.toLowerCase();
-    // The name of a root element without a prefix stays as written, whatever `xmlns` the root element has.
-    const meant = isRoot && prefix === '' ? '' : knownPrefix(prefix, quoted ?? single ?? '', namespaces);
+    const meant = keepsNames && prefix === '' ? '' : knownPrefix(prefix, quoted ?? single ?? '', namespaces);
     if (((prefixes ?? outer).get(prefix) ?? prefix) === meant) continue;
     prefixes ??= new Map(outer);
     prefixes.set(prefix, meant);
@@ -209,7 +213,11 @@ function scopeOf(
 }
 
 function knownPrefix(prefix: string, uri: string, namespaces: ReadonlyMap<string, string>): string {
-  return namespaces.get(uri) ?? namespaces.get(uri.trim().toLowerCase().replace(/\/$/, '')) ?? prefix;
+  return namespaces.get(uri) ?? namespaces.get(plainUri(uri)) ?? prefix;
+}
+
+function plainUri(uri: string): string {
+  return uri.trim().toLowerCase().replace(/\/$/, '').replace(/^https:/, 'http:');
 }
 
 function wellKnownName(written: string, scope: Scope): string {

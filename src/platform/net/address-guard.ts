@@ -39,27 +39,43 @@ export function isPublicAddress(address: string, allow: readonly Cidr[]): boolea
   return parsed !== undefined && (holds(allow, parsed) || isGloballyReachable(parsed));
 }
 
-const REFUSED_IPV4 = parseCidrs(`
-  0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 168.63.129.16/32, 169.254.0.0/16, 172.16.0.0/12,
-  192.0.0.0/24, 192.0.2.0/24, 192.31.196.0/24, 192.52.193.0/24, 192.88.99.0/24, 192.168.0.0/16, 192.175.48.0/24,
-  198.18.0.0/15, 198.51.100.0/24, 203.0.113.0/24, 224.0.0.0/4, 240.0.0.0/4
-`);
+/** One IPv4 address; for IPv6 the /64 of a host, then the /56 and the /48 that a provider may give to a customer. */
+export function networksOf(address: string): [string, ...string[]] {
+  const parsed = parseIpAddress(address.split('%', 1)[0] ?? '');
+  return parsed?.bits === 128 ? [network(parsed, 64n), network(parsed, 56n), network(parsed, 48n)] : [address];
+}
 
-// IPv6 addresses outside 2000::/3, which no public host needs, are refused: loopback, ULA, link-local, multicast,
-// discard-only, SRv6, IPv4-compatible (::a.b.c.d) and IPv4-translated (::ffff:0:a.b.c.d) addresses.
-const GLOBAL_UNICAST = parseCidrs('2000::/3');
+function network({ value }: IpAddress, length: bigint): string {
+  const start = (value >> (128n - length)) << (64n - length);
+  return `${[48n, 32n, 16n, 0n].map((shift) => ((start >> shift) & 0xffffn).toString(16)).join(':')}::/${length}`;
+}
 
-// Refused blocks inside 2000::/3: IETF protocol assignments with Teredo, documentation, 6to4 (embeds IPv4), AS112.
-const REFUSED_IPV6 = parseCidrs('2001::/23, 2001:db8::/32, 2002::/16, 2620:4f:8000::/48, 3fff::/20');
+/** The blocks of addresses by which public ones are told; read when first needed, as most programs fetch nothing. */
+let blocks: ReturnType<typeof readBlocks> | undefined;
 
-// On IPv6-only networks DNS64 answers with NAT64 addresses: the guard checks the IPv4 address inside (RFC 6052).
-// The local-use NAT64 block 64:ff9b:1::/48 stays refused, because its mapping is unknown outside its network.
-const WELL_KNOWN_NAT64 = parseCidrs('64:ff9b::/96');
+function readBlocks() {
+  return {
+    refusedIpv4: parseCidrs(`
+      0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 168.63.129.16/32, 169.254.0.0/16, 172.16.0.0/12,
+      192.0.0.0/24, 192.0.2.0/24, 192.31.196.0/24, 192.52.193.0/24, 192.88.99.0/24, 192.168.0.0/16, 192.175.48.0/24,
+      198.18.0.0/15, 198.51.100.0/24, 203.0.113.0/24, 224.0.0.0/4, 240.0.0.0/4
+    `),
+    // IPv6 addresses outside 2000::/3, which no public host needs, are refused: loopback, ULA, link-local, multicast,
+    // discard-only, SRv6, IPv4-compatible (::a.b.c.d) and IPv4-translated (::ffff:0:a.b.c.d) addresses.
+    globalUnicast: parseCidrs('2000::/3'),
+    // Refused blocks inside 2000::/3: IETF protocol assignments with Teredo, documentation, 6to4 (embeds IPv4), AS112.
+    refusedIpv6: parseCidrs('2001::/23, 2001:db8::/32, 2002::/16, 2620:4f:8000::/48, 3fff::/20'),
+    // On IPv6-only networks DNS64 answers with NAT64 addresses: the guard checks the IPv4 address inside (RFC 6052).
+    // The local-use NAT64 block 64:ff9b:1::/48 stays refused, because its mapping is unknown outside its network.
+    wellKnownNat64: parseCidrs('64:ff9b::/96'),
+  };
+}
 
 function isGloballyReachable(address: IpAddress): boolean {
-  if (address.bits === 32) return !holds(REFUSED_IPV4, address);
-  if (holds(WELL_KNOWN_NAT64, address)) return isGloballyReachable(embeddedIpv4(address.value));
-  return holds(GLOBAL_UNICAST, address) && !holds(REFUSED_IPV6, address);
+  const { refusedIpv4, globalUnicast, refusedIpv6, wellKnownNat64 } = (blocks ??= readBlocks());
+  if (address.bits === 32) return !holds(refusedIpv4, address);
+  if (holds(wellKnownNat64, address)) return isGloballyReachable(embeddedIpv4(address.value));
+  return holds(globalUnicast, address) && !holds(refusedIpv6, address);
 }
 
 function holds(cidrs: readonly Cidr[], { bits, value }: IpAddress): boolean {

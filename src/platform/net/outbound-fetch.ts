@@ -5,23 +5,26 @@ import type { Cidr } from './address-guard.ts';
 import { ACCEPT_ENCODING, type Answer, exchange, type LargeBody, type TakeBody } from './outbound-exchange.ts';
 import { createLanes } from '../limit-concurrency.ts';
 import { type Lookup, OutboundError, parseTarget, resolveTarget } from './outbound-target.ts';
+import { createCookies } from './redirect-cookies.ts';
 
 export { OutboundError };
 
 /**
  * Only the headers Accept, Accept-Language, If-None-Match and If-Modified-Since are sent, also after a redirect
- * (validators belong to the final response). `authorization` is sent only to the origin of `url`. `maxBytes` limits the
- * body both as received and unpacked. `refuse` may return the reason why a URL must not be fetched. `refuse` is called
- * before the DNS lookup (without addresses) and after the lookup, also for redirects. `approve` is awaited before each
- * request, also before a redirect is followed; its error ends the fetch. `totalMs` can only shorten the
- * default time limit of the fetch, which leaves out the wait until other large responses have been received. `gunzip`:
- * decompress also a response body that is a gzip file.
+ * (validators belong to the final response), and the cookies that redirects of this fetch have set. `authorization` is
+ * sent only to the origin of `url`. `maxBytes` limits the body both as received and unpacked: a longer one is refused
+ * or, with `cuts`, ends there. `refuse` may return the reason why a URL must not be fetched; it is called before the
+ * DNS lookup (without addresses) and after the lookup, also for redirects. `approve` is awaited before each request,
+ * also before a redirect is followed; its error ends the fetch. `totalMs` can only shorten the default time limit of
+ * the fetch, which leaves out the wait until other large responses have been received. `gunzip`: decompress also a
+ * response body that is a gzip file.
  */
 type OutboundRequest = {
   url: string;
   headers?: Record<string, string>;
   authorization?: string | undefined;
   maxBytes: number;
+  cuts?: boolean;
   totalMs?: number;
   large?: LargeBody;
   take?: TakeBody;
@@ -30,6 +33,8 @@ type OutboundRequest = {
   refuse?: (url: URL, addresses: readonly string[]) => string | null;
   approve?: (url: URL) => Promise<void>;
 };
+
+type Hop = OutboundRequest & { cookie: string | undefined };
 
 /** `url`: the address after all redirects. `movedPermanentlyTo` is set if every redirect was a 301 or 308. */
 export type OutboundResponse = {
@@ -83,25 +88,29 @@ export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
   };
 
   async function follow(first: URL, request: OutboundRequest, signal: AbortSignal): Promise<OutboundResponse> {
+    const cookies = createCookies();
     const seen = new Set<string>();
     let url = first;
     let permanent = true;
     for (;;) {
-      seen.add(url.href);
+      const cookie = cookies.headerFor(url);
+      const asked = JSON.stringify([url.href, cookie]);
+      if (seen.has(asked)) throw new OutboundError('redirects', `${first.host} redirects in a loop`);
+      seen.add(asked);
       await request.approve?.(url);
-      const answer = await ask(url, describeHost(url, first), request, signal);
+      const answer = await ask(url, describeHost(url, first), { ...request, cookie }, signal);
       const next = redirectTarget(answer, url);
       if (!next) return { ...answer, url: url.href, movedPermanentlyTo: seen.size > 1 && permanent ? url.href : null };
-      if (seen.has(next.href)) throw new OutboundError('redirects', `${first.host} redirects in a loop`);
       if (seen.size > MAX_REDIRECTS) {
         throw new OutboundError('redirects', `${first.host} redirects more than ${MAX_REDIRECTS} times`);
       }
       permanent &&= PERMANENT_REDIRECTS.has(answer.status);
+      cookies.take(url, answer.headers);
       url = next;
     }
   }
 
-  function ask(url: URL, who: string, request: OutboundRequest, signal: AbortSignal): Promise<Answer> {
+  function ask(url: URL, who: string, request: Hop, signal: AbortSignal): Promise<Answer> {
     return inLane(url.host, signal, async () => {
       assertWanted(url, [], request);
       const addresses = await resolveTarget(url, who, guard, signal);
@@ -143,11 +152,14 @@ function startDeadline(url: URL, totalMs: number, outer: AbortSignal | undefined
   };
 }
 
-function headersFor(url: URL, request: OutboundRequest, userAgent: string): Record<string, string> {
+function headersFor(url: URL, request: Hop, userAgent: string): Record<string, string> {
   const given = Object.entries(request.headers ?? {}).filter(([name]) => HEADERS_SENT_ON.has(name.toLowerCase()));
-  const headers = { 'User-Agent': userAgent, 'Accept-Encoding': ACCEPT_ENCODING, ...Object.fromEntries(given) };
   const told = url.origin === new URL(request.url).origin ? request.authorization : undefined;
-  return told === undefined ? headers : { ...headers, Authorization: told };
+  return {
+    'User-Agent': userAgent, 'Accept-Encoding': ACCEPT_ENCODING, ...Object.fromEntries(given),
+    ...(request.cookie === undefined ? {} : { Cookie: request.cookie }),
+    ...(told === undefined ? {} : { Authorization: told }),
+  };
 }
 
 /** The target of a redirect; undefined for any other answer, such as a 300 response that only lists its choices. */

@@ -97,7 +97,7 @@ const REFUSED = [
 function access(overrides: Partial<ProcessAccess> = {}): ProcessAccess {
   return {
     projectRoot: '/srv/hub', dataDir: '/srv/hub/data', secretFiles: [], cwd: '/srv/hub', hasNetFlag: false,
-    hasRootLink: true, mayWriteBackups: false, needsNetwork: true, ...overrides,
+    hasRootLink: true, hasSqliteFlag: true, mayWriteBackups: false, needsNetwork: true, ...overrides,
   };
 }
 
@@ -153,7 +153,7 @@ test('every path has a flag of its own, because a path may hold a comma', () => 
 test('hubctl writes BACKUP_DIR too, where that is elsewhere; web and worker only read it', () => {
   const readFile = (): string => '{"version":"1.0.0"}';
   const config = readConfig({ DATA_DIR: '/srv/data', BACKUP_DIR: '/mnt/backups' }, { projectRoot: '/srv/hub', readFile });
-  const node = { execPath: '/node', cwd: '/', hasNetFlag: false, hasRootLink: true };
+  const node = { execPath: '/node', cwd: '/', hasNetFlag: false, hasRootLink: true, hasSqliteFlag: true };
   const flags = (name: string, kind: string): string[] => confinedCommand(config, name, ['backup'], node).args
     .filter((arg) => arg.startsWith(`--allow-fs-${kind}=`));
 
@@ -179,7 +179,7 @@ test('the network is opened only for a Node that knows the flag, and for those p
   assert.ok(permissionFlags(access({ hasNetFlag: true })).includes('--allow-net'));
 
   const config = readConfig({}, { projectRoot: '/srv/hub', readFile: () => '{"version":"1.0.0"}' });
-  const node = { execPath: '/opt/node', cwd: '/srv/hub', hasNetFlag: true, hasRootLink: true };
+  const node = { execPath: '/opt/node', cwd: '/srv/hub', hasNetFlag: true, hasRootLink: true, hasSqliteFlag: true };
   const isOnline = (name: string, ...args: string[]): boolean =>
     confinedCommand(config, name, args, node).args.includes('--allow-net');
   assert.deepEqual([isOnline('web'), isOnline('worker')], [true, true]);

@@ -8,8 +8,11 @@ import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { createClient } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
+import { startHubProcess, temporaryDataDir } from '../../support/hub-process.ts';
 import { startOrigin } from '../../support/origin.ts';
+import { catches } from '../../support/run-program.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+import { startWebWithAccount } from '../../support/web-with-account.ts';
 
 const PROJECT = resolve(import.meta.dirname, '../../..');
 
@@ -27,13 +30,18 @@ test('npm start: a newcomer joins by the printed link, adds a feed, reads it as 
     hub.kill('SIGKILL');
     rmSync(dataDir, { recursive: true, force: true });
   });
-  await waitUntil('the set-up link', () => /works once\): \S+\n/.test(printed.out) || hub.exitCode !== null, 60_000);
+  await waitUntil('the set-up link', () => /works once\): \S+\n/.test(printed.out) || hub.exitCode !== null);
   const address = /running at (\S+)/.exec(printed.out)?.[1] ?? assert.fail(`no address:\n${printed.out}${printed.err}`);
   const link = /works once\): (\S+)/.exec(printed.out)?.[1] ?? '';
 
   if (process.platform === 'linux') {
-    const environment = readFileSync(`/proc/${readFileSync(join(dataDir, 'run/hub.pid'), 'utf8').trim()}/environ`, 'utf8');
+    const start = readFileSync(join(dataDir, 'run/hub.pid'), 'utf8').trim();
+    const environment = readFileSync(`/proc/${start}/environ`, 'utf8');
     assert.match(environment, /\0MALLOC_ARENA_MAX=2\0/, 'the supervisor returns freed memory');
+    const family = [start, ...readFileSync(`/proc/${start}/task/${start}/children`, 'utf8').trim().split(' ')];
+    assert.ok(family.length >= 3, 'start.ts, web and worker');
+    const caught = family.filter((pid) => catches(readFileSync(`/proc/${pid}/status`, 'utf8'), 10));
+    assert.deepEqual(caught, [], 'no process of the hub opens a debugger at SIGUSR1');
   }
 
   const newcomer = createClient(address);
@@ -59,4 +67,15 @@ test('npm start: a newcomer joins by the printed link, adds a feed, reads it as 
   const [code, signal] = await ended;
   assert.ok(code === 0 || signal === 'SIGTERM', `npm ended with ${code} ${signal}:\n${printed.err}`);
   await assert.rejects(fetch(`${address}/api/health?probe=live`), 'nothing listens any more');
+});
+
+test('a hub that npm start has not started says in its log how to make the first account, while it has none', async (t) => {
+  const dataDir = temporaryDataDir(t);
+  const { web } = await startWebWithAccount(t, dataDir);
+  await web.end('SIGTERM');
+  assert.match(String(web.lines('no account yet')[0]?.['toDo']), /^as this account run .*\/scripts\/hubctl invite --role admin, and open /);
+  const again = startHubProcess(t, 'web', dataDir);
+  await again.logged('listening');
+  await again.end('SIGTERM');
+  assert.deepEqual(again.lines('no account yet'), []);
 });

@@ -1,11 +1,11 @@
 // Protects `npm start`: what it prints, its exit codes, and that no process is left behind.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { isRunning, runProgram } from '../../support/run-program.ts';
+import { catches, isRunning, runProgram } from '../../support/run-program.ts';
 import { exit, pidOf, ready, standInProject, startHub } from '../../support/stand-in-hub.ts';
 import { writeFiles } from '../../support/temporary-project.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -101,6 +101,23 @@ test('a signal that comes when everything has just been prepared starts nothing 
 
   assert.equal(await exit(hub), 0);
   assert.equal(hub.stderr(), '');
+});
+
+test('SIGUSR1 opens no debugger in start.ts, also where an older version began it, nor in what prepares the data', async (t) => {
+  const folder = standInProject(t);
+  const hub = startHub(t, folder, { PORT: '0', UNTIL: join(folder, 'go') });
+  const written = join(folder, 'data/prepare.pid');
+  await waitUntil('the data is being prepared', () => Number(statSync(written, { throwIfNoEntry: false })?.size) > 0);
+  assert.equal(catches(readFileSync(`/proc/${pidOf(folder, 'prepare')}/status`, 'utf8'), 10), false);
+
+  hub.child.kill('SIGUSR1');
+  writeFiles(folder, { go: '' });
+
+  await ready(hub);
+  hub.child.kill('SIGUSR1');
+  hub.child.kill('SIGTERM');
+  assert.equal(await exit(hub), 0);
+  assert.equal(hub.stderr(), '', 'Node would say where its debugger listens');
 });
 
 test('a restore that asks while the data is still prepared is heard, and the hub starts afterwards', async (t) => {

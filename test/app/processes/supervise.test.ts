@@ -27,7 +27,9 @@ const STAND_INS = {
 type Running = { supervision: Supervision; messages: unknown[]; pids: number[] };
 
 /** Supervises one process of each kind, and waits until all of them have said who they are. */
-async function run(t: TestContext, kinds: (keyof typeof STAND_INS)[], graceMs?: number): Promise<Running> {
+async function run(
+  t: TestContext, kinds: (keyof typeof STAND_INS)[], graceMs?: number, isSaving?: () => boolean,
+): Promise<Running> {
   const folder = temporaryFolder(t);
   for (const kind of kinds) {
     const hello = 'process.send({ pid: process.pid }); setInterval(() => {}, 1000);';
@@ -36,7 +38,7 @@ async function run(t: TestContext, kinds: (keyof typeof STAND_INS)[], graceMs?: 
   const messages: unknown[] = [];
   const supervision = supervise(
     kinds.map((kind) => ({ name: kind, file: process.execPath, args: [join(folder, `${kind}.mjs`)] })),
-    { cwd: folder, env: {}, onMessage: (_name, message) => messages.push(message), ...(graceMs ? { graceMs } : {}) },
+    { cwd: folder, env: {}, onMessage: (_name, message) => messages.push(message), ...(graceMs ? { graceMs } : {}), ...(isSaving && { isSaving }) },
   );
   t.after(() => supervision.kill());
   await waitUntil('every process is running', () => numbers(messages, 'pid').length === kinds.length);
@@ -75,6 +77,16 @@ test('a process that does not stop within the grace time is killed', async (t) =
   assert.deepEqual(await supervision.ended, { stopRequested: true, died: null, killed: ['stubborn'] });
   assert.ok(messages.includes('refused'));
   assert.ok(!pids.some(isRunning));
+});
+
+test('a process that saves a lost database is not killed before it has', async (t) => {
+  const answers = [true, true, false];
+  const { supervision } = await run(t, ['stubborn'], 300, () => answers.shift() ?? false);
+
+  supervision.stop();
+
+  assert.deepEqual((await supervision.ended).killed, ['stubborn']);
+  assert.deepEqual(answers, []);
 });
 
 test('kill ends at once what a stop did not', async (t) => {

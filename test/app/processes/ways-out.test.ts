@@ -1,11 +1,17 @@
 // Protects the disk from a confined process that climbs out of a path that it was granted.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { nodeFacts, permissionFlags } from '../../../src/app/processes/confined-command.ts';
-import { PROJECT_ROOT, runProgram } from '../../support/run-program.ts';
+import { NO_DEBUGGER } from '../../../src/app/processes/supervise.ts';
+import { catches, PROJECT_ROOT, runProgram } from '../../support/run-program.ts';
 import { temporaryFolder, writeFiles } from '../../support/temporary-project.ts';
+import { OPEN_WAYS, PROBER, WAYS } from '../../support/ways-out.ts';
 
 const PATH_OF_GRANT = /^--allow-fs-(?:read|write)=(.*?)(?:\/\*)?$/;
 
@@ -96,4 +102,47 @@ test('what a process was granted of the project holds no link, which it could co
   const entries = folders.flatMap((path) => readdirSync(path, { recursive: true, withFileTypes: true }));
   assert.ok(entries.length > 300, `${entries.length} entries`);
   assert.deepEqual(entries.filter((entry) => entry.isSymbolicLink()).map(({ name }) => name), []);
+});
+
+/** Servers at a port and at a socket that the process was not granted. */
+async function listen(t: TestContext, ...places: (string | number)[]): Promise<number> {
+  let port = 0;
+  for (const place of places) {
+    const server = createServer((_, response) => response.end()).listen(place);
+    t.after(() => server.close());
+    await once(server, 'listening');
+    port = typeof place === 'number' ? (server.address() as AddressInfo).port : port;
+  }
+  return port;
+}
+
+test('each of 150 ways out of web has the answer that is known of this Node, and what goes stands in the ledger', async (t) => {
+  const folder = temporaryFolder(t);
+  const [out, data] = [join(folder, 'out'), join(folder, 'data')];
+  writeFiles(folder, Object.fromEntries([out, data].flatMap((place) => Object.entries({
+    file: 'A=1', 'empty/.keep': '', 'module.mjs': '', 'module.cjs': '', 'package.json': '{}', 'prober.mjs': PROBER,
+  }).map(([name, text]) => [join(place, name).slice(folder.length + 1), text]))));
+  symlinkSync('file', join(out, 'link'));
+  const port = await listen(t, 0, join(out, 'socket'));
+  const parent = spawn(process.execPath, [NO_DEBUGGER, '-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+  t.after(() => parent.kill('SIGKILL'));
+  const flags = permissionFlags({
+    ...nodeFacts(process, folder), projectRoot: PROJECT_ROOT, dataDir: data, secretFiles: [], mayWriteBackups: false,
+    needsNetwork: true,
+  });
+  const ways = Object.fromEntries(Object.entries(WAYS).map(([name, { body }]) => [name, body]));
+  const places = { out, data, project: PROJECT_ROOT, parent: parent.pid, port };
+
+  const { status, stdout, stderr } = await runProgram(
+    process.execPath, [...flags, join(data, 'prober.mjs'), JSON.stringify({ ways, ...places })], { cwd: folder });
+
+  assert.equal(status, 0, stderr);
+  const outcome = JSON.parse(stdout) as Record<string, string>;
+  assert.ok(Object.keys(outcome).length >= 150, `${Object.keys(outcome).length} ways`);
+  const others = Object.entries(WAYS).filter(([name, { answers }]) => !answers.includes(String(outcome[name])));
+  assert.deepEqual(others.map(([name, { answers }]) => `${name}: ${outcome[name]}, not ${answers.join(' or ')}`), []);
+  assert.equal(parent.exitCode ?? parent.signalCode, null, 'Node blocks SIGUSR1 that opens no debugger');
+  assert.equal(catches(readFileSync(`/proc/${parent.pid}/status`, 'utf8'), 10), false);
+  const ledger = readFileSync(join(PROJECT_ROOT, 'src/LEDGER.md'), 'utf8').replaceAll(/\s+/g, ' ');
+  assert.deepEqual(Object.keys(OPEN_WAYS).filter((sentence) => !ledger.includes(sentence)), []);
 });

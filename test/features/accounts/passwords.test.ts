@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { passwords as passwordsOf } from '../../../src/features/accounts/passwords.ts';
 import type { StoreHub } from '../../../src/features/hub/hub.ts';
-import { HttpError } from '../../../src/platform/http/reply.ts';
+import { HttpError } from '../../../src/platform/http/http-error.ts';
 import { hubWith } from '../../support/hub.ts';
 import { migratedDatabase } from '../../support/migrated-database.ts';
 import { storedHash } from '../../support/stored-accounts.ts';

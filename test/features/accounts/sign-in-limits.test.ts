@@ -52,8 +52,34 @@ test('an address where one has signed in opens nothing at others’ accounts, an
   assert.equal(await signIn('bob', hub.password, address), 200);
   assert.equal(await guess('ada', address), 429, 'signing in as oneself gives nothing back');
 
-  for (let n = 0; n < 10; n++) assert.equal(await guess('bob', address), 401);
-  assert.equal(await guess('bob', address), 429, 'a known address may guess no more often than another');
+  for (let n = 0; n < 10; n++) assert.equal(await guess('bob', address), 429, 'no other answer than for a stranger’s name');
+  assert.equal(await signIn('bob', hub.password, address), 429, 'a known address may guess ten more, and no more');
+  hub.passTime(MINUTE);
+  assert.equal(await signIn('bob', hub.password, address), 200);
+});
+
+test('what an address may guess is spent alike on names that are known there, known elsewhere and made up, and no answer tells them apart', async (t) => {
+  const { hub, signIn, guess } = await hubBehindProxy(t);
+  const names = ['bob', 'ada', 'nobody'];
+  for (const [n, first] of [...names, ...names].entries()) {
+    const address = n < 3 ? `203.0.113.${n}` : `2001:db8:${n}:1::1`;
+    assert.equal(await signIn('bob', hub.password, address), 200);
+    const answers: Record<string, number[]> = {};
+    for (let turn = 0; turn < 10; turn++) (answers[first] ??= []).push(await guess(first, address));
+    for (const name of names) for (let turn = 0; turn < 3; turn++) (answers[`${name}, later`] ??= []).push(await guess(name, address));
+    assert.deepEqual(Object.values(answers).map((statuses) => [...new Set(statuses)]), [[401], [429], [429], [429]], `${first} at ${address}`);
+    assert.equal(await signIn('bob', hub.password, address), 200, 'only the right one, where one has signed in');
+    assert.equal(await signIn('ada', hub.password, address), 429);
+    hub.passTime(20 * MINUTE);
+  }
+});
+
+test('beyond what an address may guess, made-up names leave no row', async (t) => {
+  const { hub, guess } = await hubBehindProxy(t);
+  for (let n = 0; n < 10; n++) await guess(`name${n}`, '203.0.113.7');
+  const before = countRows(hub, 'rate_limits');
+  for (let n = 10; n < 60; n++) assert.equal(await guess(`name${n}`, '203.0.113.7'), 429);
+  assert.equal(countRows(hub, 'rate_limits'), before);
 });
 
 test('guesses in one session do not count against another of the same account', async (t) => {

@@ -58,7 +58,7 @@ test('each list stands at its own address, under the name by which the navigatio
 });
 
 test('of each list all that the page is about can be taken along, one JSON object a line, by administrators', async (t) => {
-  const env = { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/', ALERT_WEBHOOK_FORMAT: 'json' };
+  const env = { ALERT_WEBHOOK_URL: 'http://127.0.0.1:8/', ALERT_WEBHOOK_FORMAT: 'json' };
   const { hub, ada, bob } = await hubWith(t, ['ada', 'bob'], env);
   for (let n = 0; n < 2; n++) {
     await ada.post('/api/sources', { kind: 'webhook', title: `Hook ${n}` });

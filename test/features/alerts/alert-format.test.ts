@@ -245,12 +245,6 @@ test('an alert without words still says something', () => {
   }
 });
 
-test('a user name and a password go into a header, and never into the address of the request', () => {
-  const request = formatAlert('ntfy', 'https://:tk_%C3%A9@ntfy.example.org/topic#x', alertWith());
-  assert.equal(request.url, 'https://ntfy.example.org/topic');
-  assert.equal(request.headers['Authorization'], `Basic ${Buffer.from(':tk_é').toString('base64')}`);
-});
-
 test('an address that is none is not repeated', () => {
   assert.throws(() => formatAlert('json', 'no SECRET address', alertWith()), (error: Error) =>
     error instanceof TypeError && !`${error.stack}${JSON.stringify(error)}`.includes('SECRET'));

@@ -42,7 +42,7 @@ for (const [path, format, what] of [
   ['/hooks/a/b', 'auto', 'a form that is known'], ['/alerts/SECRET', 'auto', 'a path that was never a topic'],
 ] as const) {
   test(`${what} makes no finding: ${format} for ${path}`, async (t) => {
-    const hub = await startHub(t, { ALERT_WEBHOOK_URL: `http://127.0.0.1:9${path}`, ALERT_WEBHOOK_FORMAT: format });
+    const hub = await startHub(t, { ALERT_WEBHOOK_URL: `http://127.0.0.1:8${path}`, ALERT_WEBHOOK_FORMAT: format });
     assert.equal(problemWithAlerts(hub), null);
   });
 }

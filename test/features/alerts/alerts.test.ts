@@ -8,7 +8,6 @@ import { sources } from '../../../src/features/sources/source-store.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { hubWithReceiver, passTime, raise, startReceiver, watch } from '../../support/receiver.ts';
 import { addJob } from '../../support/stored-jobs.ts';
-import { countRows } from '../../support/stored-rows.ts';
 import { hubWithWebhook, metric, publish } from '../../support/webhooks.ts';
 
 const FAILING = 10_000;
@@ -40,14 +39,13 @@ test('what is raised in a transaction that fails is not told', async (t) => {
   assert.deepEqual(receiver.alerts(), []);
 });
 
-test('without a receiver nothing is stored, and the log tells', async (t) => {
+test('without a receiver the log tells, too', async (t) => {
   const hub = await startHub(t);
   raise(hub, 'sync-failed', 'Owls');
   watch(hub, 'space-low', 'nothing is left');
   watch(hub, 'space-low', 'nothing is left');
   await passTime(hub, MINUTE, 5 * SECOND);
 
-  assert.equal(countRows(hub, 'alert_events') + countRows(hub, 'alert_deliveries'), 0);
   assert.deepEqual(hub.logged().filter(({ event }) => event === 'trouble').map(({ trouble }) => trouble),
     ['sync-failed', 'space-low']);
 });

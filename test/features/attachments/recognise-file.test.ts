@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startRecognition } from '../../../src/features/attachments/recognise-file.ts';
-import { assertRefused, numbers, outcome } from '../../support/recognition.ts';
-import { animatedWebp, avif, gif, jpeg, lossyWebp, pdf, png, webp, zip } from '../../support/sample-files.ts';
+import { assertRefused, numbers, outcome, patched } from '../../support/recognition.ts';
+import { animatedWebp, avif, avifMeta, box, gif, ispe, jpeg, lossyWebp, pdf, png, webp, zip } from '../../support/sample-files.ts';
 
 const SIZE = { width: 20, height: 10 };
+
+const join = (...parts: Buffer[]): Buffer => Buffer.concat(parts);
 
 const SAMPLES: [name: string, content: Buffer, outcome: string][] = [
   ['a.png', png(SIZE), 'image/png png 20×10'],
@@ -45,6 +47,25 @@ test('an image or document that ends before its structure does is refused wherev
   }
 });
 
+test('an AVIF is read as encoders write it: data in its idat, a last box without length, a larger map beside it', () => {
+  const [size, map] = [ispe({ width: 8, height: 8 }), ispe({ width: 40, height: 40 })];
+  const type = avif().subarray(0, 28);
+  const within = avifMeta(0, [size], [box('idat', Buffer.alloc(9))]);
+  const openEnd = patched(within, 0, '00000000');
+  const late = join(type, box('mdat', Buffer.alloc(9)), patched(avifMeta(0, [size]), 0, '00000000'));
+  for (const file of [join(type, within), join(type, openEnd), late]) {
+    assert.equal(outcome('a.avif', file), 'image/avif avif 8×8');
+    assert.equal(outcome('a.avif', file.subarray(0, 40), file.subarray(40)), 'image/avif avif 8×8');
+  }
+  assert.equal(outcome('a.avif', avif({ properties: [map] })), 'image/avif avif 16×8');
+  assertRefused('a.avif', join(type, avifMeta(0, [size])), /no image data/);
+  const [wide, second] = ['00000001' + '00000001' + '0001' + '02' + '8002' + '8001', '00000000' + '00000002' + '0002' + '01' + '04' + '0001' + '01' + '81'];
+  for (const places of [wide, second]) {
+    const listed = join(type, avifMeta(0, [size, map], [box('idat')], Buffer.from(places, 'hex')));
+    assert.equal(outcome('a.avif', listed), 'image/avif avif 8×8', places);
+  }
+});
+
 test('a text may end anywhere but within a character', () => {
   assert.equal(outcome('a.txt', Buffer.from('漢字').subarray(0, 3)), 'text/plain txt');
   for (const length of [1, 2, 4, 5]) {
@@ -58,14 +79,14 @@ test('the extension decides together with the content, in any case, and the last
   for (const name of ['PHOTO.PNG', 'a.php.png', 'a.Png ', 'x/y\\a.png.', 'a.pn\u202eg', 'a.p\0ng']) {
     assert.equal(outcome(name, sampleOf('a.png')), 'image/png png 20×10', name);
   }
-  for (const name of ['a.jpeg', 'a.jfif']) assert.equal(outcome(name, sampleOf('a.jpg')), 'image/jpeg jpg 20×10');
+  for (const name of ['a.jpeg', 'a.jpe', 'a.jfif']) assert.equal(outcome(name, sampleOf('a.jpg')), 'image/jpeg jpg 20×10');
   assert.equal(outcome('README.markdown', sampleOf('a.md')), 'text/markdown md');
 });
 
 test('names without an admitted extension are refused before the first byte', () => {
   const names = ['', 'png', '.png', 'a', 'a.', 'a.png.php', 'a.png/', 'a.png\0.php', 'a.png.exe', 'a.png .exe', 'a.svg',
     'a.html', 'a.heic', 'a.png::$DATA', 'a.png;.php', 'a.txt~', 'a.p ng', 'a..png.zip'];
-  const message = /\.png, \.jpg, .*\.txt, \.md, \.markdown\.$/;
+  const message = /\.png, \.apng, \.jpg, .*\.txt, \.md, \.markdown\.$/;
   for (const name of names) assert.throws(() => startRecognition(name), { kind: 'type', message }, name);
 });
 

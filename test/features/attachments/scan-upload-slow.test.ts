@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { receiveUpload } from '../../../src/features/attachments/receive-upload.ts';
-import { HttpError } from '../../../src/platform/http/reply.ts';
+import { HttpError } from '../../../src/platform/http/http-error.ts';
 import { DEFAULT_PREFERENCES } from '../../../src/features/hub/preferences.ts';
 import type { MemberRequest, Viewer } from '../../../src/platform/http/router.ts';
 import { send } from '../../support/form-server.ts';
@@ -30,7 +30,7 @@ test('a scan that takes longer than a connection may be silent does not cost the
   const server = createServer(async (stream, res) => {
     const request: MemberRequest = {
       id: '1', method: 'POST', path: '/', query: new URLSearchParams(), params: {}, headers: stream.headers,
-      viewer: VIEWER, address: '127.0.0.1', stream, recheck() {},
+      viewer: VIEWER, address: '127.0.0.1', stream, recheck() {}, guard() {},
       memory: { take() {}, free() {}, tooLong: (limit) => new HttpError(413, String(limit)) },
     };
     res.end(await receiveUpload(handle, request, async ({ files }) => files.map(({ scan }) => scan).join()));

@@ -68,14 +68,14 @@ test('health, metrics and the administrators\' page tell the age and the result 
   assert.doesNotMatch(first.page.verdict, /backup/);
 
   hub.passTime(50 * MINUTE);
-  await run(hub, 'degraded', 'missing or damaged uploads: 1');
+  await run(hub, 'degraded', 'missing, damaged or unreadable uploads: 1');
   hub.passTime(MINUTE);
   const second = await told(hub, ada);
   assert.deepEqual(second.health, { lastBackup: { ageSeconds: 120, verified: false }, lastVerifiedBackup: { ageSeconds: 3_720 } });
   assert.deepEqual(second.metrics, [at, at, 1, 0]);
   assert.match(second.page.here?.more ?? '', /^the newest verified backup, /);
   assert.ok(isShown(second.page.here, good.endedAt - MINUTE, 'bad') && isShown(second.page.verification, good.endedAt, 'good'));
-  assert.match(second.page.verdict, /The last backup \(.*\) is incomplete, because the hub has lost data: missing or damaged uploads: 1\. Since /);
+  assert.match(second.page.verdict, /The last backup \(.*\) is incomplete, because the hub lacks data: missing, damaged or unreadable uploads: 1\. Since /);
 
   await note(hub, 'verification', good.name, 'failed', 'hub.db is not what SHA256SUMS says');
   const third = await told(hub, ada);
@@ -118,7 +118,7 @@ test('a failed verification alone shows on the page, and in the metrics', async 
 });
 
 test('a name in the future is not the newest backup, for health, metrics, the page and alerts', async (t) => {
-  const { hub, ada } = await hubWith(t, ['ada'], { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/' });
+  const { hub, ada } = await hubWith(t, ['ada'], { ALERT_WEBHOOK_URL: 'http://127.0.0.1:8/' });
   const stray = backupName(hub.now() + 400 * DAY);
   mkdirSync(join(hub.dataDir, 'backups', stray), { recursive: true });
   await note(hub, 'verification', stray, 'verified', null);
@@ -189,7 +189,7 @@ test('a BACKUP_DIR that is away is told as that, in health too, and no record of
 });
 
 test('a backup that was killed is told by the next look; one that runs, or has ended since, is none', async (t) => {
-  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/' });
+  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:8/' });
   const ada = await hub.person('ada');
   await run(hub, 'verified', null);
   hub.passTime(HOUR);

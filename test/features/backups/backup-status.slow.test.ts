@@ -68,7 +68,7 @@ test('a degraded backup is the newest, but not a good one', async (t) => {
 
   const status = statusOf(hub.dataDir);
   assert.deepEqual([status.lastBackupFailed, status.newest?.verified, status.newestVerified?.name], [true, false, name]);
-  assert.match(status.lastBackup?.problem ?? '', /missing or damaged uploads: 1/);
+  assert.match(status.lastBackup?.problem ?? '', /missing, damaged or unreadable uploads: 1/);
 });
 
 test('a later verification is known; one that finds damage takes the backup out of the good ones, and is told until it has gone', async (t) => {

@@ -36,10 +36,8 @@ test('case 1, 2, 3, 29: while a process writes all the time, every backup is who
 
   for (let round = 0; round < 5; round++) {
     const before = movesIn(hub);
-    const began = performance.now();
     const { path, verification } = await hub.backup();
 
-    assert.ok(performance.now() - began < 60_000);
     assert.deepEqual([verification.verdict, verification.problem], ['verified', null]);
     const copy = openDatabase(join(path, 'hub.db'), { readonly: true });
     assert.equal(moneyIn({ db: copy }), sum);

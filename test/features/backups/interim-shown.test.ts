@@ -54,7 +54,7 @@ test('interim backups have a tile and metrics once one was made; they are no nig
 });
 
 test('a failed interim run is told with its reason until one succeeds; a degraded one says so', async (t) => {
-  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/' });
+  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:8/' });
   assert.equal(alert(hub), '');
   await run(hub, 'failed', 'there is too little space');
   assert.match(alert(hub), /^The last interim backup failed: there is too little space\. Since /);
@@ -62,15 +62,15 @@ test('a failed interim run is told with its reason until one succeeds; a degrade
   await run(hub, 'verified');
   assert.equal(alert(hub), '');
   hub.passTime(HOUR);
-  await run(hub, 'degraded', 'missing or damaged uploads: 1');
-  assert.match(alert(hub), /The last interim backup is incomplete, because the hub has lost data: missing or damaged uploads: 1\. Since /);
+  await run(hub, 'degraded', 'missing, damaged or unreadable uploads: 1');
+  assert.match(alert(hub), /The last interim backup is incomplete, because the hub lacks data: missing, damaged or unreadable uploads: 1\. Since /);
   hub.passTime(HOUR);
   await run(hub, 'verified');
   assert.equal(alert(hub), '');
 });
 
 test('an interim backup that was killed is told as failed, and is no failed nightly one; the next run ends that', async (t) => {
-  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/' });
+  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:8/' });
   await run(hub, 'verified');
   hub.passTime(HOUR);
   writeFileSync(begunPath(hub.dataDir, 'interim'), JSON.stringify({ at: hub.now() }));
@@ -82,7 +82,7 @@ test('an interim backup that was killed is told as failed, and is no failed nigh
 });
 
 test('interim backups are late after three times their hours without any backup; a nightly one counts as well', async (t) => {
-  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/' });
+  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:8/' });
   await run(hub, 'verified');
   hub.passTime(6 * HOUR - MINUTE);
   assert.equal(alert(hub), '');

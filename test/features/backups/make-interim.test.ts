@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { interimName, timeOfInterim } from '../../../src/features/backups/backup-name.ts';
 import type { MadeBackup } from '../../../src/features/backups/make-backup.ts';
 import { INTERIM_KEPT, makeInterim } from '../../../src/features/backups/make-interim.ts';
+import { noteVerdict } from '../../../src/features/backups/note-run.ts';
 import { HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { backupHub, copyOf, optionsFor, verify, type BackupHub } from '../../support/backup-hub.ts';
 import { otherDisk } from '../../support/other-disk.ts';
@@ -94,6 +95,22 @@ test('the newest 24 are kept, the new one among them, and what killed runs left 
   const others = Array.from({ length: INTERIM_KEPT - 1 }, (_, n) => interimName(NOW - (n + 1) * HOUR)).reverse();
   assert.deepEqual(readdirSync(folder).sort(), [...others, name, '20260101-000000']);
   assert.deepEqual([retention.removed.length, retention.problems], [3, []]);
+});
+
+test('incomplete interim backups never push out the last complete one', async (t) => {
+  const hub = backupHub(t);
+  const { path } = hub.upload();
+  const complete = await interim(hub);
+  await noteVerdict(optionsFor(hub.dataDir), { name: complete.name, at: NOW, ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null });
+  rmSync(path);
+  const folder = join(hub.dataDir, 'backups/interim');
+  for (let n = 1; n <= INTERIM_KEPT; n++) mkdirSync(join(folder, interimName(NOW + n * HOUR)), { recursive: true });
+
+  const made = await makeInterim({ ...optionsFor(hub.dataDir), clock: () => NOW + 30 * HOUR });
+
+  assert.equal(made?.verification.verdict, 'degraded');
+  assert.ok(readdirSync(folder).includes(complete.name));
+  assert.equal(readdirSync(folder).length, INTERIM_KEPT);
 });
 
 test('no interim backup is made within 50 minutes after a nightly one, which removes none; an hour later one is due', async (t) => {

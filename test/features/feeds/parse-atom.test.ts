@@ -14,7 +14,7 @@ test('an Atom 1.0 feed is read with all its fields', () => {
     </a:entry></a:feed>`);
   assert.deepEqual({ ...feed, items: [] }, {
     title: 'A & B', description: 'S', siteUrl: 'https://example.org/home', iconUrl: 'https://example.org/icon.png', ttl: null, items: [],
-    deleted: [], cut: null,
+    deleted: [], cut: null, hidesItems: false,
   });
   assert.deepEqual(first(feed), {
     guid: 'urn:1', title: 'T', url: 'https://example.org/blog/1', author: 'Feed Author', language: null, contentHtml: '<p>x</p>',

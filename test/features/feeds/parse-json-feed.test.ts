@@ -18,7 +18,7 @@ test('a JSON Feed is read with all its fields', () => {
   });
   assert.deepEqual({ ...feed, items: [] }, {
     title: 'T', description: 'D', siteUrl: 'https://site.example/', iconUrl: 'https://example.org/small.png', ttl: null, items: [],
-    deleted: [], cut: null,
+    deleted: [], cut: null, hidesItems: false,
   });
   assert.deepEqual(first(feed), {
     guid: 'x', title: 'T', url: 'https://site.example/1', author: 'Feed Author', language: null, contentHtml: '<p>h</p>',
@@ -28,6 +28,11 @@ test('a JSON Feed is read with all its fields', () => {
       url: 'https://site.example/a.mp3', mediaType: 'audio/mpeg', bytes: 5, title: 'A', durationSeconds: 61,
     }],
   });
+});
+
+test('titles of a JSON Feed keep what stands in brackets, and character references in them are read', () => {
+  const { title, items } = json({ title: 'Tom &amp; Jerry&#8217;s', items: [{ id: 'x', title: 'The <b> element is &lt;b&#62;' }] });
+  assert.deepEqual([title, items[0]?.title], ['Tom & Jerry’s', 'The <b> element is &lt;b&#62;']);
 });
 
 test('members of a JSON Feed with the wrong type are read as meant or passed over', () => {

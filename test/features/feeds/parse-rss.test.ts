@@ -12,7 +12,7 @@ test('an RSS 2.0 feed is read with all its fields', () => {
       <enclosure url="/a.mp3" length="123" type="audio/mpeg"/><itunes:image href="/art.jpg"/></item>`);
   assert.deepEqual({ ...feed, items: [] }, {
     title: 'A & B', description: 'About things', siteUrl: 'https://site.example/', iconUrl: 'https://example.org/logo.png', ttl: 3_600_000, items: [],
-    deleted: [], cut: null,
+    deleted: [], cut: null, hidesItems: false,
   });
   assert.deepEqual(first(feed), {
     guid: 'id-1', title: 'One', url: 'https://site.example/1', author: 'Ann Lee', language: null, contentHtml: '<p>Hello</p>',
@@ -218,7 +218,7 @@ test('an address that stands beside a name is not published', () => {
   assert.equal(rssItem('<guid>1</guid><author>Ann @ann@social.example</author>').author, 'Ann @ann@social.example');
 });
 
-test('media without a type are pictures when they say so or are called like one', () => {
+test('media without a type are what they say or what they are called like', () => {
   const typeOf = (attributes: string): string | null | undefined =>
     rssItem(`<media:content ${attributes}/>`).attachments[0]?.mediaType;
   assert.equal(typeOf('url="/a" medium="image"'), 'image/*');
@@ -226,6 +226,7 @@ test('media without a type are pictures when they say so or are called like one'
   assert.equal(typeOf('url="/a.png"'), 'image/png');
   assert.equal(typeOf('url="/a.webp" type="image/avif"'), 'image/avif');
   assert.equal(typeOf('url="/a.png" medium="video"'), null);
-  assert.equal(typeOf('url="/a.mp4"'), null);
+  assert.equal(typeOf('url="/a.mp4"'), 'video/mp4');
+  assert.equal(typeOf('url="/a.bin"'), null);
   assert.equal(rssItem('<media:thumbnail url="/t"/>').attachments[0]?.mediaType, 'image/*');
 });

@@ -11,8 +11,11 @@ import { rss, serving, type Item } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { reply, startOrigin, type OriginHandler } from '../../support/origin.ts';
+import { passTime } from '../../support/receiver.ts';
+import { addJob } from '../../support/stored-jobs.ts';
 import { addPosts, failPost } from '../../support/stored-posts.ts';
 import { countRows, rowsOf } from '../../support/stored-rows.ts';
+import { metric } from '../../support/webhooks.ts';
 
 type PostList = { items: { id: number; title: string; contentHtml: string; publishedAt: string; updatedAt: string }[] };
 
@@ -266,6 +269,32 @@ test('Retry-After is obeyed after the last try too', async (t) => {
   assert.ok((source(hub, id).nextSyncAt ?? 0) - hub.now() >= 20 * HOUR);
 });
 
+test('three dead feeds count as three after a week, in health, metric and list, through retries and an upgrade', async (t) => {
+  const { hub, feed, origin, ada } = await followedFeed(t, [{ guid: 'a' }], { SYNC_MAX_ATTEMPTS: '2' });
+  for (const path of ['/2', '/3']) await addFeed(ada, `${origin.url}/feed?${path}`);
+  feed.handler = reply(500, {});
+  await passTime(hub, 7 * DAY, 6 * HOUR);
+  type Job = { id: number; payload: { sourceId: number }; dedupeKey: string };
+  const failed = async () => (await ada.get('/api/admin/jobs?state=failed')).json<{ items: Job[] }>().items;
+  const shown = async () => [
+    (await hub.anybody.get('/api/health')).json()['failedJobs'],
+    await metric(hub, 'service_sync_jobs{state="failed"}'), (await failed()).length,
+  ];
+  assert.deepEqual(await shown(), [3, 3, 3]);
+  const newest = (await failed())[0] ?? assert.fail('there is one');
+
+  await ada.post(`/api/admin/jobs/${newest.id}/retry`);
+  assert.deepEqual(await shown(), [2, 2, 2], 'retried by hand');
+  await hub.work(HOUR);
+  await hub.work(HOUR);
+  assert.deepEqual(await shown(), [3, 3, 3], 'in vain');
+  for (let n = 0; n < 9; n++) addJob(hub, { state: 'failed', dedupeKey: '1' });
+  await hub.work(HOUR);
+  assert.deepEqual(await shown(), [3, 3, 3], 'what version 2.0 kept beside the last failure of a source is gone');
+  await ada.delete(`/api/admin/jobs/${(await failed())[0]?.id}`);
+  assert.deepEqual(await shown(), [2, 2, 2], 'discarded');
+});
+
 test('failedJobs falls when the failing source is deleted, paused or gone', async (t) => {
   const { hub, feed, origin, ada, id } = await followedFeed(t, [{ guid: 'a' }], { SYNC_MAX_ATTEMPTS: '1' });
   const failedJobs = async () => (await hub.anybody.get('/api/health')).json()['failedJobs'];
@@ -352,7 +381,7 @@ test('a source with many posts is gone at once for readers, and its rows go in s
   assert.deepEqual(await publicTitles(hub), []);
   assert.ok(countRows(hub, 'posts') > 1000, 'the request itself removed only a part');
   await hub.work();
-  assert.deepEqual(rowsOf(hub, 'posts', 'sources', 'feeds', 'posts_search'), [[], [], [], []]);
+  assert.deepEqual(rowsOf(hub, 'posts', 'sources', 'feeds', 'posts_words'), [[], [], [], []]);
 });
 
 test('numbers and dates that no publisher can mean do no harm', async (t) => {

@@ -309,7 +309,7 @@ test('apps get the full text of sources that always have it, and the pictures in
 test('the longest unread full texts go first, and 0 turns full texts off and removes them', async (t) => {
   const names = ['a', 'b', 'c'];
   const { hub, ada, sourceId, posts } = await hubWithTeasers(t, Object.fromEntries(names.map((name) => [name, htmlPage(articlePage(name))])),
-    { env: { FULL_TEXT_MAX_BYTES: '9000' } });
+    { env: { FULL_TEXT_MAX_BYTES: '10500' } });
   const [a = 0, b = 0, c = 0] = posts;
   for (const id of [a, b]) {
     await askFor(ada, id);
@@ -332,7 +332,7 @@ test('the longest unread full texts go first, and 0 turns full texts off and rem
 test('a full text that an app or a program fetches counts as read, and a second fetch on the same day writes nothing', async (t) => {
   const names = ['a', 'b', 'c'];
   const { hub, ada, sourceId, posts } = await hubWithTeasers(t, Object.fromEntries(names.map((name) => [name, htmlPage(articlePage(name))])),
-    { env: { FULL_TEXT_MAX_BYTES: '9000' } });
+    { env: { FULL_TEXT_MAX_BYTES: '10500' } });
   const [a = 0, b = 0, c = 0] = posts;
   await ada.patch(`/api/sources/${sourceId}`, { fullText: 'always' });
   for (const id of [a, b]) {

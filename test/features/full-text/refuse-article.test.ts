@@ -33,11 +33,15 @@ test('a wall of consent is refused, in several languages, and so is a check for 
 test('an article about cookies, or behind a banner that asks for consent, is shown', () => {
   const banner = '<div class="cookie-banner"><p>We use cookies, also of others, unless you do not consent to them</p></div>';
   assert.ok('article' in extract(pageWith(banner + PROSE, ARTICLE_POST.title)));
+  for (const word of ['Zustimmung', 'Datenschutz', 'cookie', 'consent']) {
+    const cut = `${PROSE}\n${PROSE}`.replaceAll('<p>', '').replaceAll('</p>', '<br><br>').replace('Engineers', word);
+    assert.ok('article' in extract(pageWith(`<div>${cut}</div>`)), `an article in one block that says ${word} once`);
+  }
   const about = `<p>Courts decide this year whether a cookie needs the consent of the reader, and of whom else.</p>`.repeat(3);
   assert.ok('article' in extract(pageWith(about), { title: 'Courts decide about cookie consent', teaser: '' }));
 });
 
-test('an article that costs money is refused, whatever text the page holds', () => {
+test('a short article that costs money is refused, whatever else the page holds', () => {
   for (const locked of ['false', '"False"']) {
     const page = pageWith(PROSE + data(`{"@type":"NewsArticle","isAccessibleForFree":${locked}}`), ARTICLE_POST.title);
     assert.deepEqual(extract(page), { refused: 'paywall' }, locked);
@@ -46,6 +50,8 @@ test('an article that costs money is refused, whatever text the page holds', () 
   assert.deepEqual(extract(pageWith(PROSE + item)), { refused: 'paywall' });
   const cut = '<p>To continue reading this article, take out a subscription.</p>';
   assert.deepEqual(extract(pageWith(PROSE + cut, ARTICLE_POST.title)), { refused: 'paywall' });
+  const whole = PROSE.repeat(5) + data('{"@type":"NewsArticle","isAccessibleForFree":false}');
+  assert.ok('article' in extract(pageWith(whole, ARTICLE_POST.title)), 'the whole text stands in the page');
   const free = data('{"isAccessibleForFree":true,"hasPart":{"isAccessibleForFree":false}}');
   assert.ok('article' in extract(pageWith(PROSE + free, ARTICLE_POST.title)));
 });

@@ -10,12 +10,13 @@ const FAULTS = 'test/scripts/fault-and-mouths.slow.test.ts';
 
 /** For each condition that is in no fault of FAULTS: the test file, below test/features, that makes it true. */
 const ELSEWHERE: Record<string, string> = {
-  'settings-changed': 'history/changed-settings', 'web-silent': 'admin/findings', 'queue-late': 'admin/findings',
+  'settings-changed': 'history/changed-settings.slow', 'secrets-readable': 'hub/exposed-secrets', 'web-silent': 'admin/findings', 'queue-late': 'admin/findings',
   'jobs-failed': 'admin/findings', 'content-quota': 'sources/content-quota', 'webhook-silent': 'admin/findings',
-  'scanner-silent': 'admin/scanner-told', 'error-burst': 'alerts/alerts-watch', 'alert-undelivered': 'admin/findings',
+  'scanner-silent': 'admin/scanner-told', 'error-burst': 'alerts/alerts-watch.slow', 'alert-undelivered': 'admin/findings',
   'alert-format-unclear': 'alerts/alerts-auto-format', 'backup-none': 'admin/admin', 'backup-interim-failed': 'backups/interim-shown',
   'drill-failed': 'backups/drill-shown', 'restore-unproven': 'backups/drill-shown',
-  'backup-stale': 'backups/backup-shown', 'backup-offsite-stale': 'backups/offsite-shown', 'restic-undecided': 'backups/offsite-hub',
+  'backup-stale': 'backups/backup-shown', 'backup-offsite-stale': 'backups/offsite-shown.slow', 'restic-undecided': 'backups/offsite-hub',
+  'database-gone': 'backups/damaged-database.slow', 'index-damaged': 'backups/damaged-database.slow',
   'certificate-ending': 'history/certificate', 'certificate-for-other-name': 'history/certificate',
 };
 

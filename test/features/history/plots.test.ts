@@ -112,7 +112,7 @@ test('when all is well the page says what was over last, and before the first ba
   await noteVerdict(hub.config, run);
   assert.match((await ada.page('/admin')).text, /<h2>All is well\.<\/h2><\/div>[^]*<ol class="nights">/);
   const over = (event: string, ago: number): void => alertEvents(hub.handle).put({
-    event, isOpen: 0, isTold: 0, untold: 0, subjects: [], raisedAt: null, toldAt: null, overToldAt: hub.now() - ago,
+    event, isOpen: 0, isTold: 0, isUnsent: 0, untold: 0, subjects: [], raisedAt: null, toldAt: null, overToldAt: hub.now() - ago,
   });
   over('backup-failed', 3 * HOUR);
   over('sync-failed', DAY);

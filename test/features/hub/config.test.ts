@@ -4,7 +4,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { readBridgeConfig } from '../../../src/app/clamd-bridge/bridge-settings.ts';
+import { misspeltNames } from '../../../src/features/hub/env-file.ts';
 import { ConfigError, loadConfig, readConfig, settingsSource, type Config } from '../../../src/features/hub/read-config.ts';
+import { SETTINGS } from '../../../src/features/hub/settings.ts';
 import { deriveSealingKey } from '../../../src/platform/secrets.ts';
 import { parseCidrs } from '../../../src/platform/net/address-guard.ts';
 import { temporaryFolder, writeFiles } from '../../support/temporary-project.ts';
@@ -49,12 +51,22 @@ test('a name in .env that looks like a setting is an error that names the neares
   for (const [name, nearest] of [
     ['NOTIFICATION_RETENTION_DAY', 'NOTIFICATION_RETENTION_DAYS'], ['port', 'PORT'], ['HSOT', 'HOST'],
     ['LOGLEVEL', 'LOG_LEVEL'], ['HUB_SECRET_KEY', 'HUB_SECRET_KEY_FILE'], ['PORT_FILE', 'PORT'],
-    ['METRICS_TOKEN_FIEL', 'METRICS_TOKEN_FILE'], ['POR', 'PORT'], ['UPLOADS_MAX_BYTES', 'UPLOAD_MAX_BYTES'],
+    ['METRICS_TOKEN_FIEL', 'METRICS_TOKEN_FILE'], ['POR', 'PORT'], ['PORX', 'PORT'], ['UPLOADS_MAX_BYTES', 'UPLOAD_MAX_BYTES'],
   ]) {
     const folder = withEnvFile(t, `${name}=1\nHOST=999.1.1.1\n`);
     const { problems } = catchConfigError(() => loadConfig({}, folder));
     assert.equal(problems.length, 2, name);
     assert.equal(problems[1], `${name} in .env is not a setting; did you mean ${nearest}?`);
+  }
+});
+
+test('every setting is found from its name with two slips, with or without its underscore', () => {
+  const names = Object.values(SETTINGS).map(({ name }) => name).filter((name) => name.length >= 8 && name.includes('_'));
+  for (const name of names) {
+    for (const slipped of [`${name.replace('_', '')}X`, name.replace('_', '-').replace(/.$/, 'Q'), `${name.slice(1)}7`]) {
+      const problems = misspeltNames([slipped], names);
+      assert.match(problems.join(), /did you mean/, slipped);
+    }
   }
 });
 
@@ -240,9 +252,12 @@ const INVALID: Record<string, string[]> = {
   SYNC_CONCURRENCY: ['', '0', '65', '-1'],
   SYNC_MAX_ATTEMPTS: ['0', '101', 'many'],
   SOURCES_MAX: ['', '0', '-1'],
-  ALERT_WEBHOOK_URL: ['', 'ftp://a/b', 'chat.example.org/hooks', 'https://a b'],
+  VIRUS_SCAN_URL: ['', 'scanner:1344', 'http://scanner:6667/'],
+  VIRUS_SCAN_TIMEOUT_SECONDS: ['', '0', '301', '600'],
+  ALERT_WEBHOOK_URL: ['', 'ftp://a/b', 'chat.example.org/hooks', 'https://a b', 'http://u:p@chat:6667/x'],
   ALERT_WEBHOOK_FORMAT: ['', 'Slack', 'irc'],
-  HEARTBEAT_URL: ['', 'hc-ping.com/1234', 'file:///etc/passwd', 'https://a b'],
+  HEARTBEAT_URL: ['', 'hc-ping.com/1234', 'file:///etc/passwd', 'https://a b', 'http://a:25/'],
+  NODE_TLS_REJECT_UNAUTHORIZED: ['0'],
   METRICS_TOKEN: ['', 'with space', 'émile', 'line\nbreak', 'hub_', 'hub_a-secret'],
   RESTORE_HEALTH_SECONDS: ['', '0', '-1', '1.5', '1m', '86401'],
   RESTORE_STOP_SECONDS: ['', '-1', '1.5', '1m', '86401'],
@@ -274,7 +289,7 @@ for (const [name, values] of Object.entries(INVALID)) {
     for (const value of values) {
       const found = problems({ [name]: value });
       assert.equal(found.length, 1, JSON.stringify(value));
-      assert.match(found[0] ?? '', new RegExp(`^${name} must be .+`), JSON.stringify(value));
+      assert.match(found[0] ?? '', new RegExp(`^${name} must (?:not )?be .+`), JSON.stringify(value));
     }
   });
 }

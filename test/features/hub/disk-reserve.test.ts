@@ -28,7 +28,11 @@ const REPAIRS = [
   'POST /settings/sessions', 'POST /settings/tokens/:id/revoke', 'POST /settings/apps/:id/end', 'POST /settings/delete',
   'POST /sources/:id/delete', 'POST /sources/:id/unfollow', 'POST /sources/:id/icon/clear',
   'POST /accounts/ClientLogin', // and what apps read by POST
-  'POST /reader/api/0/stream/items/contents', 'POST /reader/api/0/stream/items/ids',
+  ...[
+    'preference/list', 'preference/stream/list', 'stream/contents', 'stream/contents/:stream*', 'stream/items/contents',
+    'stream/items/count', 'stream/items/ids', 'subscription/export', 'subscription/list', 'tag/list', 'token',
+    'unread-count', 'user-info',
+  ].map((call) => `POST /reader/api/0/${call}`), 'POST /reader/atom/:stream*',
   'POST /sources/several', // which looks at what is asked for
   'POST /posts/:id/delete', 'POST /attachments/:id/delete', 'POST /drafts/:id/discard',
   'POST /searches/:id/remove', 'POST /settings/rules/:id/delete',

@@ -61,9 +61,9 @@ test('a secret that is wrong is not repeated, wherever it came from', () => {
 test('no secret of a running hub is in its log, its command line or its title', async (t) => {
   const secrets = {
     METRICS_TOKEN: 'token-hunter2',
-    VIRUS_SCAN_URL: 'http://scanner:hunter2@127.0.0.1:9/scan',
-    ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/hooks/hunter2',
-    HEARTBEAT_URL: 'http://127.0.0.1:9/ping/hunter2',
+    VIRUS_SCAN_URL: 'http://scanner:hunter2@127.0.0.1:8/scan',
+    ALERT_WEBHOOK_URL: 'http://127.0.0.1:8/hooks/hunter2',
+    HEARTBEAT_URL: 'http://127.0.0.1:8/ping/hunter2',
   };
   const texts = SECRETS.filter(({ secret }) => secret === 'text');
   assert.deepEqual(texts.map(({ name }) => name).toSorted(), Object.keys(secrets).toSorted(), 'all of them');

@@ -247,7 +247,7 @@ test('deleting a source takes its posts, attachments and words along', async (t)
   const ada = await hub.person('ada');
   const id = await addFeed(ada, `${origin.url}/feed`);
   assert.equal((await ada.delete('/api/posts/1')).status, 204);
-  const tables = ['posts', 'attachments', 'posts_search', 'post_tombstones', 'feeds'];
+  const tables = ['posts', 'attachments', 'posts_words', 'post_tombstones', 'feeds'];
   assert.deepEqual(tables.map((table) => countRows(hub, table)), [1, 1, 1, 1, 1]);
 
   assert.equal((await ada.delete(`/api/sources/${id}`)).status, 204);

@@ -1,6 +1,7 @@
 // Protects what a search shows: what was found is marked wherever the index found it, and a text stays text.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { growthOf } from '../../support/growth.ts';
 import { excerptAround, firstFound, markFound, readFound } from '../../../src/features/posts/mark-found.ts';
 
 const MARKED: [typed: string, marked: string][] = [
@@ -44,14 +45,13 @@ test('an excerpt begins a little before a place, between words, and says where s
 
 test('marking is linear in the text, whatever is looked for', () => {
   const found = readFound(`${'天'.repeat(200)}地 ${'天'.repeat(100)}人 "${'a '.repeat(60)}"`);
-  const cost = (length: number): number => Math.min(...Array.from({ length: 5 }, () => {
-    const start = process.cpuUsage();
-    markFound('天a '.repeat(length / 3), found);
-    markFound(`${'a '.repeat(39)}b `.repeat(length / 80), found);
-    firstFound('天 '.repeat(length / 2), found);
-    const { user, system } = process.cpuUsage(start);
-    return (user + system) / 1_000;
-  }));
-  cost(9_000);
-  assert.ok(cost(72_000) < 24 * Math.max(1, cost(9_000)), 'eight times the text');
+  const ways: Record<string, (length: number) => unknown> = {
+    'signs and words': (length) => markFound('天a '.repeat(length / 3), found),
+    'a phrase that is almost met': (length) => markFound(`${'a '.repeat(39)}b `.repeat(length / 80), found),
+    'the first that is found': (length) => firstFound('天 '.repeat(length / 2), found),
+  };
+  for (const [name, mark] of Object.entries(ways)) {
+    const growth = growthOf(({ length }) => mark(length), (length) => 'x'.repeat(length));
+    assert.ok(growth < 1.5, `${name}: ${growth.toFixed(1)} times as many steps per character`);
+  }
 });

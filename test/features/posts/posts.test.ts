@@ -202,7 +202,7 @@ test('operators of the search engine that people type do no harm and have no mea
     '((owls)', 'owls)', 'c++', '.NET',
     'a.b:c', '\\', '%', '_', 'owls\0body', '\u0000', '\ud800', '\ufffe', '😀', 'x'.repeat(5_000), 'owls '.repeat(500),
     '"a" '.repeat(300), '𞤀𞤁', 'ᲀ',
-    '{', '}', ':', 'rowid:1', 'rank', 'posts_search', '\n\t', '@', '#owls', 'owls/body', 'owls--body', '¿owls?',
+    '{', '}', ':', 'rowid:1', 'rank', 'posts_words', '\n\t', '@', '#owls', 'owls/body', 'owls--body', '¿owls?',
   ];
   for (const text of typed) {
     for (const path of ['/api/posts', '/']) {

@@ -15,7 +15,7 @@ const KNOWN_AS = 'https://blog.test/1?id=3&ysclid=2&ref=www.blog.test';
 const CLEAN = 'https://blog.test/1?id=3';
 
 const document = (about = ''): string => `<rss version="2.0"><channel><title>Owls</title><item><title>One</title>
-  <link>${GIVEN.replaceAll('&', '&amp;')}</link>${about}<pubDate>Thu, 01 Jan 2026 10:00:00 GMT</pubDate>
+  <link>${GIVEN.replaceAll('&', '&amp;')}</link>${about}<pubDate>Thu, 01 Jan 2026 00:00:00 GMT</pubDate>
   <description><![CDATA[<a href="/2?ysclid=4&amp;q=5">Two</a>]]></description></item></channel></rss>`;
 
 const itemsOf = (about?: string) =>
@@ -37,13 +37,14 @@ test('a post that an earlier version stored with parameters stays one post when 
   const origin = await startOrigin(t, { '/feed': serving(() => document().replace(/<item>.*<\/item>/s, '')) });
   const sourceId = await addFeed(ada, `${origin.url}/feed`);
   const before = await preparePosts(hub.handle, null, itemsOf());
-  const asStoredBefore: PreparedPosts = before.map(({ position, prepared }) =>
-    ({ position, prepared: { ...prepared, url: KNOWN_AS } }));
+  const asStoredBefore: PreparedPosts = before.map((post) =>
+    ({ ...post, prepared: { ...post.prepared, url: KNOWN_AS } }));
   const storing = { kind: 'feed', arrived: () => {}, mutedFor: () => 0 };
   hub.db.transaction('posts', () => storePosts(hub.handle, sourceId, storing, asStoredBefore))();
   const renamed = await preparePosts(hub.handle, sourceId, itemsOf('<guid isPermaLink="false">new</guid>'));
+  const moved = feedPosts(hub.handle).findMoved(sourceId, renamed, ['new'], false);
   hub.db.transaction('posts', () => {
-    feedPosts(hub.handle).followNewGuids(sourceId, renamed);
+    feedPosts(hub.handle).followMoved(sourceId, moved);
     storePosts(hub.handle, sourceId, storing, renamed);
   })();
 

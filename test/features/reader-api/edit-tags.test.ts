@@ -6,8 +6,10 @@ import { readMarks } from '../../../src/features/reading/reading-store.ts';
 import { addNotes, addPost, itemsAt } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { hubWith } from '../../support/hub.ts';
-import { appOf, edit, itemIds, STATE } from '../../support/reader-app.ts';
+import { appOf, edit, hexItemId, itemId, itemIds, STATE } from '../../support/reader-app.ts';
 import { addPosts } from '../../support/stored-posts.ts';
+
+const LONG = 'tag:google.com,2005:reader/item/';
 
 /** Ada with a source of her own, and an app. */
 async function hubWithApp(t: TestContext) {
@@ -60,14 +62,39 @@ test('edits that mean nothing here are answered with OK and change nothing', asy
   const { ada, sourceId, app } = await hubWithApp(t);
   const post = await addPost(ada, sourceId);
   await edit(app, [], 'a=user/-/label/New');
-  await edit(app, [post], 'a=user/-/label/New');
   await edit(app, [post], `a=${STATE}tracking-kept-unread`);
   await edit(app, [post], `a=${STATE}like&r=nonsense`);
   await edit(app, [post + 1, 10 ** 9], `a=${STATE}read`);
-  assert.equal((await app.post('edit-tag', `a=${STATE}read&i=nonsense&i=-1`)).text, 'OK');
+  for (const id of ['-1', '42', '18446744073709551615', 'ffffffffffffffff', `${LONG}ffffffffffffffff`]) {
+    assert.equal((await app.post('edit-tag', `a=${STATE}read&i=${id}`)).text, 'OK', id);
+  }
   assert.equal((await ada.get(`/api/posts/${post}`)).json()['read'], true);
   const { text } = await app.get('tag/list');
   assert.doesNotMatch(text, /New/);
+});
+
+test('an edit with a text that is no item id, or with a label for posts, is refused with 400 and changes nothing', async (t) => {
+  const { ada, sourceId, app } = await hubWithApp(t);
+  const post = await addPost(ada, sourceId);
+  const ids = ['nonsense', '', '-/', '-/-/' + LONG + hexItemId(post), LONG, `${LONG}xyz`, `${itemId(post)}.5`, `feed/${sourceId}`, '0x1'];
+  for (const id of ids) {
+    const { status, text } = await app.post('edit-tag', `a=${STATE}starred&i=${itemId(post)}&i=${encodeURIComponent(id)}`);
+    assert.deepEqual([status, text], [400, 'i must be the id of an item.\n'], id);
+  }
+  for (const label of ['a=user/-/label/New', `r=user/1/label/New&a=${STATE}read`]) {
+    const { status, text } = await app.post('edit-tag', `a=${STATE}starred&${label}&i=${itemId(post)}`);
+    assert.deepEqual([status, text], [400, 'Posts have no labels here.\n'], label);
+  }
+  assert.deepEqual(await itemIds(app, `s=${STATE}starred`), []);
+});
+
+test('an item id that begins with “-/” marks its post, whatever its form', async (t) => {
+  const { ada, sourceId, app } = await hubWithApp(t);
+  const posts = [await addPost(ada, sourceId), await addPost(ada, sourceId), await addPost(ada, sourceId)];
+  const [a = 0, b = 0, c = 0] = posts;
+  const named = [`-/${LONG}${hexItemId(a)}`, `-/${itemId(b)}`, `${LONG}${hexItemId(c).replace(/^0+/, '').toUpperCase()}`];
+  assert.equal((await app.post('edit-tag', `a=${STATE}starred&${named.map((id) => `i=${id}`).join('&')}`)).text, 'OK');
+  assert.deepEqual(await itemIds(app, `s=${STATE}starred`), [c, b, a]);
 });
 
 test('an app cannot mark what its account may not see', async (t) => {

@@ -1,26 +1,26 @@
 // Protects a real app: Debian's RSS Guard reads a hub completely, and its marks and the hub's are the same.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { addNotes, itemsAt } from '../../support/accounts.ts';
+import { statementCounter } from '../../support/count-statements.ts';
 import { hubWith } from '../../support/hub.ts';
 import { appPassword } from '../../support/reader-app.ts';
+import { restartRestored } from '../../support/restore-hub.ts';
 import { startRssGuard } from '../../support/rssguard.ts';
 import { addPosts } from '../../support/stored-posts.ts';
 import { requireTool } from '../../support/tools.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
+const TOOLS = ['rssguard', 'Xvfb', 'xdotool', 'dbus-daemon'] as const;
 const SOURCES = 20;
 const POSTS = 50;
 
+/** Statements for all 1,000 articles at once, and for what an app asks besides. */
+const FEW_STATEMENTS = 2_000;
+
 test('RSS Guard gets 1,000 articles of 20 sources, and marks as read or starred pass between RSS Guard and the hub both ways', async (t) => {
-  if (!['rssguard', 'Xvfb', 'xdotool', 'dbus-daemon'].every((tool) => requireTool(t, tool))) return;
-  const { hub, ada } = await hubWith(t, ['ada']);
-  hub.passTime(Date.now() - hub.now()); // the app asks for what arrived during the last year of its own clock
-  const titles = Array.from({ length: SOURCES }, (_, n) => `Source ${String(n).padStart(2, '0')}`);
-  const ids: number[] = [];
-  for (const title of titles) {
-    ids.push(...addPosts(hub, await addNotes(ada, title), POSTS, (n) => ({ title: `${title}, post ${n}`, createdAt: hub.now() })));
-  }
+  if (!TOOLS.every((tool) => requireTool(t, tool))) return;
+  const { hub, ada, titles, ids } = await filledHub(t);
   const account = { address: hub.address, username: 'ada', password: appPassword(hub, 'ada') };
   const app = await startRssGuard(t, account);
   await app.fetchAll('1,000 articles', () => app.articles().length === SOURCES * POSTS);
@@ -46,3 +46,24 @@ test('RSS Guard gets 1,000 articles of 20 sources, and marks as read or starred 
   const { unread } = (await ada.get('/api/reading')).json<{ unread: number }>();
   assert.equal(unread, SOURCES * POSTS - marked.length);
 });
+
+test('RSS Guard gets 1,000 articles from a restored hub with as few statements as from any other', async (t) => {
+  if (!TOOLS.every((tool) => requireTool(t, tool))) return;
+  const hub = await restartRestored(t, (await filledHub(t)).hub);
+  addPosts(hub, 1, 1, () => ({ title: 'New', createdAt: hub.now() }));
+  const app = await startRssGuard(t, { address: hub.address, username: 'ada', password: appPassword(hub, 'ada') });
+  const count = statementCounter(t, FEW_STATEMENTS);
+  await count(() => app.fetchAll('1,001 articles', () => app.articles().length === SOURCES * POSTS + 1));
+});
+
+/** A hub with so many posts, which arrived today: the app asks for what arrived during the last year of its own clock. */
+async function filledHub(t: TestContext) {
+  const { hub, ada } = await hubWith(t, ['ada']);
+  hub.passTime(Date.now() - hub.now());
+  const titles = Array.from({ length: SOURCES }, (_, n) => `Source ${String(n).padStart(2, '0')}`);
+  const ids: number[] = [];
+  for (const title of titles) {
+    ids.push(...addPosts(hub, await addNotes(ada, title), POSTS, (n) => ({ title: `${title}, post ${n}`, createdAt: hub.now() })));
+  }
+  return { hub, ada, titles, ids };
+}

@@ -246,6 +246,10 @@ test('a search lists one post of each row among those that fit, also over pages 
     assert.deepEqual(await inPages(title), [shown, between], 'the double would be on a later page');
     assert.deepEqual(await ids(bob, `view=list&q=${title} before:2029-06-01`), [double]);
     assert.deepEqual(await ids(bob, `view=list&q=${title} -source:alpha`), [between, double]);
+    assert.ok((await inPages('before:2029-06-01')).includes(double), 'days alone');
+    const days = (await inPages('after:2029-01-01 before:2029-12-01')).filter((id) => id >= shown);
+    assert.deepEqual(days, [between, double]);
+    assert.deepEqual((await inPages('after:2029-01-01')).filter((id) => id >= shown), [shown, between]);
   };
   await searches();
   await earlierDouble('bridge');
@@ -267,7 +271,7 @@ test('an app gets one post of a row and its counts, and marks all posts of the r
   assert.deepEqual(await itemIds(app, `s=feed/${beta}`), [second]);
   const { unreadcounts } = (await app.get('unread-count')).json<{ unreadcounts: { id: string; count: number }[] }>();
   assert.deepEqual(Object.fromEntries(unreadcounts.map(({ id, count }) => [id, count])), {
-    [`feed/${alpha}`]: 1, [`feed/${beta}`]: 1, 'user/-/label/Later': 1, [`${STATE}reading-list`]: 1,
+    [`feed/${alpha}`]: 1, [`feed/${beta}`]: 1, 'user/-/label/Later': 1, 'user/-/label/Uncategorized': 1, [`${STATE}reading-list`]: 1,
   });
 
   await edit(app, [first], `a=${STATE}starred`);

@@ -60,7 +60,7 @@ test('an import whose worker is killed again and again is through in the end, ea
   beginImport(db);
   await killAt(t, db, dataDir, [1, 300, 600, LINES].map((n) => () => settled(db) >= n));
   startWorker(t, dataDir);
-  await waitUntil('the import is through', () => isDone(db), 30_000);
+  await waitUntil('the import is through', () => isDone(db));
   assertComplete(db);
 });
 
@@ -69,9 +69,9 @@ test('an import goes on in a hub that is restored from a backup made while it ra
   const { db, dataDir } = hub;
   beginImport(db);
   const first = startWorker(t, dataDir);
-  await waitUntil('a part is done', () => settled(db) > 100, 30_000);
+  await waitUntil('a part is done', () => settled(db) > 100);
   const { name } = await hub.backup();
-  await waitUntil('the import is through', () => isDone(db), 30_000);
+  await waitUntil('the import is through', () => isDone(db));
   await first.end('SIGTERM');
   db.close();
 
@@ -81,7 +81,7 @@ test('an import goes on in a hub that is restored from a backup made while it ra
   await finishRestore(dataDir);
   assert.ok(query(dataDir, settled) < LINES, 'it was made meanwhile');
   startWorker(t, dataDir);
-  await waitUntil('the import is through again', () => query(dataDir, isDone), 30_000);
+  await waitUntil('the import is through again', () => query(dataDir, isDone));
   query(dataDir, assertComplete);
 });
 
@@ -113,7 +113,7 @@ test('icons, marks and old posts come to the same end however often their worker
     () => marks() < 12_000 - 1, () => left() < 11_990, () => marks() < 6_000, () => left() < 11_000, () => icons() > 2,
   ], env);
   startWorker(t, dataDir, env);
-  await waitUntil('all is done', () => marks() === 1 && left() === 10_003 && icons() === 12, 60_000);
+  await waitUntil('all is done', () => marks() === 1 && left() === 10_003 && icons() === 12);
   assert.deepEqual(searchDrift({ db }), { unindexed: 0, stray: 0 });
   assert.equal(countRows(hub, 'icons'), 1);
   assert.equal(follows(hub).find(1, 1)?.readUpTo, 12_000);

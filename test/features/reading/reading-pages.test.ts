@@ -1,11 +1,13 @@
 // Protects the pages of the reading list without the script: what is on them, where they lead, what their forms do.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { accounts } from '../../../src/features/accounts/account-store.ts';
+import { UNDO_MS } from '../../../src/features/reading/reading-store.ts';
 import { DAY, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { addFollow, addNotes, addPost, itemsAt, sendJson, tokenOf } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
-import { hubWith } from '../../support/hub.ts';
+import { hubWith, startHub } from '../../support/hub.ts';
 import { hubWithReader } from '../../support/own-posts.ts';
 import { retitlePosts } from '../../support/stored-posts.ts';
 import { png } from '../../support/sample-files.ts';
@@ -82,7 +84,7 @@ test('a post leads back to the list as it was, on to what comes next, and back t
   const list = await bob.page('/');
 
   const second = await bob.page(linkOf(list, toPost(2)));
-  assert.match(second.text, /Back to Unread, 2 left/);
+  assert.match(second.text, /Back to Unread 2 left/);
   hub.passTime(SECOND);
   const first = await bob.page(linkOf(second, NEXT));
   assert.match(first.text, /<h1 dir="auto" lang="">Post 1</);
@@ -179,21 +181,21 @@ test('all of a list is marked as read but for what has arrived since its page wa
   assert.deepEqual(rowsOf(marked), [4]);
   const undo = linkOf(marked, /name="undo" value="(\d+)"/);
   const undone = await sent(bob, '/reading/undo', { undo, from: '/' });
-  assert.equal(said(undone), 'The change was undone: everything is as before.');
+  assert.equal(said(undone), 'Undone.');
   assert.deepEqual(rowsOf(undone), [4, 3, 2, 1]);
 
   const again = await sent(bob, '/reading/mark-read', marking(await bob.page('/')));
-  hub.passTime(MINUTE - SECOND);
+  hub.passTime(UNDO_MS - SECOND);
   const last = await bob.page(again.at.split('#')[0] ?? '');
-  hub.passTime(MINUTE - SECOND); // the stylesheet takes the button away a minute after the page was loaded
   assert.equal(said(await sent(bob, '/reading/undo', { undo: linkOf(last, /name="undo" value="(\d+)"/), from: '/' })), said(undone));
 
   const third = await sent(bob, '/reading/mark-read', marking(await bob.page('/')));
-  hub.passTime(MINUTE);
+  hub.passTime(UNDO_MS);
   assert.doesNotMatch((await bob.page(third.at.split('#')[0] ?? '')).text, /Undo/, 'a page that is loaded later offers no undo');
-  hub.passTime(MINUTE);
   const late = await sent(bob, '/reading/undo', { undo: linkOf(third, /name="undo" value="(\d+)"/), from: '/' });
-  assert.match(said(late) ?? '', /too late/);
+  assert.match(said(late) ?? '', /^Too late: [^]* two minutes\.$/);
+  const sheet = readFileSync('src/app/frame/assets/hub.css', 'utf8');
+  assert.match(sheet, new RegExp(`too-late 0s ${UNDO_MS / SECOND}s forwards`), 'an open page offers it as long');
   assert.deepEqual(rowsOf(late), []);
 });
 
@@ -328,7 +330,9 @@ test('empty lists say what they are for', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada']);
   for (const path of ['/', '/all']) assert.match((await ada.page(path)).text, /href="\/sources">Follow a source/);
   assert.match((await ada.page('/starred')).text, /Nothing is starred yet/);
-  assert.match((await hub.anybody.page('/')).text, /There are no posts yet/);
+  assert.match((await hub.anybody.page('/')).text, /Nothing is public here yet[^]*href="\/sign-in">Sign in/);
+  assert.match((await ada.page('/public')).text, /Nothing is public yet[^]*href="\/write"/);
+  assert.match((await (await startHub(t)).anybody.page('/')).text, /Nobody has an account here yet/);
   await addNotes(ada);
   assert.match((await ada.page('/')).text, /You have read everything[^]*href="\/all"/);
 });
@@ -348,7 +352,7 @@ test('visitors see what is public and nothing that is done with a list; members 
   }
 });
 
-test('in lists the small picture of a post stands, on the public page the large one, with the newest that has one', async (t) => {
+test('in lists the small picture of a post stands, on the public page the large one, and the newest post stands first', async (t) => {
   const { hub, ada, bob, sourceId } = await readingHub(t, 1);
   const image = (name: string, width: number, height: number) => ({ filename: name, data: png({ width, height }) });
   const small = await writePost(hub, { client: ada, sourceId }, [image('small.png', 120, 90)], { title: 'Small' });
@@ -363,10 +367,10 @@ test('in lists the small picture of a post stands, on the public page the large 
   }
   const front = (await hub.anybody.page('/')).text;
   const [, first = ''] = /<article class="story first"[^>]*>([^]*?)<\/article>/.exec(front) ?? [];
-  assert.match(first, /large\.png" width="16" height="9" alt="">/);
-  assert.match(first, />Large</);
+  assert.match(first, />Newest</);
+  assert.doesNotMatch(first, /<img/);
   assert.doesNotMatch(front, /small\.png/);
-  assert.match(front, /class="second">[^]*Newest[^]*Small/);
+  assert.match(front, /class="second">[^]*large\.png" width="16" height="9" alt="">[^]*>Large<[^]*>Small</);
 });
 
 test('a post without a title is called by its first words, and text of publishers stays text', async (t) => {

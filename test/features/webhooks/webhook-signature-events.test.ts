@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IncomingPost } from '../../../src/features/posts/post-store.ts';
 import { readEvent, type WebhookEvent } from '../../../src/features/webhooks/read-event.ts';
-import { HttpError } from '../../../src/platform/http/reply.ts';
+import { HttpError } from '../../../src/platform/http/http-error.ts';
 
 const BASE = 'https://hub.example.org/';
 const TIMESTAMP = '2026-01-31T12:00:00.250Z';

@@ -170,7 +170,7 @@ test('an account has thirty drafts at most; the next one is refused, and replace
   for (let n = 0; n < 30; n++) assert.equal((await save(n)).status, 200);
   const refused = await save(30);
   assert.deepEqual([refused.status, shown(hub)], [422, 30]);
-  assert.match(refused.text, /You have 30 drafts\. Publish or discard a draft first/);
+  assert.match(refused.text, /You may have 30 drafts\. Publish or discard one first/);
   assert.equal((await bob.form('/drafts/1/discard')).status, 303);
   assert.equal((await save(30)).status, 200);
   assert.equal(countRows(hub, 'drafts'), 30);

@@ -38,7 +38,7 @@ test('a file is uploaded at once into the draft; a refused file says why and lea
   assert.equal(again.revision, 2);
 });
 
-test('a text names its files: a preview and the post show them, and other relative addresses become text', async (t) => {
+test('a text names its files: a preview and the post show them, and other relative addresses lead to pages of the hub', async (t) => {
   const { hub, ada } = await hubWithOwnPosts(t);
   const bob = await hub.person('bob');
   for (const file of [OWL, { filename: 'paper.pdf', data: pdf() }]) await upload(hub, ada, file);
@@ -54,7 +54,7 @@ test('a text names its files: a preview and the post show them, and other relati
   const [post = assert.fail()] = await itemsAt<Shown>(ada, '/api/posts');
   const shown = withoutKeys(post.contentHtml.replaceAll(hub.config.baseUrl, ''));
   assert.match(shown, /<img src="\/attachments\/1-KEY\/owl\.png" alt="An owl"[^>]*> <a href="\/attachments\/2-KEY\/paper\.pdf">the paper<\/a>/);
-  assert.match(shown, /<a>no<\/a> <a>up<\/a> <a>gone<\/a> <a>a<\/a> <a>b<\/a>/);
+  assert.match(shown, /<a>no<\/a> <a href="\/sources">up<\/a> <a>gone<\/a> <a href="\/all">a<\/a> <a>b<\/a>/);
   const [files, { contentHtml = '' } = {}] = [attachments(hub.handle).ofPosts([post.id]), posts(hub.handle).find(post.id)];
   let signed = 0;
   const sign = (path: string): string => `${path}?n=${++signed}`;

@@ -108,7 +108,7 @@ test('one writes from anywhere, on a phone and without scripts too; the first ti
   await browser.type('[name=content]', TEXT);
   await follow(browser, '.bar [name=preview]');
   assert.match(await browser.text('.preview'), /Owls at dusk\s+First line/);
-  assert.match(await browser.text('.side'), /saved just now/);
+  assert.match(await browser.text('.side'), /Saved, with its files, just now/);
   await follow(browser, SEND);
   assert.equal(await path(browser), '/posts/1?said=post-published');
   assert.equal((await hub.anybody.get('/posts/1')).status, 404);
@@ -181,7 +181,7 @@ test('a refusal says what is wrong, keeps all that was typed, and the form can b
 
 test('while a required scanner is away files are refused for now, what was typed stays, and posts without files go on', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
-  const { hub } = await hubWithOwnPosts(t, { VIRUS_SCAN_URL: 'http://127.0.0.1:9/', VIRUS_SCAN_REQUIRED: '1' });
+  const { hub } = await hubWithOwnPosts(t, { VIRUS_SCAN_URL: 'http://127.0.0.1:8/', VIRUS_SCAN_REQUIRED: '1' });
   const { choose: chooseFiles } = filesToChoose(t, { 'a.txt': 'a' });
   const browser = await browserOf(t, hub, '/write');
 

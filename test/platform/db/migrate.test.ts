@@ -118,12 +118,12 @@ test('an unsafe migration stops the start with the command to run, and is applie
 
 test('a schema that is newer than the program is refused and left alone', (t) => {
   const { db, put, apply } = start(t);
-  put({ '0001_people.sql': PEOPLE, '0002_towns.sql': TOWNS });
+  put({ '0001_people.sql': PEOPLE, '0002_towns.sql': TOWNS, '0003_seas.sql': '-- safe: yes\nCREATE TABLE seas (id INTEGER) STRICT;\n' });
   apply();
   const before = contents(db);
   put({ '0001_people.sql': PEOPLE });
 
-  refuses(apply, /schema version 2 \(towns\), this program knows only up to 1: start the newer version/);
+  refuses(apply, /schema version 3 \(seas\), this program knows only up to 1: start the newer version/);
   refuses(() => apply(true), /knows only up to 1/);
   assert.deepEqual(contents(db), before);
 });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { OWN_MIGRATIONS } from '../../../src/features/hub/own-migrations.ts';
 import { migrate } from '../../../src/platform/db/migrate.ts';
 import { readMigrations } from '../../../src/platform/db/migration-files.ts';
 import { openDatabase, type Db } from '../../../src/platform/db/open-database.ts';
@@ -39,6 +40,11 @@ test('every migration of the hub is safe to apply by itself, and is read as such
   }
 });
 
+test('the version lists its migrations, by which a start knows those of another version', () => {
+  const files = readdirSync(FOLDER).filter((file) => file.endsWith('.sql')).sort();
+  assert.deepEqual(OWN_MIGRATIONS, files, 'correct the list in src/features/hub/own-migrations.ts');
+});
+
 /** What has been released: the beginning of each file's SHA-256. Each release adds its own. */
 const RELEASED: Record<string, string> = {
   '0001_platform': '8babb5bd7fc0dcab',
@@ -58,6 +64,27 @@ const RELEASED: Record<string, string> = {
   '0015_manage_sources': 'b1313f9f4b874632',
   '0016_writing': '7c08a7d2530ab779',
   '0017_history': '38e458821ff76dd8',
+  '0018_merged_rows': '56178ff60dd8b892',
+  '0019_sources_usage': '692d62ef91c3fd2f',
+  '0020_manage_sources_offers': '2b77779dee86bfee',
+  '0021_accounts_app_passwords': '86ed2150c0ab92a2',
+  '0022_follows_titles': 'bcfa718264b3a9e5',
+  '0023_accounts_look': '28440a778f475542',
+  '0024_sources_guid_prefix': '687c17e6c214afdc',
+  '0025_follows_hide_globally': 'c8ab16ff18cdccc7',
+  '0026_reading_list_choices': 'f095c5103ab26127',
+  '0027_full_text': 'ccc689db0c15cd73',
+  '0028_writing_drafts': '0bb85e68fce92577',
+  '0029_attachments_draft_files': '1d097b9a7d6b2e69',
+  '0030_posts_texts': '671d8d0b7a1f08a0',
+  '0031_writing_scheduled': '1d23d8a0142e05e2',
+  '0032_reading_withdrawn': 'c1a2235daf1d30d2',
+  '0033_posts_doubles': '02eb18c4c75f290a',
+  '0034_rules': 'f267d0b57f151f11',
+  '0035_reading_muted': 'a4757d3d35a7670f',
+  '0036_reading_muted_doubles': '1aaab7ed24890925',
+  '0037_writing_forms': '91ecd541c881986e',
+  '0038_full_text_sizes': '5528a241182ac107',
 };
 
 test('a migration that was released is never edited', () => {

@@ -4,12 +4,22 @@ import { statSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { createThrottledWrites } from '../../../src/platform/db/batched-writes.ts';
 import { migratedDatabase } from '../../support/migrated-database.ts';
+import { stopWatch } from '../../support/stopped-watch.ts';
 
 const PAUSE_MS = 25;
 const LARGEST_STEP = 5_000; // rows
 
-/** A table with so many rows, and what removes them; `steps` has when each transaction ended, and its rows. */
+/**
+ * A table with so many rows, and what removes them. `steps` has the rows of each transaction, and how long it was waited
+ * after it (ms); nothing waits in fact, and the watch stands still.
+ */
 function startRemoving(t: TestContext, rows: number, isTight = () => false) {
+  const pass = stopWatch(t);
+  const { setTimeout: later } = globalThis;
+  t.mock.method(globalThis, 'setTimeout', (run: () => void, waited: number) => {
+    const step = steps.at(-1);
+    return later(() => (step && (step.waited = waited), run()), 0);
+  });
   const { db, path } = migratedDatabase(t);
   db.exec(`
     CREATE TABLE old (n INTEGER PRIMARY KEY) STRICT;
@@ -17,15 +27,15 @@ function startRemoving(t: TestContext, rows: number, isTight = () => false) {
       INSERT INTO old SELECT n FROM count`);
   const remove = db.prepare<[number]>('remove', 'DELETE FROM old WHERE n IN (SELECT n FROM old LIMIT ?)');
   const count = db.prepare<[], { n: number }>('count', 'SELECT COUNT(*) AS n FROM old');
-  const steps: { began: number; ended: number; rows: number }[] = [];
+  const steps: { rows: number; before: number | undefined; waited: number }[] = [];
   const noting: typeof db = {
     ...db,
     transaction: (name, work) => {
       const run = db.transaction(name, work);
       return (...args) => {
-        const [began, before] = [performance.now(), left()];
+        const before = left();
         const result = run(...args);
-        steps.push({ began, ended: performance.now(), rows: before - left() });
+        steps.push({ rows: before - left(), before: steps.at(-1)?.waited, waited: 0 });
         return result;
       };
     },
@@ -34,13 +44,13 @@ function startRemoving(t: TestContext, rows: number, isTight = () => false) {
   const logBytes = (): number => statSync(`${path}-wal`).size;
   return {
     paced: createThrottledWrites(noting, isTight), removeSome: (limit: number) => remove.run(limit).changes, left, steps,
-    logBytes,
+    logBytes, pass,
   };
 }
 
-/** Milliseconds between the end of each step that did something and the beginning of the next. */
-function pauses(steps: { began: number; ended: number; rows: number }[]): number[] {
-  return steps.slice(1).flatMap(({ began }, index) => steps[index]?.rows ? began - steps[index].ended : []);
+/** How long was waited after each step that did something, by when the next began (ms). */
+function pauses(steps: { rows: number; before: number | undefined }[]): (number | undefined)[] {
+  return steps.slice(1).flatMap(({ before }, index) => (steps[index]?.rows ? [before] : []));
 }
 
 test('much is done in many transactions with a pause after each', async (t) => {
@@ -50,8 +60,15 @@ test('much is done in many transactions with a pause after each', async (t) => {
   assert.equal(left(), 0);
   assert.ok(steps.length >= 50_000 / LARGEST_STEP, `${steps.length} transactions`);
   assert.ok(steps.every(({ rows }) => rows <= LARGEST_STEP));
-  // A timer may be a millisecond early.
-  assert.ok(pauses(steps).every((ms) => ms >= PAUSE_MS - 1.5), `pauses of ${pauses(steps).map(Math.round).join(' ')} ms`);
+  assert.deepEqual(new Set(pauses(steps)), new Set([PAUSE_MS]));
+});
+
+test('a pause is as long as the transaction was', async (t) => {
+  const { paced, removeSome, steps, pass } = startRemoving(t, 300);
+  const slowly = (limit: number): number => (pass(40), removeSome(limit));
+
+  assert.equal(await paced('remove', slowly), true);
+  assert.deepEqual(steps.map(({ rows, waited }) => [rows, waited]), [[100, 40], [100, 40], [100, 40], [0, 0]]);
 });
 
 test('what is asked for at the same time takes turns, so that there is a pause after every transaction', async (t) => {
@@ -60,7 +77,7 @@ test('what is asked for at the same time takes turns, so that there is a pause a
   await Promise.all([paced('remove', removeSome), paced('remove', removeSome), paced('remove', removeSome)]);
   assert.equal(left(), 0);
   assert.ok(steps.length > 4);
-  assert.ok(pauses(steps).every((ms) => ms >= PAUSE_MS - 1.5), `pauses of ${pauses(steps).map(Math.round).join(' ')} ms`);
+  assert.deepEqual(new Set(pauses(steps)), new Set([PAUSE_MS]));
 });
 
 test('what has nothing to do keeps nobody waiting', async (t) => {
@@ -68,8 +85,7 @@ test('what has nothing to do keeps nobody waiting', async (t) => {
 
   await Promise.all(Array.from({ length: 400 }, () => paced('nothing', () => 0)));
   assert.equal(steps.length, 400);
-  const gaps = steps.slice(1).map(({ began }, index) => began - (steps[index]?.ended ?? NaN));
-  assert.ok(gaps.some((ms) => ms < PAUSE_MS - 1.5), 'there is no pause after each');
+  assert.ok(steps.every(({ waited }) => waited === 0), 'there is no pause after any');
 });
 
 test('it stops between two transactions when it is told to, and can be gone on with', async (t) => {

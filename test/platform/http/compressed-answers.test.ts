@@ -6,6 +6,9 @@ import { gunzipSync } from 'node:zlib';
 import { acceptsGzip, toCached, withCompressed } from '../../../src/platform/http/send-reply.ts';
 import { cookieOf, type Client } from '../../support/client.ts';
 import { attachOne, hubWithOwnPosts } from '../../support/own-posts.ts';
+import { appOf, itemId } from '../../support/reader-app.ts';
+import { png } from '../../support/sample-files.ts';
+import { addPosts } from '../../support/stored-posts.ts';
 import { writePost } from '../../support/uploads.ts';
 
 type Raw = { status: number; headers: Record<string, string | string[] | undefined>; body: Buffer };
@@ -101,6 +104,31 @@ test('what shows a secret is never compressed, nor is what was sent, refused or 
   }
   const short = await ask(hub.address, '/api/sources?limit=1', GZIP);
   assert.deepEqual([short.status, short.headers['content-encoding']], [200, undefined]);
+});
+
+test('lists of items, ids and audit records are packed while they are sent; exports, which show secrets, are not', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const { post } = await attachOne(hub, ada, sourceId, 'a.png', png({ width: 3, height: 2 }));
+  addPosts(hub, sourceId, 10_400, (n) => ({ title: `Owl ${n}`, content: 'Owls fly at night. '.repeat(n > 10_300 ? 150 : 1) }));
+  const app = { ...appOf(hub, 'ada').headers, ...GZIP };
+  const admin = { cookie: cookieOf(ada), ...GZIP };
+  const withPicture = `/reader/api/0/stream/items/contents?i=${itemId(post.id)}`;
+  assert.match(gunzipSync((await ask(hub.address, withPicture, app)).body).toString(), /a\.png\?app=/);
+  const open: [path: string, headers: Record<string, string>, share: number][] = [
+    ['/reader/api/0/stream/contents?n=100', app, 0.1], [`/reader/api/0/stream/items/ids?n=10200&s=feed/${sourceId}`, app, 0.2],
+    ['/api/admin/audit?format=jsonl', admin, 1],
+  ];
+  for (const [path, headers, share] of open) {
+    const [packed, whole] = [await ask(hub.address, path, headers), await ask(hub.address, path, { ...headers, 'accept-encoding': 'identity' })];
+    assert.deepEqual([packed.status, packed.headers['content-encoding'], whole.headers['content-encoding']], [200, 'gzip', undefined], path);
+    for (const one of [packed, whole]) assert.deepEqual([one.headers['content-length'], one.headers['vary']], [undefined, 'Accept-Encoding'], path);
+    assert.deepEqual(gunzipSync(packed.body), whole.body, path);
+    assert.ok(packed.body.length < whole.body.length * share, `${path}: ${packed.body.length} of ${whole.body.length} bytes`);
+    assert.equal((await ask(hub.address, path, headers, 'HEAD')).headers['content-encoding'], 'gzip', path);
+  }
+  for (const [path, headers] of [['/reader/api/0/subscription/export', app], ['/api/account/export', admin]] as const) {
+    assert.equal((await ask(hub.address, path, headers)).headers['content-encoding'], undefined, path);
+  }
 });
 
 test('an attachment is given out as its bytes are, whole or in part', async (t) => {

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { limitConnections } from '../../../src/platform/http/connections.ts';
-import { tryLater } from '../../../src/platform/http/reply.ts';
+import { tryLater } from '../../../src/platform/http/http-error.ts';
 import { parseCidrs } from '../../../src/platform/net/address-guard.ts';
 import { rawConnection, type RawConnection } from '../../support/raw-exchange.ts';
 

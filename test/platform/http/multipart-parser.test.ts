@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readBoundary } from '../../../src/platform/http/multipart-headers.ts';
-import { HttpError } from '../../../src/platform/http/reply.ts';
+import { HttpError } from '../../../src/platform/http/http-error.ts';
 import {
   BOUNDARY, fieldHeaders, fileHeaders, LIMITS, readForm, readHowever, readOnlyPart, refusalOf, writeForm,
 } from '../../support/multipart.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseJson } from '../../../src/platform/http/parse-json.ts';
-import { HttpError } from '../../../src/platform/http/reply.ts';
+import { HttpError } from '../../../src/platform/http/http-error.ts';
 
 const parse = (text: string): unknown => parseJson(Buffer.from(text));
 

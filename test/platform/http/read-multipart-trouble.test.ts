@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { HttpError } from '../../../src/platform/http/reply.ts';
+import { HttpError } from '../../../src/platform/http/http-error.ts';
 import {
   fieldForm, fileForm, gather, keepFiles, keepInFolder, openRequest, refusal, requestHead, send, startFormServer,
 } from '../../support/form-server.ts';

@@ -7,7 +7,8 @@ import { test, type TestContext } from 'node:test';
 import { MAX_PAGE_BYTES } from '../../../src/platform/http/answer-request.ts';
 import { createBodyMemory, readBody, readForm, readJson } from '../../../src/platform/http/body.ts';
 import { html, trusted } from '../../../src/platform/http/html.ts';
-import { HttpError, invalid, json, noContent, page, seeOther, text, tryLater } from '../../../src/platform/http/reply.ts';
+import { HttpError, invalid, tryLater } from '../../../src/platform/http/http-error.ts';
+import { json, noContent, page, seeOther, text } from '../../../src/platform/http/reply.ts';
 import { createResponseCache } from '../../../src/platform/http/response-cache.ts';
 import { route, type Route } from '../../../src/platform/http/router.ts';
 import { closeServer } from '../../../src/platform/http/connections.ts';
@@ -603,6 +604,43 @@ test('an address that holds a secret is never logged, also where it was mistyped
   assert.doesNotMatch(JSON.stringify(observed), /s3cret/);
 });
 
+test('a path that may hold a folder’s name, a feed’s address or a file’s name is logged as its route, however it is written', async (t) => {
+  const { client, logged, observed } = await startServer(t, { routes: (['/folders/:name/posts/:id', '/stream/:stream*', '/files/:key/:filename', '/posts/:id', '/stream/list'] as const)
+    .map((path) => route(`GET ${path}`, 'public', path, () => noContent())) });
+  const paths = [
+    '/folders/Secret/posts/3', '/stream/feed/https://Secret.example/a', '/files/k/Secret.pdf', // found
+    '/folders/Secret', '/folders/Secret/posts/3/x', '//folders/Secret', '/FOLDERS/Secret/', '/%66olders/Secret', '/stream/', '/files/Secret', // not found
+    '/posts/3', '/stream/list', '/posts', '/nowhere',
+  ];
+  for (const path of paths) await client.get(path);
+  await client.send('PUT', '/folders/Secret/posts/3');
+  await waitUntil('all are counted', () => observed.length === paths.length + 1);
+
+  assert.doesNotMatch(JSON.stringify(logged()), /secret/i);
+  assert.deepEqual(logged().filter(({ status }) => status === 204).map(({ path }) => path),
+    ['/folders/:name/posts/:id', '/stream/:stream*', '/files/:key/:filename', '/posts/3', '/stream/list']);
+});
+
+test('of the refused requests of one client few a second have a line, and one line counts the others; other clients and answers have all theirs', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { client, server, logged, observed } = await startServer(t, { trustedProxies: parseCidrs('127.0.0.0/8') ?? [] });
+  const from = (address: string) => ({ 'x-forwarded-for': address });
+  for (let n = 0; n < 40; n++) await client.get(`/nowhere/${n}`, from('192.0.2.1'));
+  for (let n = 0; n < 40; n++) await client.get(`/nowhere/${n}`, from(`2001:db8:1:${n}::1`)); // one customer's /48
+  for (let n = 0; n < 3; n++) await client.get('/nowhere', from('192.0.2.2'));
+  for (let n = 0; n < 40; n++) await client.get('/data', from('192.0.2.1'));
+  assert.equal(observed.length, 123, 'metrics count all');
+  const counted = () => logged().filter(({ event }) => event === 'requests refused').map(({ count }) => count);
+  const refused = logged().filter(({ event, status }) => event === 'request' && status === 404);
+  assert.deepEqual([refused.length, logged().filter(({ status }) => status === 200).length, counted()], [13, 40, []]);
+
+  t.mock.timers.tick(1_000);
+  assert.deepEqual(counted(), [35, 35]);
+  for (let n = 0; n < 6; n++) await client.get('/nowhere', from('192.0.2.1'));
+  server.emit('close');
+  assert.deepEqual(counted(), [35, 35, 1], 'none is lost at the end');
+});
+
 test('answers are counted under the template of their route, kept ones too', async (t) => {
   const { client, observed } = await startServer(t);
 
@@ -706,7 +744,7 @@ test('a client that is refused and does not hang up in turn is cut off', async (
 });
 
 test('a request that names its host twice is refused, and so is one under a name that is not the hub\'s', async (t) => {
-  const { connect, logged } = await startServer(t, {
+  const { connect, observed } = await startServer(t, {
     hostNames: ['hub.example'],
     routes: [...ROUTES, route('GET /health', 'public', 'health', () => json({ ok: true }), { anyHost: true })],
   });
@@ -730,7 +768,7 @@ test('a request that names its host twice is refused, and so is one under a name
     assert.equal(await statusOf(path, 'hub.example', 'hub.example'), 400);
     assert.equal(await statusOf(path, 'hub.example', 'evil.example'), 400);
   }
-  assert.ok(logged().length > 20);
+  await waitUntil('most are counted', () => observed.length > 20);
 });
 
 test('who accepts neither HTML nor JSON gets 406 from a page or the API, and a file all the same', async (t) => {

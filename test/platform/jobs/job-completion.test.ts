@@ -47,22 +47,18 @@ test('a failed job comes back after its backoff, or at a later time that was ask
   assertCountsAreTrue(db);
 });
 
-test('after the last attempt, or at once when it is hopeless, a job is kept as failed and not run', (t) => {
+test('after the last attempt a job is kept as failed and not run', (t) => {
   const { queue, passTime, effects, effect } = startQueue(t);
   add(queue, { maxAttempts: 1, payload: { n: 1 } });
   const fates: string[] = [];
   const job = claimOne(queue);
   const note = (fate: string) => void (fates.push(fate), effect(job)());
   assert.equal(queue.fail(job, new Error('x'.repeat(5_000)), { effects: note }), 'failed');
-  add(queue);
-  const hopeless = claimOne(queue);
-  const options = { permanent: true, retryAt: START + HOUR, effects: note };
-  assert.equal(queue.fail(hopeless, new Error('gone'), options), 'failed');
 
   passTime(24 * HOUR);
   assert.deepEqual(queue.claim('k', 5), []);
-  assert.deepEqual(fates, ['failed', 'failed']);
-  assert.deepEqual(effects(), [1, 1]);
+  assert.deepEqual(fates, ['failed']);
+  assert.deepEqual(effects(), [1]);
   assert.deepEqual(queue.find(1)?.payload, { n: 1 });
   assert.equal(queue.find(1)?.lastError?.length, 2_000);
 });

@@ -105,7 +105,7 @@ test('a second live job with the same kind and key is refused while the first wa
   passTime(MINUTE);
   queue.complete(claimOne(queue));
   assert.equal(again(), true, 'done');
-  queue.fail(claimOne(queue), new Error('x'), { permanent: true });
+  queue.fail({ ...claimOne(queue), maxAttempts: 1 }, new Error('x'));
   assert.equal(again(), true, 'failed');
   assert.equal(queue.discard(queue.list({ state: 'queued' }).find(({ kind }) => kind === 'k')?.id ?? 0), true);
   assert.equal(again(), true, 'discarded');

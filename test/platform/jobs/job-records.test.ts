@@ -20,19 +20,19 @@ test('counts and waiting times are read without counting', (t) => {
   assert.equal(queue.oldestDueSeconds('k'), 0);
   assert.equal(queue.nextDueAt(['k']), START + 90 * SECOND + LEASE, 'a lease that ends is a reason to look');
   assert.equal(queue.nextDueAt(['k'], START + 90 * SECOND + LEASE), null);
-  queue.fail(job, new Error('x'), { permanent: true });
+  queue.fail({ ...job, maxAttempts: 1 }, new Error('x'));
   assert.equal(queue.failedCount('k'), 1);
 });
 
-test('failed jobs of a key are settled by a later success', (t) => {
+test('a failed job of a key is replaced by a later failure, and settled by a later success', (t) => {
   const { db, queue } = startQueue(t);
   for (const dedupeKey of ['7', '7', '8']) {
     add(queue, { dedupeKey });
-    queue.fail(claimOne(queue), new Error('x'), { permanent: true });
+    queue.fail({ ...claimOne(queue), maxAttempts: 1 }, new Error('x'));
   }
 
-  assert.equal(queue.failedCount('k'), 3);
-  assert.equal(queue.settleFailed('k', '7'), 2);
+  assert.deepEqual(queue.list({ state: 'failed' }).map(({ id }) => id), [3, 2]);
+  assert.equal(queue.settleFailed('k', '7'), 1);
   assert.equal(queue.settleFailed('k', '7'), 0);
   assert.equal(queue.failedCount('k'), 1);
   assertCountsAreTrue(db);
@@ -65,7 +65,7 @@ test('lists show the newest first, page by id, and can be narrowed to a state', 
   const [done, failed, retrying, , released] = queue.claim('k', 5);
   assert.ok(done && failed && retrying && released);
   queue.complete(done);
-  queue.fail(failed, new Error('x'), { permanent: true });
+  queue.fail({ ...failed, maxAttempts: 1 }, new Error('x'));
   queue.fail(retrying, new Error('x'));
   queue.release(released);
   queue.discard(12);
@@ -88,7 +88,7 @@ test('pruning removes old finished jobs in bounded batches, never a failed or a 
   for (let n = 0; n < 6; n++) add(queue);
   const [failed, ...done] = queue.claim('k', 5);
   assert.ok(failed);
-  queue.fail(failed, new Error('x'), { permanent: true });
+  queue.fail({ ...failed, maxAttempts: 1 }, new Error('x'));
   for (const job of done) queue.complete(job);
   passTime(HOUR);
   queue.complete(claimOne(queue));

@@ -80,7 +80,7 @@ test('fifty kills of workers under load lose no job and double no effect', async
   for (let kill = 0; kill < KILLS; kill++) {
     const victim = workers.shift();
     assert.ok(victim);
-    await waitUntil('the worker is at work', () => victim.output().split('\n').length > 12, 20_000);
+    await waitUntil('the worker is at work', () => victim.output().split('\n').length > 12);
     await victim.end('SIGKILL');
     workers.push(start());
     if (queue.list({ state: 'queued', limit: MORE_JOBS }).length < MORE_JOBS) addJobs(MORE_JOBS);

@@ -24,7 +24,9 @@ test('the examples of the specifications become the HTML of the specifications',
     const all = examplesIn(path);
     const extended = all.filter(({ extension }) => EXTENSIONS.includes(extension));
     assert.ok(all.length > 600, `${path}: ${all.length} examples`);
-    const different = (extended.length > 0 ? extended : all).map(({ markdown, html }) => ({ markdown, html, own: renderMarkdown(markdown) }))
+    // The specifications give headings no ids.
+    const written = (markdown: string): string => renderMarkdown(markdown).replace(/(<h[1-6]) id="[^"]*">/g, '$1>');
+    const different = (extended.length > 0 ? extended : all).map(({ markdown, html }) => ({ markdown, html, own: written(markdown) }))
       .filter(({ html, own }) => own !== html);
     assert.deepEqual(different, []);
   }

@@ -32,7 +32,7 @@ test('time grows no faster than the text', () => {
   ];
   for (const [name, textOf] of texts) {
     const growth = growthOf(renderMarkdown, textOf);
-    assert.ok(growth < 4, `${JSON.stringify(name)} takes ${growth.toFixed(1)} times as long per character`);
+    assert.ok(growth < 2, `${JSON.stringify(name)} takes ${growth.toFixed(1)} times as many steps per character`);
   }
 });
 

@@ -5,7 +5,9 @@ import { renderMarkdown } from '../../support/rendered-markdown.ts';
 import { clean } from '../../support/sanitized-markup.ts';
 
 function assertRendered(cases: [markdown: string, html: string][]): void {
-  for (const [markdown, html] of cases) assert.equal(renderMarkdown(markdown), html, JSON.stringify(markdown));
+  for (const [markdown, html] of cases) {
+    assert.equal(renderMarkdown(markdown).replace(/(<h[1-6]) id="[^"]*">/g, '$1>'), html, JSON.stringify(markdown));
+  }
 }
 
 function assertInlines(cases: [markdown: string, html: string][]): void {
@@ -20,6 +22,12 @@ test('paragraphs end at blank lines, and their lines lose indentation', () => {
     ['  one\n\t\ttwo  ', '<p>one\ntwo</p>\n'],
     ['one\r\ntwo\rthree\r\n\r\nfour', '<p>one\ntwo\nthree</p>\n<p>four</p>\n'],
   ]);
+});
+
+test('a heading has an id of its words, with a number where another heading has the same', () => {
+  const ids = (markdown: string) => Array.from(renderMarkdown(markdown).matchAll(/<h\d(?: id="([^"]*)")?>/g), ([, id]) => id);
+  assert.deepEqual(ids('# Part *two*: `a_b`, &amp; "more"\n# Über\nuns\n===\n# Über\n# Über\n#\n# !?\n# 第二 部分'),
+    ['part-two-a_b--more', 'über', 'uns', 'über-1', 'über-2', undefined, undefined, '第二-部分']);
 });
 
 test('headings have one to six signs, or an underline', () => {

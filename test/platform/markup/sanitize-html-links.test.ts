@@ -1,9 +1,11 @@
 // Protects readers from unsafe and tracking addresses in links, images and frames.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { atOnce } from '../../../src/platform/markup/in-steps.ts';
+import { sanitizingHtml } from '../../../src/platform/markup/sanitize-html.ts';
 import { assertCases, clean, link, sanitizeHtml, TAIL } from '../../support/sanitized-markup.ts';
 
-const image = (href: string, text: string) => `<a href="${href}" class="remote-image"${TAIL}>${text}</a>`;
+const image = (href: string, text: string, about = '') => `<a href="${href}" class="remote-image"${about}${TAIL}>${text}</a>`;
 
 test('links are absolute, of four schemes, without credentials and tracking, and say nothing about us', () => {
   assertCases([
@@ -56,7 +58,8 @@ test('an image becomes a link to its largest file', () => {
   assertCases([
     ['<img src="/a.jpg" alt=" A &quot;cat&quot; ">', image('https://blog.example/a.jpg', 'A &quot;cat&quot;')],
     ['<img src="/b/my%20cat.jpg?w=1">', image('https://blog.example/b/my%20cat.jpg?w=1', 'my cat.jpg')],
-    ['<img src="/image/12" alt="">', image('https://blog.example/image/12', 'Image')],
+    ['<img src="/image/12">', image('https://blog.example/image/12', 'Image')],
+    ['<img src="/image/12" alt=" ">', image('https://blog.example/image/12', 'Image', ' data-alt=""')],
     ['<img src="/s.jpg" srcset="/a.jpg 320w, /b.jpg 1280w,/c,d.jpg 640w" alt=x>',
       image('https://blog.example/b.jpg', 'x')],
     ['<img src="/s.jpg" srcset="/a.jpg, /b.jpg 2x, /c.jpg 2x" alt=x>', image('https://blog.example/b.jpg', 'x')],
@@ -65,7 +68,7 @@ test('an image becomes a link to its largest file', () => {
     ['<img data-srcset="/a.jpg 100w,\n/b.jpg 200w" alt=x>', image('https://blog.example/b.jpg', 'x')],
     ['<picture><source srcset="/l.webp 2000w"><img src="/s.jpg" alt=x></picture>',
       image('https://blog.example/l.webp', 'x')],
-    ['<img src="data:image/png;base64,AAAA" alt=x><img alt=y><img src="">', ''],
+    ['<img src="data:image/png;base64,AAAA" alt=x> <img aria-label=y><img src="">', 'x y'],
     ['<img src=/a.jpg alt=x><img src=/b.jpg alt=y>',
       `${image('https://blog.example/a.jpg', 'x')} ${image('https://blog.example/b.jpg', 'y')}`],
     ['<img class="wp-smiley" src="https://s.w.example/1f600.png" alt="😀">', '😀'],
@@ -97,15 +100,24 @@ test('images that count readers vanish', () => {
     '<img src="/p.gif" style="width:1px; height:1px">',
     '<img src="/p.gif" style="border:0;display:none">', '<img src="https://pixel.wp.com/b.gif?x">',
     '<img src="https://ad.doubleclick.net/x">',
-    '<img src="http://feeds.feedburner.com/~r/blog/~4/abc">', '<img src="https://stats.other.example/x">',
-    '<img src="https://www.facebook.com/tr?id=1">',
+    '<img src="http://feeds.feedburner.com/~r/blog/~4/abc">', '<img src="https://www.facebook.com/tr?id=1" alt="">',
     '<iframe src="https://www.googletagmanager.com/ns.html" height=0></iframe>',
     '<img src="https://medium.com/_/stat?event=post.clientViewed">',
-    '<img src="https://blog.example/img/pixel.gif" alt=x>',
+    '<iframe src="https://ad.doubleclick.net/x" width=300 height=250 title=x></iframe>', '<img src="data:," width=1 alt=x>',
   ];
   for (const tracker of trackers) assert.equal(clean(`a${tracker}b`), 'ab', tracker);
   assert.match(clean('<img src="/a.png" style="border-width:0;line-height:1;max-height:0" width=10 height=10>'),
     /remote-image/);
+});
+
+test('no image counts readers by its name alone, or in what members write', () => {
+  const images = [
+    '<img src="https://stats.other.example/x">', '<img src="https://pixel2.example/storage/a.jpg">', '<img src="/img/pixel.gif">',
+    '<img src="https://pixel.wp.com/b.gif" alt="A bar chart">', '<img src="https://counter.yadro.ru/x" width=88 height=31>',
+  ];
+  for (const written of images) assert.match(clean(written), /remote-image/, written);
+  const own = atOnce(sanitizingHtml('<img src="https://pixel.wp.com/b.gif" width=1>', { baseUrl: '', isOwn: true }));
+  assert.match(own, /remote-image/);
 });
 
 test('films, sounds and frames become links to what they show', () => {

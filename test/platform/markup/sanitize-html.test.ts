@@ -123,7 +123,7 @@ test('the content of raw text, of foreign elements and of everything hidden is g
     ['<h2>a<div hidden>gone<h3>gone</h3></div>b</h2>', '<h2>ab</h2>'],
     ['<b>a<div hidden>gone</b>gone</div>c</b>', '<b>ac</b>'],
     ['<p hidden>gone<p>b', '<p>b</p>'],
-    ['<x-y hidden="until-found">gone</x-y>b<input hidden>c', 'bc'],
+    ['<x-y hidden>gone</x-y><x-y hidden="until-found">a</x-y>b<input hidden>c', 'abc'],
     ['<table><tr hidden><td>gone<td>gone<tr><td>b</table>', '<table><tr><td>b</td></tr></table>'],
     ['a<plaintext>gone</plaintext>gone', 'a'],
     ['a<!-- gone --><?gone?><!gone>b</ gone>c<![CDATA[gone]]>d', 'abcd'],
@@ -132,16 +132,29 @@ test('the content of raw text, of foreign elements and of everything hidden is g
     ['<svg><style/><title/><![CDATA[</svg>gone]]></svg>b', 'b'],
     ['<div><svg><path></div>b', '\nb'],
     ['<svg/>a<math/>b', 'ab'],
-    ['a<svg><text>gone</text><g>gone</g></svg>b<math hidden><mi>gone</mi></math>', 'ab'],
+    ['a<svg><g>gone</g><style>gone</style></svg>b<math hidden><mi>gone</mi></math>', 'ab'],
     ['<svg><foreignObject><p>gone<div>gone</div></p></foreignObject><desc><b>gone</b></desc>gone</svg>b', 'b'],
-    ['<div><svg><title>gone</div><style>gone</style></title>gone</svg>b</div>', '<div>b</div>'],
+    ['<div><svg><title>kept</div><style>gone</style></title>gone</svg>b</div>', '<div> kept b</div>'],
+  ]);
+});
+
+test('the words of an svg element stand in its place: its label, else its title, else the texts that it draws', () => {
+  assertCases([
+    ['a<svg aria-label="A star"><title>x</title></svg>b', 'a A star b'],
+    ['<p>a<svg><title> A\n&lt;star&gt; </title><text>x</text></svg></p>', '<p>a A &lt;star&gt; </p>'],
+    ['<svg><g><text>Peak</text><text><tspan>42</tspan></text></g></svg>', ' Peak 42 '],
+    ['a<svg aria-hidden="true"><title>x</title></svg><svg style="display:none"><title>x</title></svg>b', 'ab'],
+    ['a<svg><symbol><title>x</title><text>x</text></symbol><g><title>x</title></g></svg>b', 'ab'],
+    ['<a href="https://x.example/"><svg><title>Home</title></svg></a>',
+      '<a href="https://x.example/" rel="noopener noreferrer nofollow ugc" referrerpolicy="no-referrer"> Home </a>'],
+    ['<svg><title><script>alert(1)</script>&lt;img src=x&gt;</title></svg>', ' &lt;img src=x&gt; '],
   ]);
 });
 
 test('svg and math without their end tags end where a browser ends them', () => {
   assertCases([
     ['a<svg><path><p>One<p>Two', 'a<p>One</p><p>Two</p>'],
-    ['<p>a<svg><g><text>gone</p>b<p>c', '<p>a</p>b<p>c</p>'],
+    ['<p>a<svg><g><text>kept</p>b<p>c', '<p>a kept </p>b<p>c</p>'],
     ['<div>a<svg><g><path></div>b', '<div>a</div>b'],
     ['<b>a<svg><g></b>c', '<b>a</b>c'],
     ['<ul><li>a<svg><li>b</ul>', '<ul><li>a</li><li>b</li></ul>'],

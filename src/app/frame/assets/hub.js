@@ -24,24 +24,32 @@ function paint(button, on) {
   button.closest('.row')?.classList.toggle(button.name === 'star' ? 'starred' : 'read', on);
 }
 
-/** Shows the new state at once; the old state if the request fails. */
+/** Shows the new state at once; the stored state if a request fails. Pressed again meanwhile, sends the last state. */
 async function toggle(button) {
+  let stored = isOn(button);
+  paint(button, !stored);
+  byHand.add(button);
   if (button.ariaBusy) return;
   button.ariaBusy = true;
-  const wasOn = isOn(button);
-  const sent = send(button.formAction, { [button.name]: button.value });
-  paint(button, !wasOn);
-  byHand.add(button);
-  if ((await sent).ok) {
-    clearTimeout(refreshing);
-    refreshing = setTimeout(refresh, 300);
-  } else {
-    paint(button, wasOn);
-    const failed = $('#failed');
-    failed.role = 'alert'; // makes screen readers read the message
-    failed.togglePopover(true);
+  while (isOn(button) !== stored) {
+    const now = isOn(button);
+    const { ok } = await send(button.formAction, { [button.name]: Number(now) });
+    if (ok) stored = now;
+    else paint(button, stored);
+    (ok ? refreshSoon : sayFailed)();
   }
   button.ariaBusy = null;
+}
+
+function refreshSoon() {
+  clearTimeout(refreshing);
+  refreshing = setTimeout(refresh, 300);
+}
+
+function sayFailed() {
+  const message = $('#failed');
+  message.role = 'alert'; // makes screen readers read the message
+  message.togglePopover(true);
 }
 
 addEventListener('submit', (event) => {
@@ -93,7 +101,7 @@ async function refresh() {
   for (const button of buttons) if (!button.ariaBusy) paint(button, now[button.name].includes(postOf(button)));
   for (const element of $$('[data-count]')) {
     const count = counts[element.dataset.count];
-    element.hidden = !count;
+    element.hidden = !count || element.matches('#mark *') && count.endsWith('+');
     if (count) element.firstChild.data = count;
   }
   document.title = document.title.replace(before, listTitle);

@@ -98,7 +98,7 @@ $('[data-keep]').addEventListener('click', ({ target }) => {
 const files = $('.files', post);
 const nameOf = (item) => item.dataset.name;
 const isMarkdown = () => contentType.value === 'text/markdown';
-const isImage = (name) => /\.(png|jpe?g|jfif|gif|webp|avif)$/i.test(name);
+const isImage = (name) => /\.(a?png|jpe?g|jpe|jfif|gif|webp|avif)$/i.test(name);
 
 function addressOf(name) {
   const address = name.replace(/[%?#<>\\]/g, encodeURIComponent);
