@@ -92,11 +92,12 @@ take_lock() {
   esac
 }
 
-# From here on no signal ends this script, and Ctrl-C does not reach its steps. Signals still end a hub that this script
+# From here on no signal ends this script or a program that it runs: Ctrl-C reaches them all, and one that it ended would
+# be a failed step. Node undoes what it inherits, so its programs run apart. Signals still end a hub that this script
 # starts.
 apart=
 go_to_the_end() {
-  trap : HUP INT TERM
+  trap '' HUP INT TERM
   apart='setsid -w'
 }
 
@@ -128,7 +129,7 @@ nobody_answers() {
 # the operator starts the hub.
 start_hub() {
   case $driver in
-    commands) sh -c "$start_command" >&2 9>&- ;;
+    commands) (trap - HUP INT TERM && exec sh -c "$start_command") >&2 9>&- ;;
     systemd)
       systemctl reset-failed "$WEB" "$WORKER" >/dev/null 2>&1 9>&- || : # a unit may have failed meanwhile
       start_units
@@ -173,7 +174,8 @@ is_fulfilled() {
 # Returns when web is healthy, or at the time limit of the restore, which may be shorter than the unit's time limit.
 start_units() {
   wait_for=$(remaining)
-  timeout --foreground "$wait_for" systemctl start "$WEB" "$WORKER" >&2 9>&- && return
+  # timeout ends systemctl by SIGTERM.
+  (trap - TERM && exec timeout --foreground "$wait_for" systemctl start "$WEB" "$WORKER") >&2 9>&- && return
   [ $? -ne 124 ] || say "the hub did not become ready within $wait_for s"
   return 1
 }
@@ -212,8 +214,7 @@ remaining() {
   echo "$left"
 }
 
-# await_hub [FAILURE_FILE]: waits until the hub is healthy or FAILURE_FILE appears. Ctrl-C must not end the waiting
-# process, because this script ignores Ctrl-C.
+# await_hub [FAILURE_FILE]: waits until the hub is healthy or FAILURE_FILE appears.
 await_hub() {
   (
     [ -z "$deadline" ] || export DEADLINE="$deadline"
