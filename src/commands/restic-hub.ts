@@ -44,8 +44,8 @@ export async function lookForOlder({ config, err }: CommandContext): Promise<voi
   const looked = withOlder(requireIdentity(config), destinationKey(config, 'restic') ?? '', found);
   await writeOffsiteHub(config.dataDir, looked);
   for (const older of looked.older) {
-    err(`off-site: note: the restic repository has ${describeHub(older)}, from whose data this hub comes. This ` +
-      `hub does not remove them. If this hub replaces hub ${older.id}, run ./scripts/hubctl offsite adopt; if not, ` +
+    err(`off-site: note: the restic repository has ${describeHub(older)}, from whose data this hub comes. It does ` +
+      `not remove them. If it replaces hub ${older.id}, run ./scripts/hubctl offsite adopt; if not, ` +
       'run ./scripts/hubctl offsite adopt --no\n');
   }
 }

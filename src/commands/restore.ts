@@ -116,7 +116,7 @@ async function finish({ config, out }: CommandContext): Promise<void> {
   }
   if (config.backupResticRepository === null) return;
   out('this hub now has a new id in the restic repository and removes no older backups there; ' +
-    'if this hub replaces the hub that sent the older backups, run ./scripts/hubctl offsite adopt; if not, run ' +
+    'if it replaces the hub that sent them, run ./scripts/hubctl offsite adopt; if not, run ' +
     './scripts/hubctl offsite adopt --no\n');
 }
 

@@ -37,9 +37,9 @@ export const COMMANDS: ListedCommand[] = [
     name: 'backup', usage: 'backup [--interim [--every HOURS]] [--json] | backup show <backup> [text] | ' +
       'backup extract <backup> post <id> | backup extract <backup> upload <sha256|filename>',
     summary: 'Make and verify a backup in BACKUP_DIR, then remove old backups (BACKUP_RETENTION_DAYS), ' +
-      'or read a backup (a name of a backup here, or a folder). --interim: make an interim backup in ' +
+      'or read one (by its name here, or its folder). --interim: make an interim backup in ' +
       'BACKUP_DIR/interim, then remove all but the newest 24; the hub calls them late after three times --every. ' +
-      'show: print what the backup contains, and the posts and files in the backup whose names contain the text. ' +
+      'show: print what it contains, and the posts and files whose names contain the text. ' +
       'extract: print a post as JSON, or an uploaded file.',
     load: async () => (await import('./backup.ts')).backupCommand,
   },
@@ -77,7 +77,7 @@ export const COMMANDS: ListedCommand[] = [
   {
     name: 'jobs', usage: 'jobs list [--state STATE] [--json] | jobs retry <id> | jobs discard <id>',
     summary: 'List jobs (by default failed jobs; --state failed|retrying|queued|running|done|discarded|all), ' +
-      'retry a job, or discard a job.',
+      'retry one, or discard one.',
     load: async () => (await import('./administer.ts')).jobsCommand,
   },
   {
@@ -89,7 +89,7 @@ export const COMMANDS: ListedCommand[] = [
   {
     name: 'offsite', usage: 'offsite adopt [--no] [<hub>]',
     summary: 'Take over the backups of older hubs of the same origin, or of the named hub, in the restic repository: ' +
-      'this hub then removes such backups as BACKUP_RESTIC_KEEP says. --no leaves such backups alone.',
+      'they are then removed as BACKUP_RESTIC_KEEP says. --no leaves them alone.',
     load: async () => (await import('./offsite-note.ts')).offsiteCommand,
   },
   {

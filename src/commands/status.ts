@@ -71,12 +71,12 @@ function jsonOf(all: readonly Finding[]): string {
 
 const NAMED = 10;
 
-const FROM_BACKUP = 'Get the files from a backup, in DATA_DIR: tar xzf backups/<backup>/uploads.tar.gz ' +
+const FROM_BACKUP = 'Get them from a backup, in DATA_DIR: tar xzf backups/<backup>/uploads.tar.gz ' +
   'uploads/<ab>/<sha256> && chown -R --reference=hub.db uploads';
 
 function toTheHub({ config: { dataDir } }: Hub): string {
   const folder = `'${writtenPath(dataDir).replaceAll("'", `'\\''`)}'`;
-  return 'Give the files to the account of the hub, as root: ' +
+  return 'Give them to the account of the hub, as root: ' +
     `chown -R --reference=${folder}/hub.db ${folder}/uploads && chmod -R u+rX ${folder}/uploads`;
 }
 
@@ -126,7 +126,7 @@ function databaseFinding({ db, config: { dataDir } }: Hub): Finding {
 function checkSettings({ config }: Hub): Finding[] {
   return config.doubtfulNames.map((problem) => finding({
     subject: 'Settings', level: 'warn', state: 'check the names', problem,
-    whatToDo: 'Correct or remove this variable in .env or the environment, then restart the hub.',
+    whatToDo: 'Correct or remove it in .env or the environment, then restart the hub.',
   }));
 }
 
@@ -137,7 +137,7 @@ async function checkUploads(hub: Hub, withHashes: boolean, context: CommandConte
     about('Uploads', missing, 'missing or of the wrong size', FROM_BACKUP),
     ...(unreadable.length > 0 ? [about('Uploads', unreadable, 'unreadable to the hub', toTheHub(hub))] : []),
     ...(withHashes ? [about('Contents of uploads', changed, 'changed on disk or unreadable', FROM_BACKUP)] : []),
-    about('Strays', strays, 'not named by the database', 'Do nothing: the worker removes stray files within a day.'),
+    about('Strays', strays, 'not named by the database', 'Do nothing: the worker removes them within a day.'),
   ];
 }
 

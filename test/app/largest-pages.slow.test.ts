@@ -68,7 +68,7 @@ test('every page of a hub full of the longest texts fits into the size limit', a
   const listed = await withTicket(ticket, () => managedSources(hub.handle, viewer, wanted, 50));
   assert.deepEqual([listed.total, turns], [2_000, 1], 'other requests run between reading and sorting 2,000 sources');
   assert.equal((await page('/settings')).match(/>Revoke</g)?.length, 100);
-  assert.match(await page('/settings/delete'), /1900 more sources are in the/);
+  assert.match(await page('/settings/delete'), /1900 more are in the/);
 });
 
 async function sendPost(hub: Hub, ada: Client, path: string, fields: Record<string, string>): Promise<Answer> {

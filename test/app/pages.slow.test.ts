@@ -78,7 +78,7 @@ test('a person sets the hub up, follows a feed, reads, searches, pauses, renames
   await submit(browser, { url: `${origin.url}/blog` }, `${adding} button`, adding);
   assert.match(await browser.text('main'), /Owls & more[^]*Barn owls hunt at night/, 'it is shown before it is saved');
   await follow(browser, 'form[action="/sources"] button');
-  assert.match(await browser.text('[role=status]'), /source was added to your list/);
+  assert.match(await browser.text('[role=status]'), /it is in your list/);
   assert.match(await browser.text('h1'), /^Owls & more/);
   await follow(browser, '.rows h3 a');
   assert.equal(await browser.text('h1'), 'Barn owls hunt at night');

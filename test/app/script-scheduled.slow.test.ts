@@ -20,14 +20,14 @@ test('typing on the page of a scheduled post makes a draft beside it; the page s
   const browser = await openBrowser(t);
   await signIn(browser, hub.address, 'ada', hub.password, FORM);
   const note = () => browser.run<string>(`return document.querySelector('main .done').innerText`);
-  assert.match(await note(), /Scheduled: goes out on[^]*This form shows that text/);
+  assert.match(await note(), /Scheduled: goes out on[^]*What you change here becomes a draft/);
   assert.doesNotMatch(await note(), /newer draft/);
   await browser.type('[name=content]', ' Six.');
-  await waitUntil('the page shows the newer draft', async () => /This form shows a newer draft, saved/.test(await note()));
+  await waitUntil('the page shows the newer draft', async () => /This is a newer draft, saved/.test(await note()));
   assert.match(await note(), /Scheduled: goes out on/);
   assert.deepEqual([drafts(hub.handle).scheduled(1, FORM)?.fields['content'], drafts(hub.handle).find(1, FORM)?.fields['content']], ['Five.', 'Five. Six.']);
   await browser.goto(hub.address + FORM);
-  assert.match(await note(), /This form shows a newer draft, saved/);
+  assert.match(await note(), /This is a newer draft, saved/);
   for (const width of [1280, 390]) {
     await browser.setPageWidth(width);
     assert.equal(await browser.run('return document.documentElement.scrollWidth'), width);

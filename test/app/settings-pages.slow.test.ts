@@ -55,7 +55,7 @@ test('a person changes name and password, makes and revokes a token, and signs o
   assert.match(await browser.text('[role=alert]'), /current password is wrong/);
   await submit(browser, { currentPassword: hub.password, newPassword: 'a new long password' }, change);
   assert.equal(await path(browser), '/settings?said=password-changed');
-  assert.match(await browser.text('[role=status]'), /Your password was changed/);
+  assert.match(await browser.text('[role=status]'), /Password changed/);
   const again = createClient(hub.address);
   assert.equal((await again.post('/api/session', { username: 'bob', password: 'a new long password' })).status, 200);
 });
@@ -116,7 +116,7 @@ test('leaving by the page: sources first, then password and DELETE, and nobody i
   await follow(browser, 'button.danger');
 
   await browser.goto(`${hub.address}/settings/delete`);
-  assert.match(await browser.text('main'), /Existing backups still contain your data/);
+  assert.match(await browser.text('main'), /Backups still contain your data/);
   await submit(browser, { currentPassword: 'not the password', confirmation: 'DELETE' }, 'button.danger');
   assert.match(await browser.text('[role=alert]'), /password is wrong/);
   await submit(browser, { currentPassword: hub.password, confirmation: 'delete' }, 'button.danger');

@@ -103,7 +103,7 @@ test('a missing and a shortened file are found, and named: 1', async (t) => {
   assert.match(bad[0]?.state ?? '', /^2 missing/);
   assert.match(bad[0]?.whatToDo ?? '', /tar xzf backups\/<backup>\/uploads\.tar\.gz .* && chown -R --reference=hub\.db uploads/);
   const { stdout } = await doctor();
-  assert.match(stdout, new RegExp(`^BAD  Uploads: 2 missing.*\\n {5}[0-9a-f ]+\\. Get the files from a backup`, 'm'));
+  assert.match(stdout, new RegExp(`^BAD  Uploads: 2 missing.*\\n {5}[0-9a-f ]+\\. Get them from a backup`, 'm'));
 });
 
 test('one flipped byte is found when every file is read, and only then, also beside a missing file', async (t) => {

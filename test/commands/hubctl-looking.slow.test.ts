@@ -192,7 +192,7 @@ test('while a hub runs on an older schema, what would change it is refused with 
   for (const command of CHANGING) {
     const { status, stderr } = await hubctl(dataDir, ...command.split(' '));
     assert.equal(status, 75, command);
-    assert.match(stderr, /migrations are pending while a hub runs on .*: stop that hub; nothing was changed/, command);
+    assert.match(stderr, /migrations are pending while a hub runs on .*: stop it; nothing was changed/, command);
   }
   lock?.release();
 });

@@ -355,11 +355,11 @@ test('whatever would migrate is refused with 75 while a hub runs on the data, an
       const [file = '', ...args] = command;
       const { status, stdout, stderr } = await run(file, ...args);
       assert.deepEqual([status, stdout], [75, ''], command.join(' '));
-      assert.match(stderr, /migrations are pending while a hub runs on \/.*: stop that hub; nothing was changed/);
+      assert.match(stderr, /migrations are pending while a hub runs on \/.*: stop it; nothing was changed/);
     }
     const second = await run('start.ts');
     assert.deepEqual([second.status, second.stdout], [75, '']);
-    assert.match(second.stderr, /^another hub runs on \/.*: stop that hub, or give this hub another DATA_DIR\n$/);
+    assert.match(second.stderr, /^another hub runs on \/.*: stop it, or give this one another DATA_DIR\n$/);
     lock?.release();
   }
 

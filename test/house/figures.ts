@@ -1,11 +1,9 @@
-// Usage: node test/house/figures.ts [sentences [SEED]]
-// Prints the size of the code. With "sentences" it draws 60 sentences at random instead: 20 from comments, 20 from
-// messages and page texts, 20 from documents. The same SEED draws the same sentences.
+// Usage: node test/house/figures.ts
+// Prints the size of the code.
 import { readdirSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { auditorsPath } from '../support/file-marks.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
-import { seeded } from '../support/random.ts';
 import { SOURCES, type SourceFile } from '../support/source-tree.ts';
 import { isAboutSql, SQL } from '../support/sql-subjects.ts';
 
@@ -66,53 +64,4 @@ function printFigures(): void {
   ].join('\n'));
 }
 
-/** A comment's sentences, without its marks. */
-function commentsIn(text: string): string[] {
-  const found = [...text.matchAll(/(?<!\w)\/\*\*?([^]*?)\*\/|((?:^[ \t]*\/\/.*\n)+)|[;{,)] \/\/ (.*)/gm)];
-  return found.flatMap(([, block, lines, end]) => sentencesIn((block ?? lines ?? end ?? '').replace(/^\s*(?:\*|\/\/) ?/gm, '')));
-}
-
-/** Texts in quotes with at least four words, without SQL and markup. */
-function wordsIn({ code }: SourceFile): string[] {
-  const literals = [...code.matchAll(/'((?:[^'\\\n]|\\.)+)'|`((?:[^`\\]|\\.)+)`|>([^<>`]+)</g)].map(([, one, two, text]) => one ?? two ?? text ?? '');
-  const plain = literals.map((text) => text.replace(/\$\{[^}]*\}/g, '…').replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ').trim());
-  return plain.filter((text) => /^[A-Z…a-z][^]*(?: [a-z]{2,}){3}/.test(text) && !/\b(?:SELECT|INSERT|UPDATE|DELETE|CREATE|WHERE|FROM|AND|SET)\b|[{}=;]/.test(text));
-}
-
-/** Paragraphs and list items of a document, without code, tables and headings. */
-function proseIn(text: string): string[] {
-  const prose = text.replace(/^```[^]*?^```$/gm, '').replace(/^(?:\||#|<).*$/gm, '');
-  return prose.split(/\n\s*\n|\n\s*(?:-|\d+\.) /).flatMap(sentencesIn);
-}
-
-function sentencesIn(text: string): string[] {
-  const whole = text.replace(/\s+/g, ' ').trim();
-  return whole.split(/(?<=[.!?:])\s+(?=[A-Z`*])/).filter((sentence) => sentence.split(' ').length >= 4);
-}
-
-function printSentences(seed: number): void {
-  const random = seeded(seed);
-  const documents = new Map([...texts('.', /^(?:README|CHANGELOG)\.md$/), ...texts('src', /\.md$/), ...texts('scripts', /\.md$/),
-    ...texts('migrations', /\.md$/), ...texts('test', /\.md$/)]);
-  const kinds = {
-    comments: SOURCES.flatMap(({ name, text }) => commentsIn(text).map((sentence) => ({ name, sentence }))),
-    texts: SOURCES.flatMap((file) => wordsIn(file).map((sentence) => ({ name: file.name, sentence }))),
-    documents: [...documents].flatMap(([name, text]) => proseIn(text).map((sentence) => ({ name, sentence }))),
-  };
-  console.log(`seed ${seed}`);
-  for (const [kind, found] of Object.entries(kinds)) {
-    console.log(`\n${kind} (20 of ${found.length})`);
-    for (let drawn = 0; drawn < 20; drawn++) {
-      const [{ name, sentence } = { name: '', sentence: '' }] = found.splice(Math.floor(random() * found.length), 1);
-      console.log(`${String(drawn + 1).padStart(2)}  ${sentence}  [${basename(name)}]`);
-    }
-  }
-}
-
-const [what, seed] = process.argv.slice(2);
-if (what === 'sentences') printSentences(Number(seed ?? Math.floor(Math.random() * 1_000_000)));
-else if (what === undefined) printFigures();
-else {
-  console.error('usage: node test/house/figures.ts [sentences [SEED]]');
-  process.exitCode = 2;
-}
+printFigures();

@@ -53,7 +53,7 @@ const unsent = (destination: string, subject: string, why: RegExp) => ({
   alerts: ['backup-offsite-failed error'], tile: `WARN ${subject}: failing`,
   says: new RegExp(`${subject} are failing: .*${why.source}.* The destination lacks \\d+-\\d+( and later backups)?\\.`),
   tells: new RegExp(`${subject} are failing: `), // is cut off after 300 characters
-  advice: /Correct the fault that the reason names, and run \.\/scripts\/off-site\.sh check/,
+  advice: /Mend what the reason names, and run \.\/scripts\/off-site\.sh check/,
 });
 
 /** tested-conditions.test.ts checks that each condition is in this table, or in another test. */
@@ -133,7 +133,7 @@ const FAULTS: Record<string, Fault> = {
     health: ['backup not verified'], metrics: ['last_run_failed backup'], alerts: ['backup-degraded error'],
     tile: 'BAD Backup here: the last backup is incomplete',
     says: /is incomplete, because the hub lacks data: missing, damaged or unreadable uploads: 1/,
-    advice: /hubctl doctor names what is lost or unreadable, and says what to do about it/,
+    advice: /hubctl doctor names what is lost or unreadable, and what to do/,
   },
   'a backup that was damaged': {
     condition: 'backup-verify-failed', last: /^FAILED: uploads\.tar\.gz: .* Do not restore this backup\.$/,
@@ -214,7 +214,7 @@ const FAULTS: Record<string, Fault> = {
     undo: (hub) => hub.answer(200, '/a', '/b', '/c'),
     health: ['3 failed'], metrics: ['sync_jobs failed'], alerts: ['sync-failed error'],
     tile: 'WARN Sources: 3 failing', says: /3 of 3 feeds are failing\./, tells: /\/sources\/\d+\)/,
-    advice: /See whether the hub reaches the failing sources/,
+    advice: /See whether the hub reaches them/,
   },
   'a version with a migration more, beside the hub that runs': {
     condition: 'migrations-pending', isOnlyInStatus: true,

@@ -183,21 +183,21 @@ const KEYS: [keys: string[], what: string][] = [
   [['o', 'Enter'], 'Open the post'],
   [['l'], 'Next page of a list'],
   [['J', 'K'], 'Next source or folder with unread posts, previous one'],
-  [['v'], 'Open the original in a new tab, and mark the post as read'],
-  [['m'], 'Mark the post as read or unread'],
-  [['s', 'f'], 'Star the post'],
-  [['t'], 'Show the full text of the post, or the text as in the feed'],
+  [['v'], 'Open the original in a new tab, and mark it as read'],
+  [['m'], 'Mark it as read or unread'],
+  [['s', 'f'], 'Star it'],
+  [['t'], 'Full text, or as in the feed'],
   [['space'], 'Page down, then the next unread post'],
-  [['-'], 'Less like this: make a rule from words of the post’s title'],
+  [['-'], 'Less like this: a rule from words of its title'],
   [['A'], 'Mark several posts as read'],
   [['/'], 'Search'],
-  [['g u', 'g a', 'g s', 'g w'], 'Go to unread, all or starred posts, or write a post'],
+  [['g u', 'g a', 'g s', 'g w'], 'Go to unread, all or starred posts, or write'],
   [['Esc'], 'Close the dialog, or go back to the list'],
   [['?'], 'Show these shortcuts'],
-  [['e'], 'Edit the post that you have opened, if the post is yours'],
-  [['Ctrl B', 'Ctrl I', 'Ctrl K'], 'While you write a post: bold, emphasis, link'],
-  [['Ctrl Shift P', 'Ctrl S'], 'While you write: show or hide the preview, save the draft'],
-  [['Ctrl Enter'], 'Publish the post that you write, or save the post that you edit'],
+  [['e'], 'Edit the open post, if it is yours'],
+  [['Ctrl B', 'Ctrl I', 'Ctrl K'], 'While you write: bold, emphasis, link'],
+  [['Ctrl Shift P', 'Ctrl S'], 'While you write: preview, save the draft'],
+  [['Ctrl Enter'], 'Publish or save what you write'],
 ];
 
 /** Elements that only the script of members' pages (assets/hub.js) shows. */
@@ -209,7 +209,7 @@ function forTheScript({ preferences: { keys } }: Viewer): Html {
   keys.map((key) => html`<kbd>${key}</kbd> `)}</dt><dd>${what}</dd></div>`)}</dl>
 <p><a href="/settings#preferences">Turn shortcuts off</a></p>
 </dialog>`}
-<p class="failed" id="failed" popover>The change could not be saved. Try again.</p>`;
+<p class="failed" id="failed" popover>That could not be saved. Try again.</p>`;
 }
 
 /** The page for a refused request. If the status is 401, the page asks the visitor to sign in and then leads back. */

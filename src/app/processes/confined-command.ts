@@ -244,8 +244,7 @@ function freeName(place: ReadablePath, chosen: readonly Named[], hasRootLink: bo
     if (!rivalOf(name)) return name;
   }
   const rival = rivalOf(place.path)?.path;
-  throw new ConfigError([`Node cannot grant both ${rival} and ${place.path}, because these two paths begin alike. ` +
-    `Rename ${rival} or ${place.path}.`]);
+  throw new ConfigError([`Node cannot grant both ${rival} and ${place.path}, because they begin alike. Rename one.`]);
 }
 
 /** Whether Node would deny a path because another folder's name is a prefix of the path (/x/data beside /x/data-y). */

@@ -129,8 +129,8 @@ export function lostDatabase(dataDir: string, databasePath: string): string {
   const there = `there is no ${writtenPath(databasePath)}`;
   if (isHubRunning(dataDir)) {
     return `${there}, but a hub runs, which still has all that was stored. Do not stop it and do not restore a ` +
-      'backup: within seconds it writes a copy. ./scripts/hubctl status says when the copy is verified, and what to ' +
-      'do then';
+      'backup: within seconds it writes a copy. ./scripts/hubctl status says when that is verified, and what to do ' +
+      'then';
   }
   const rescued = rescuedIn(dataDir);
   if (rescued !== undefined) {
@@ -165,13 +165,13 @@ export function assertNobodyRuns(db: Db, migrations: Migration[], dataDir: strin
   const isPending = (): boolean => pendingMigrations(db, migrations).length > 0;
   if (!isPending() || !isHubRunning(dataDir)) return;
   if (!isPending()) return; // another process of this version has just applied the migrations
-  throw new DataInUseError(`migrations are pending while a hub runs on ${writtenPath(dataDir)}: stop that hub; ` +
+  throw new DataInUseError(`migrations are pending while a hub runs on ${writtenPath(dataDir)}: stop it; ` +
     'nothing was changed');
 }
 
 /** The message that refuses a second hub on the same DATA_DIR. */
 export function anotherHub({ dataDir }: Config): string {
-  return `another hub runs on ${writtenPath(dataDir)}: stop that hub, or give this hub another DATA_DIR`;
+  return `another hub runs on ${writtenPath(dataDir)}: stop it, or give this one another DATA_DIR`;
 }
 
 /** The `Hub` of a process, with the real clock, randomness and network. */

@@ -27,8 +27,8 @@ export function problemAbove(problem: HttpError | undefined): Html | false {
 export function joinPage({ isFirst, values = {}, problem }: FormState & { isFirst: boolean }): Page {
   const heading = isFirst ? 'Set up your hub' : 'Join the hub';
   const lead = isFirst
-    ? 'No account exists on this hub yet. Your account will be the administrator account.'
-    : 'You were invited to this hub. Choose a name and a password.';
+    ? 'This hub has no account yet. Yours will be the administrator’s.'
+    : 'You were invited. Choose a name and a password.';
   const main = html`
 <section class="narrow">
   <h1>${heading}</h1>
@@ -54,8 +54,7 @@ function newPasswordField(problem: HttpError | undefined, label = 'Password', fo
   return html`<label>${label}
       <input name="password" type="password" required minlength="${PASSWORD_MIN}" autocomplete="new-password"
         ${faulty(problem, 'password', focus)}>${faultOf(problem, 'password')}
-      <small>A password needs at least ${PASSWORD_MIN} characters. A few words are easier to remember than random
-        characters.</small>
+      <small>At least ${PASSWORD_MIN} characters. A few words are easy to remember.</small>
       </label>`;
 }
 
@@ -64,7 +63,7 @@ export function newPasswordPage({ username, problem }: FormState & { username: s
   const main = html`
 <section class="narrow">
   <h1>Choose a new password</h1>
-  <p class="lead">A new password ends all current sessions, API tokens and app passwords of the account ${username}.</p>
+  <p class="lead">For the account ${username}. It ends all sessions, API tokens and app passwords.</p>
   ${problem?.errors.length === 0 && formProblem(problem)}
   <form method="post" class="stack">
     <input type="text" name="username" value="${username}" autocomplete="username" readonly hidden
@@ -78,20 +77,20 @@ export function newPasswordPage({ username, problem }: FormState & { username: s
 
 /** Page for a password link that was used, has expired or never existed. */
 export function passwordLinkGonePage(): Page {
-  return gonePage('Link', 'Ask an administrator for a new link.', 'account reset-password NAME');
+  return gonePage('Link', 'Ask an administrator for a new one.', 'account reset-password NAME');
 }
 
 /** Page for an invitation that was used, has expired or never existed. */
 export function invitationGonePage(): Page {
-  return gonePage('Invitation', 'Ask the sender of the invitation for a new one.', 'invite');
+  return gonePage('Invitation', 'Ask for a new one.', 'invite');
 }
 
 function gonePage(thing: 'Link' | 'Invitation', advice: string, command: string): Page {
   const main = html`
 <section class="narrow">
   <h1>This ${thing.toLowerCase()} is no longer valid</h1>
-  <p class="lead">The ${thing.toLowerCase()} has been used or has expired. ${advice}</p>
-  <p>If you run this hub, <code>./scripts/hubctl ${command}</code> prints a new link.</p>
+  <p class="lead">It was used, or has expired. ${advice}</p>
+  <p>If you run this hub, <code>./scripts/hubctl ${command}</code> prints one.</p>
 </section>`;
   return { title: `${thing} no longer valid`, main, shape: 'door' };
 }

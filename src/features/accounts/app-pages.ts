@@ -15,10 +15,9 @@ import { settingsSection } from './settings-views.ts';
 type SentApp = FormState & { made?: NewToken };
 type AppSettings = SentApp & { username: string; baseUrl: string; passwords: ApiToken[]; times: Times };
 
-const ABOUT_PASSWORDS = 'Make a password for each app. With an app password, an app can read and mark your posts and ' +
-  'add sources that only you see, but cannot change your settings. A new account password ends all app passwords.';
-const ABOUT_ADDRESS = 'Apps for feeds use the Google Reader API. ' +
-  'In the app, choose “FreshRSS” or “Google Reader API” as the kind of account.';
+const ABOUT_PASSWORDS = 'One for each app. With it, an app can read and mark your posts and add sources that only you ' +
+  'see, but not change your settings. A new account password ends them all.';
+const ABOUT_ADDRESS = 'In the app, choose “FreshRSS” or “Google Reader API” as the kind of account.';
 const ABOUT_CHECK = 'If a proxy removes the Authorization header, every app fails after signing in.';
 
 /** Page: app passwords, and how to connect apps. */
@@ -56,12 +55,10 @@ ${settingsSection('app-passwords', 'App passwords', ABOUT_PASSWORDS, html`
 ${settingsSection('address', 'Address for apps', ABOUT_ADDRESS, html`
   <p><code class="secret">${address}</code></p>
   ${appHints(baseUrl, address, username).map(([app, hint]) => html`<p><strong>${app}</strong><br>${hint}</p>`)}
-  <p>If you add a feed in an app, only you can read its posts. The settings of the source can open the posts to
-    everyone.</p>`)}
+  <p>A feed that you add in an app is private. You can open it to everyone in its settings.</p>`)}
 ${settingsSection('check', 'If an app cannot connect', ABOUT_CHECK, html`
-  <p>For the check of the Authorization header, the hub asks your browser for a name and a password. In the browser’s
-    window, type any word as name and as password, but no real password: the check only tests whether the header
-    arrives.</p>
+  <p>The check asks for a name and a password. Type any word for both, but no real password: all that matters is
+    whether they arrive.</p>
   <div class="actions"><a class="button" href="/settings/apps/check">Check the Authorization header</a></div>`)}
 </div>`;
   return { title: 'Apps', bar: html`<h1>Apps</h1>`, main, section: 'settings' };
@@ -71,8 +68,7 @@ ${settingsSection('check', 'If an app cannot connect', ABOUT_CHECK, html`
 function madeNote({ name, token }: NewToken, username: string, address: string): Html {
   return html`
 <div class="done" role="status" tabindex="-1" autofocus>
-  <p><strong>The password for ${name} is shown only once.</strong> Type the address, the name and the password into
-    the app:</p>
+  <p><strong>The password for ${name} is shown only once.</strong> Type these into the app:</p>
   <p>Address: <code>${address}</code></p><p>Name: <code>${username}</code></p>
   <p>Password: <code class="secret">${token}</code></p></div>`;
 }
@@ -104,16 +100,15 @@ function passwordItem({ id, name, createdAt, seenAt, address, expiresAt }: ApiTo
 /** How to connect five apps. RSS Guard itself adds `api/greader.php` to the address. */
 function appHints(baseUrl: string, address: string, username: string): [app: string, hint: Html][] {
   return [
-    ['NetNewsWire', html`Add a FreshRSS account. As API URL, enter the hub’s address for apps (shown above).`],
-    ['Capy Reader', html`Add a FreshRSS account. As server, enter the hub’s address for apps (shown above).`],
-    ['Fluent Reader', html`In the settings, choose the service Google Reader API. As endpoint, enter the hub’s address
-      for apps (shown above).`],
+    ['NetNewsWire', html`Add a FreshRSS account. The address above is its API URL.`],
+    ['Capy Reader', html`Add a FreshRSS account. The address above is its server.`],
+    ['Fluent Reader', html`In the settings, choose the service Google Reader API. The address above is its endpoint.`],
     ['Newsboat', html`Put these lines into the file <code>config</code> (before version 2.24, write
       <code>feedhq</code> for <code>freshrss</code>):
       <br><code>urls-source "freshrss"</code><br><code>freshrss-url "${address}"</code>
       <br><code>freshrss-login "${username}"</code><br><code>freshrss-password "…"</code>`],
     ['RSS Guard', html`Add an account of type Google Reader API, choose the service FreshRSS, and enter
-      <code>${baseUrl}/</code> as the account’s URL.`],
+      <code>${baseUrl}/</code> as its URL.`],
   ];
 }
 
@@ -121,16 +116,14 @@ function headerCheckPage(hasArrived: boolean): Page {
   const main = hasArrived ? html`
 <section class="narrow">
   <h1>The Authorization header arrives</h1>
-  <p class="lead">Apps that have signed in can read your posts through the hub’s address for apps.</p>
-  <p>If an app still fails, check the address, your sign-in name and the app password.</p>
+  <p class="lead">Apps can sign in. If one still fails, check the address, your sign-in name and the app password.</p>
   <div class="actions"><a class="button" href="/settings/apps">Back to apps</a></div>
 </section>` : html`
 <section class="narrow">
   <h1>No Authorization header arrived</h1>
-  <p class="lead">If you typed a name and a password, a proxy in front of this hub has removed the Authorization
-    header.</p>
-  <p>Apache removes the Authorization header for CGI programs; <code>CGIPassAuth On</code> keeps the header. nginx
-    removes or changes the header if its configuration says <code>proxy_set_header Authorization</code>.</p>
+  <p class="lead">If you typed a name and a password, a proxy in front of this hub has removed it.</p>
+  <p>Apache removes it for CGI programs; <code>CGIPassAuth On</code> keeps it. nginx removes or changes it where its
+    configuration says <code>proxy_set_header Authorization</code>.</p>
   <div class="actions"><a class="button" href="/settings/apps/check">Check again</a>
     <a class="button" href="/settings/apps">Back to apps</a></div>
 </section>`;

@@ -31,7 +31,7 @@ export function setState(hub: Hub, id: number, change: Change, actor: Actor): Ac
     const isDisabled = change.disabled ?? before.disabledAt !== null;
     const isAdmin = role === 'admin' && !isDisabled;
     if (before.role === 'admin' && !isAdmin && !accounts(hub).hasOtherAdmin(id)) {
-      throw new HttpError(409, 'Make another account an administrator before you change the last administrator.');
+      throw new HttpError(409, 'This is the last administrator. Make another account one first.');
     }
     audit(hub, 'account.changed', actor, targetOf(before), { role, disabled: isDisabled });
     accounts(hub).setState(id, role, isDisabled ? before.disabledAt ?? hub.clock() : null);
@@ -56,7 +56,7 @@ export type PasswordLink = { url: string; expiresAt: number };
 export function makePasswordLink(hub: Hub, id: number, actor: Actor): PasswordLink {
   return hub.db.write('make password link', () => {
     const account = requireAccount(hub, id);
-    if (account.disabledAt !== null) throw new HttpError(409, 'This account is disabled. Enable the account first.');
+    if (account.disabledAt !== null) throw new HttpError(409, 'This account is disabled. Enable it first.');
     audit(hub, 'account.password-link-made', actor, targetOf(account));
     tell(hub, id, 'An administrator made a link that can change the password of your account.');
     const { token, expiresAt } = passwordLinks(hub).create(id);
@@ -73,7 +73,7 @@ export function accountOfLink(hub: Hub, token: string): Account | undefined {
 function requireLink(hub: Hub, token: string): Account {
   const account = accountOfLink(hub, token);
   if (account) return publicPart(account);
-  throw new HttpError(410, 'This link was used or has expired. Ask an administrator for a new link.');
+  throw new HttpError(410, 'This link was used or has expired. Ask an administrator for a new one.');
 }
 
 /** Sets a new password through a password link; ends the link, the account's sessions and its tokens; signs in. */

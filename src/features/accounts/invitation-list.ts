@@ -45,7 +45,7 @@ export function invitationJson({ id, role, createdAt, expiresAt }: Invitation) {
 function inviteForm({ values = {}, problem, newUrl }: FormState & { newUrl?: string }): Html {
   return html`
 ${newUrl && html`
-<div class="done" role="status"><p>This invitation link is shown only once. Send the link to one person:</p>
+<div class="done" role="status"><p>Send somebody this link. It is shown only once, and works once:</p>
   <p><code class="secret">${newUrl}</code></p></div>`}
 <form method="post" action="/admin/invitations" class="panel stack">
   <h2>Invite someone</h2>

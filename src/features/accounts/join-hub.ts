@@ -40,7 +40,7 @@ export function makeInvitation(hub: Hub, role: Role, lifetime: number, actor: Ac
   });
 }
 
-const TOO_MANY_LINKS = `You have ${INVITATIONS_MAX} unused invitation links. Withdraw some invitations first.`;
+const TOO_MANY_LINKS = `You have ${INVITATIONS_MAX} unused invitation links. Withdraw some first.`;
 
 /** Withdraws an invitation; throws 404 if the invitation does not exist or has been used. */
 export function withdrawInvitation(hub: Hub, id: number, by: By): void {
@@ -107,7 +107,7 @@ function createAccount(
 
 function requireInvitation(hub: Hub, token: string): Invitation {
   const invitation = findInvitation(hub, token);
-  if (!invitation) throw new HttpError(410, 'This invitation was used or has expired. Ask for a new invitation.');
+  if (!invitation) throw new HttpError(410, 'This invitation was used or has expired. Ask for a new one.');
   return invitation;
 }
 

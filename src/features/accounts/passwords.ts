@@ -138,7 +138,7 @@ export function byNetwork({ name, burst, everyMs }: NamedLimit, address: string)
 export function readConfirmation(input: Input, { viewer }: By, missing = 'currentPassword'): string {
   const name = ['currentPassword', 'password'].find((one) => input.value(one) !== undefined) ?? missing;
   if (viewer.via === 'session') return input.secret(name, 1, PASSWORD_MAX);
-  throw new HttpError(403, 'An API token cannot do this. The action requires a session and the current password.');
+  throw new HttpError(403, 'An API token cannot do this: it needs a session and the current password.');
 }
 
 /** Throws 403 for a wrong password, or 429. */

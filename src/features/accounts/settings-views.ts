@@ -25,9 +25,8 @@ type Settings = {
   sent?: SentSettings | undefined;
 };
 
-const ABOUT_DATA = 'One JSON file with everything the hub stores about you: sources, offers, posts, drafts, follows, ' +
-  'reading history, rules, saved searches, notifications, preferences, sessions, names of tokens, and your part of ' +
-  'the audit log.';
+const ABOUT_DATA = 'One JSON file with all that the hub stores about you: sources, posts, drafts, follows, reading ' +
+  'history, rules, notifications, sessions, your part of the audit log, and the rest.';
 
 /** Page: the settings of the viewer's account, and the viewer's preferences. */
 export function accountSettingsPage(settings: Settings): Page {
@@ -64,11 +63,11 @@ function newTokenNote(token: string): Html {
   <p><code class="secret">${token}</code></p></div>`;
 }
 
-/** A section of the settings page; `about` is the hint beside the section's forms. */
+/** A section of the settings page; `about`, which may be empty, is the hint below its heading. */
 export function settingsSection(id: string, heading: string, about: string, body: Html): Html {
   return html`
 <section id="${id}">
-  <div class="said-of"><h2>${heading}</h2><p class="hint">${about}</p></div>
+  <div class="said-of"><h2>${heading}</h2>${about && html`<p class="hint">${about}</p>`}</div>
   <div class="body">${body}</div>
 </section>`;
 }
@@ -96,8 +95,8 @@ function readingSection(preferences: Preferences, { values, problem }: FormState
       ${faultOf(problem, 'timeZone')}</label>
     ${tick('marksOpened', 'Opening a post marks it as read')}
     ${tick('marksScrolled', 'Scrolling past a post in a list marks it as read')}
-    ${tick('joinsDoubles', 'Posts of several sources that link to the same page are one row of a list')}
-    ${tick('keys', 'Keyboard shortcuts (press ? to see the list of keys)')}
+    ${tick('joinsDoubles', 'Show a story once if several sources have it')}
+    ${tick('keys', 'Keyboard shortcuts (press ? to see them)')}
     ${tick('nextSteps', 'Show the getting-started list until it is complete')}
     <button>Save</button>
   </form>`);
@@ -125,7 +124,7 @@ function zoneOptions(chosen: string | null): Html {
   const option = (zone: string): Html =>
     html`<option ${zone === chosen && html`selected`} value="${zone}">${placeIn(zone)}</option>`;
   const regions = [...Map.groupBy(['UTC', ...Intl.supportedValuesOf('timeZone')], regionOf)];
-  return html`<option value="">The browser’s time zone (until the browser sends it: ${own})</option>
+  return html`<option value="">The browser’s (until it says which: ${own})</option>
 ${regions.map(([region, zones]) => html`<optgroup label="${region}">${[...new Set(zones)].map(option)}</optgroup>`)}`;
 }
 
@@ -149,7 +148,7 @@ function nameSection({ displayName }: Account, { values, problem }: FormState): 
 }
 
 function passwordSection({ username }: Account, problem: HttpError | undefined): Html {
-  const about = 'A new password signs you out of other browsers and ends app passwords, but API tokens keep working.';
+  const about = 'A new one signs you out everywhere else and ends app passwords. API tokens keep working.';
   return settingsSection('password', 'Password', about, html`
   <form method="post" action="/settings/password" class="stack">
     ${problemAbove(problem)}
@@ -196,7 +195,7 @@ function sessionItem({ id, createdAt, seenAt, address }: Session, isCurrent: boo
 
 const SCOPES: Choice[] = [
   ['read', 'read'], ['write', 'read and write, as a member'],
-  ['admin', 'everything that you can do, including administration if you are an administrator'],
+  ['admin', 'everything that you can do, administration too'],
 ];
 
 const LIFETIMES: Choice[] = [['', 'never'], ['30', 'in 30 days'], ['90', 'in 90 days'], ['365', 'in a year']];
@@ -212,7 +211,7 @@ function options(choices: Choice[], chosen: string): Html[] {
 
 function tokenSection(tokens: ApiToken[], times: Times, { values = {}, problem }: FormState): Html {
   const { name, scope = 'write', days = '90' } = values;
-  const about = 'API tokens let programs act in your name. A token is shown once, when you create it.';
+  const about = 'With a token, programs act in your name. It is shown once, when you create it.';
   return settingsSection('tokens', 'API tokens', about, html`
   ${tokens.length > 0 && html`<ul class="items">${tokens.map((token) => tokenItem(token, times))}</ul>`}
   <form method="post" action="/settings/tokens" class="stack">

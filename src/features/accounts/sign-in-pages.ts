@@ -45,8 +45,8 @@ export function signInPage({ next, isEnded, values = {}, problem, note }: SignIn
       <input name="password" type="password" required autocomplete="current-password"
         ${faulty(problem, 'password', { whole: true })}>${faultOf(problem, 'password', { whole: true })}</label>
     <button>Sign in</button>
-    <p class="hint">New accounts need an invitation. If you have lost your password, ask an administrator for a new
-      link. You can also <a href="/public">read without signing in</a>.</p>
+    <p class="hint">New here? You need an invitation. Lost your password? Ask an administrator for a link. You can also
+      <a href="/public">read without signing in</a>.</p>
   </form>
 </section>`;
   return { title: isEnded ? 'Your session has ended' : 'Sign in', main, shape: 'door' };

@@ -131,16 +131,16 @@ function accountPage(account: ListedAccount, sent: Sent, times: Times): Page {
 </header>
 ${sent.url && html`
 <div class="done" role="status">
-  <p>This link is shown only once. The link works once and expires in an hour. Send the link to ${username}:</p>
+  <p>Send ${username} this link. It is shown only once, works once, and expires in an hour:</p>
   <p><code class="secret">${sent.url}</code></p></div>`}
 ${sent.done && html`<div class="done" role="status"><p>${sent.done}</p></div>`}
 <form method="post" action="/admin/accounts/${id}" class="panel stack">
   <h2>Change this account</h2>
   ${isAboutTheAct(sent.problem) && formProblem(sent.problem)}
   <p class="hint">${disabledAt === null
-    ? 'A disabled account cannot sign in; its sessions and tokens end at once, but its sources stay active.'
-    : 'This account is disabled and cannot sign in, but its sources stay active.'}
-    A used link for a new password ends the account’s sessions and tokens.</p>
+    ? 'Disabled, it cannot sign in; its sessions and tokens end at once, but its sources stay active.'
+    : 'It is disabled and cannot sign in, but its sources stay active.'}
+    A link for a new password, once used, ends its sessions and tokens.</p>
   ${passwordField(sent.problem)}
   <div class="actions">
     ${disabledAt === null && button('reset-password', 'Make a link for a new password')}

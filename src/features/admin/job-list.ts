@@ -81,7 +81,7 @@ function buttons({ id, state }: JobRow): Html {
 /** POST /api/admin/jobs/:id/retry: queues a failed job again. Throws 404 or 409. */
 export function retryJobJson(hub: Hub, req: MemberRequest): Reply {
   if (settleJob(hub, 'retry', find(hub, req), actorOf(req))) return json(jobJson(find(hub, req)));
-  throw new HttpError(409, 'This job has not failed, or another job of its kind and subject is waiting or running.');
+  throw new HttpError(409, 'This job has not failed, or another of its kind and subject is waiting or running.');
 }
 
 /** DELETE /api/admin/jobs/:id: discards a failed or waiting job. Throws 404 or 409. */

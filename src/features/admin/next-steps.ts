@@ -51,7 +51,7 @@ function stepsOfAdmin(hub: Hub, viewer: Viewer): NextStep[] {
     },
     {
       title: 'Look at the public page', href: '/public', isDone: name !== PRODUCT || text !== '',
-      how: html`The public page is what everybody sees. <a href="/admin/hub">Give the hub a name and a text</a>.`,
+      how: html`It is what everybody sees. <a href="/admin/hub">Give the hub a name and a text</a>.`,
     },
   ];
 }
@@ -66,7 +66,7 @@ function stepsOfMember(hub: Hub, viewer: Viewer): NextStep[] {
     },
     {
       title: 'Write something', href: '/write', isDone: sourcePosts(hub).newestOf(own).size > 0,
-      how: html`Write a post of your own, for everybody or for yourself.`,
+      how: html`For everybody or for yourself.`,
     },
   ];
 }

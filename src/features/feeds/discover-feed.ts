@@ -127,8 +127,8 @@ function answerOf(error: unknown, signal: AbortSignal | undefined): string {
 function requireSameOrigin(typed: string, url: string, authorization: string | undefined): void {
   const [asked, other] = [new URL(typed), new URL(url)];
   if (authorization === undefined || asked.origin === other.origin) return;
-  throw new Error(`The page at ${asked.host} links to a feed at another address, ${other.host}. The hub does not send `
-    + 'the password to that address. To follow the feed with a password, enter the feed’s own address.');
+  throw new Error(`The page at ${asked.host} links to a feed at ${other.host}, where the hub does not send your `
+    + 'password. Enter the feed’s own address.');
 }
 
 type Tried = { url: string; answer: string };
@@ -138,7 +138,7 @@ function refusal([page, ...others]: Tried[]): Error {
   const byAnswer = [...Map.groupBy(others, ({ answer }) => answer)]
     .map(([answer, all]) => `${all.map(({ url }) => shortened(url, first.host)).join(', ')} (${answer})`);
   const also = byAnswer.length > 0 ? ` The hub also tried ${byAnswer.join('; ')}.` : '';
-  const advice = 'Look for a link named “RSS” or “Feed” on the site, and enter the address of that link.';
+  const advice = 'Look for a link named “RSS” or “Feed” on the site, and enter its address.';
   return new Error(`No feed was found at ${shortened(first.href)}: ${page?.answer}.${also} ${advice}`);
 }
 

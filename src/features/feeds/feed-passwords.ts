@@ -37,7 +37,7 @@ export function authorizationFor(
   } catch (error) {
     if (!(error instanceof SealedSecretError)) throw error;
     hub.log.error('feed passwords cannot be read', { error: error.message });
-    throw new Error('The hub cannot read the password of this feed. Enter the password again.', { cause: error });
+    throw new Error('The hub cannot read the password of this feed. Enter it again.', { cause: error });
   }
 }
 

@@ -33,15 +33,15 @@ export function textSwitch({ post, which, wanted, fullText }: ShownText<{ id: nu
 export function offerPanel(hub: Hub, sourceId: number, offer: FullTextOffer | null): Html | false {
   if (!offer) return false;
   if (offer.why === 'comparing') {
-    return html`<p class="said full-text-offer" role="status">The hub is comparing three posts with their
-pages, to find out whether the feed has the full text.</p>`;
+    return html`<p class="said full-text-offer" role="status">Comparing three posts with their pages, to see whether the
+feed has the full text.</p>`;
   }
   return html`
 <section class="panel full-text-offer" aria-labelledby="full-text-offer"><h2 id="full-text-offer">Always fetch the full
 text?</h2>
-${offer.why !== 'teasers' ? html`<p>The full text of posts of this source was opened several times. The hub can fetch
-the full text of each new post by itself.</p>` : html`<p>The posts of this feed look like teasers. The hub can fetch the
-full text of each new post from its page.</p>${sideBySide(hub, offer.postId)}`}
+${offer.why !== 'teasers' ? html`<p>Readers have opened it several times. The hub can fetch it for each new post.</p>`
+    : html`<p>This feed seems to send only beginnings. The hub can fetch the rest of each new post from its page.</p>${
+      sideBySide(hub, offer.postId)}`}
 <form method="post" action="/sources/${sourceId}/full-text" class="stack">
   ${LAST_POSTS_BOX}
   <div class="actions"><button name="fullText" value="always">Always fetch the full text</button>
@@ -49,8 +49,8 @@ full text of each new post from its page.</p>${sideBySide(hub, offer.postId)}`}
 </form><form method="post" action="/sources/${sourceId}/full-text" id="no-full-text" hidden></form></section>`;
 }
 
-const LAST_POSTS_BOX = html`<label class="check"><input type="checkbox" name="fullTextOfLast" value="1"> Also fetch the
-  full text of the last 20 posts</label>`;
+const LAST_POSTS_BOX = html`<label class="check"><input type="checkbox" name="fullTextOfLast" value="1"> The last 20
+  posts, too</label>`;
 
 /** A preview has PREVIEW characters, made from the first PREVIEW_MARKUP characters of a text's markup. */
 const PREVIEW_MARKUP = 8_000;

@@ -42,7 +42,7 @@ export const NIGHTS_HREF = '/admin#nights';
 export const ROOM_HREF = '/admin#room';
 
 const WHY_ASKED: Record<OffsiteQuestion['reason'], string> = {
-  restored: 'This hub was restored: in the restic repository it counts as a new hub.',
+  restored: 'This hub was restored: in the restic repository it counts as a new one.',
   copied: 'This DATA_DIR was copied: in the restic repository it counts as a new hub.',
   upgraded: 'Since the upgrade from 1.0.0 this hub has a new id in the restic repository.',
   found: 'In the restic repository this hub has a new id: it was restored, copied, or upgraded from 1.0.0.',
@@ -74,7 +74,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'secrets-readable', subject: 'Settings', level: 'warn', state: 'not private', href: null,
     title: 'Every account of this machine can read secrets of the hub',
-    whatToDo: 'Let the file belong to the account that runs the hub, and run chmod 600 on it.',
+    whatToDo: 'Give the file to the account that runs the hub, and run chmod 600 on it.',
     look({ hub }) {
       const files = exposedSecrets(hub.config);
       return files.length === 0 ? null : { problem: `Every account of this machine can read ${files.join(' and ')}.` };
@@ -104,7 +104,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'queue-late', subject: 'Queue', level: 'bad', state: 'late', href: '/admin/jobs',
     title: 'A job has waited too long',
-    whatToDo: 'See which jobs wait, and whether the worker runs. Restart the worker if the worker does nothing.',
+    whatToDo: 'See which jobs wait, and whether the worker runs. Restart it if it does nothing.',
     look({ hub }) {
       const waited = oldestDueSeconds(hub) * SECOND;
       if (waited <= LONGEST_WAIT) return null;
@@ -115,7 +115,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'jobs-failed', subject: 'Queue', level: 'warn', state: 'failed', href: '/admin/jobs?state=failed',
     title: 'Jobs have failed for good',
-    whatToDo: 'Read why the jobs failed, then retry or discard each job: ./scripts/hubctl jobs list.',
+    whatToDo: 'Read why, then retry or discard each: ./scripts/hubctl jobs list.',
     look({ hub, kept }) {
       const failed = countIn(kept(), 'jobs', 'failed') - jobs(hub).failedCount(SYNC_SOURCE); // see `sync-failed`
       if (failed === 0) return null;
@@ -126,8 +126,8 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'sync-failed', subject: 'Sources', level: 'warn', state: 'failing', href: '/admin#failing',
     title: 'Sources are failing',
-    whatToDo: 'See whether the hub reaches the failing sources: DNS, a firewall, a publisher that refuses the hub. ' +
-      'Pause or delete sources that are gone for good.',
+    whatToDo: 'See whether the hub reaches them: DNS, a firewall, a publisher that refuses it. ' +
+      'Pause or delete those that are gone for good.',
     // A few failing sources raise no alert: their owners are notified. If many sources fail, the hub may be the cause.
     look({ hub, kept }) {
       const failing = kept().value('sources', 'feed,failing');
@@ -148,7 +148,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'content-quota', subject: 'Content quota', level: 'warn', state: 'full', href: '/admin/accounts',
     title: 'Sources of an account have stopped: their contents have reached CONTENT_QUOTA_BYTES',
-    whatToDo: 'The owner was notified. To give more room to everybody, raise CONTENT_QUOTA_BYTES and restart the hub.',
+    whatToDo: 'The owner knows. To give everybody more room, raise CONTENT_QUOTA_BYTES and restart the hub.',
     look({ hub }) {
       const { n, since } = contentUsage(hub).full();
       if (n === 0) return null;
@@ -161,7 +161,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'webhook-silent', subject: 'Webhooks', level: 'warn', state: 'silent', href: '/admin/webhooks',
     title: 'Webhooks have been silent for more than 7 days',
-    whatToDo: 'See whether senders still send events with the right secret. Pause webhooks that are no longer used.',
+    whatToDo: 'See whether the senders still send, with the right secret. Pause webhooks that nobody uses.',
     look({ hub, kept }) {
       const silent = kept().value('webhooks', 'silent');
       if (silent === 0) return null;
@@ -173,8 +173,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'scanner-silent', subject: 'Virus scanner', level: 'bad', state: 'does not answer', href: null,
     title: 'The virus scanner does not answer: every upload is refused',
-    whatToDo: 'See whether the scanner at VIRUS_SCAN_URL runs. The hub’s log says why the scanner gave no verdict ' +
-      '(file not scanned).',
+    whatToDo: 'See whether it runs at VIRUS_SCAN_URL. The hub’s log says why it gave no verdict (file not scanned).',
     look({ hub }) {
       const since = scannerSilentSince(hub);
       if (since === null) return null;
@@ -188,7 +187,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'error-burst', subject: 'Errors', level: 'warn', state: 'too many', href: '/admin/errors',
     title: 'There are many unexpected errors',
-    whatToDo: 'Read the list of errors, and the log. Look into the most frequent error first.',
+    whatToDo: 'Read the list of errors, the most frequent first, and the log.',
     look({ errors }) {
       const { count, since } = errors();
       if (count < BURST) return null;
@@ -199,7 +198,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'alert-undelivered', subject: 'Alerts', level: 'bad', state: 'the last is late', href: '/admin/alerts',
     title: 'The last alert was lost',
-    whatToDo: 'Look at ALERT_WEBHOOK_URL and at the receiver of alerts.',
+    whatToDo: 'Look at ALERT_WEBHOOK_URL and at its receiver.',
     look({ hub }) {
       const [last] = hub.config.alertWebhookUrl === null ? [] : alertDeliveries(hub).list({ limit: 1 });
       if (!last || last.state === 'delivered' || (last.state === 'pending' && last.attempts === 0)) return null;
@@ -212,8 +211,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'alert-format-unclear', subject: 'Alerts', level: 'warn', state: 'sent as JSON', href: '/admin/alerts',
     title: 'Alerts are sent as JSON to what may be an ntfy topic',
-    whatToDo: 'Set ALERT_WEBHOOK_FORMAT=ntfy if ALERT_WEBHOOK_URL is an ntfy topic, else ALERT_WEBHOOK_FORMAT=json, ' +
-      'and restart the hub.',
+    whatToDo: 'Set ALERT_WEBHOOK_FORMAT=ntfy if it is one, else ALERT_WEBHOOK_FORMAT=json, and restart the hub.',
     look({ hub }) {
       const { alertWebhookUrl: url, alertWebhookFormat: format } = hub.config;
       return format === 'auto' && url !== null && wasTakenForTopic(url) ? {} : null;
@@ -223,7 +221,7 @@ export const CONDITIONS: readonly Condition[] = [
     name: 'backup-none', subject: 'Backup here', level: 'warn', state: 'none yet', href: NIGHTS_HREF,
     title: 'No backup has been made yet',
     whatToDo: 'Run ./scripts/backup.sh. ' +
-      'For a backup every night, run ./scripts/install-backup-cron.sh or ./scripts/install-systemd.sh.',
+      'For one every night, run ./scripts/install-backup-cron.sh or ./scripts/install-systemd.sh.',
     look: ({ backups }) => (backups().wereEverMade ? null : {}),
   },
   {
@@ -243,7 +241,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'backup-failed', subject: 'Backup here', level: 'bad', state: 'the last failed', href: NIGHTS_HREF,
     title: 'The last backup failed',
-    whatToDo: 'Correct the fault that made the last backup fail, then run ./scripts/backup.sh.',
+    whatToDo: 'Mend what made it fail, then run ./scripts/backup.sh.',
     look({ backups }) {
       const { lastBackup, lastBackupFailed } = backups();
       if (!lastBackup || !lastBackupFailed || lastBackup.verdict === 'degraded') return null;
@@ -254,8 +252,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'backup-degraded', subject: 'Backup here', level: 'bad', state: 'the last backup is incomplete',
     href: NIGHTS_HREF, title: 'The last backup is incomplete, because the hub lacks data',
-    whatToDo: './scripts/hubctl doctor names what is lost or unreadable, and says what to do about it. Then run ' +
-      './scripts/backup.sh.',
+    whatToDo: './scripts/hubctl doctor names what is lost or unreadable, and what to do. Then run ./scripts/backup.sh.',
     look({ backups }) {
       const { lastBackup } = backups();
       if (lastBackup?.verdict !== 'degraded') return null;
@@ -281,7 +278,7 @@ export const CONDITIONS: readonly Condition[] = [
     name: 'backup-interim-failed', subject: 'Interim backups', level: 'warn', state: 'failed', href: NIGHTS_HREF,
     title: 'Interim backups fail or are late',
     whatToDo: 'Read backups/interim.log in DATA_DIR and run ./scripts/interim-backup.sh. ' +
-      'To end interim backups, run ./scripts/install-backup-cron.sh or install-systemd.sh with --every 24.',
+      'To end them, run ./scripts/install-backup-cron.sh or install-systemd.sh with --every 24.',
     look({ interim }) {
       const { last, everyHours, isLate, newestAt } = interim();
       if (last?.ok === false) {
@@ -290,7 +287,7 @@ export const CONDITIONS: readonly Condition[] = [
         return { since: last.at, headline, problem: because(headline.slice(0, -1), last) };
       }
       if (!isLate || everyHours === null) return null;
-      const headline = `Interim backups are late: an interim backup is due every ${plural(everyHours, 'hour')}.`;
+      const headline = `Interim backups are late: one is due every ${plural(everyHours, 'hour')}.`;
       return { state: 'late', at: newestAt, since: newestAt, headline };
     },
     alert: { over: 'Interim backups are made again', severity: 'warning' },
@@ -298,7 +295,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'backup-verify-failed', subject: 'Verification', level: 'bad', state: 'failed', href: NIGHTS_HREF,
     title: 'A backup is damaged',
-    whatToDo: 'Check the disk of the backup. Make a new backup (./scripts/backup.sh), then remove the damaged backup.',
+    whatToDo: 'Check its disk. Make a new backup (./scripts/backup.sh), then remove the damaged one.',
     look({ backups }) {
       const { damaged, lastVerification } = backups();
       if (!damaged) return null;
@@ -310,15 +307,15 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'backup-offsite-failed', subject: 'Copies elsewhere', level: 'warn', state: 'failing', href: NIGHTS_HREF,
     title: 'Off-site copies are failing',
-    whatToDo: 'Correct the fault that the reason names, and run ./scripts/off-site.sh check to test the destination. ' +
-      'The next run of ./scripts/backup.sh sends every backup that a destination lacks.',
+    whatToDo: 'Mend what the reason names, and run ./scripts/off-site.sh check. ' +
+      'The next ./scripts/backup.sh sends whatever a destination lacks.',
     look: ({ offsite }) => offsite().filter(({ hasFailed }) => hasFailed).map((status) => copyFailed(status)),
     alert: { over: 'Off-site copies succeed again' },
   },
   {
     name: 'backup-offsite-stale', subject: 'Copies elsewhere', level: 'warn', state: 'too old', href: NIGHTS_HREF,
     title: 'No recent off-site copy',
-    whatToDo: 'Run ./scripts/backup.sh, which sends every backup that a destination lacks, and read its messages.',
+    whatToDo: 'Run ./scripts/backup.sh, which sends whatever a destination lacks, and read what it says.',
     look: ({ offsite, backups }) => offsite().filter((one) => one.isStale).map(({ name, last, lastGood }) => {
       const headline = `${COPIES[name]}: none in the last ${OLDEST_BACKUP / HOUR} hours.`;
       const since = lastGood?.at ?? last?.at ?? null;
@@ -329,7 +326,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'drill-failed', subject: 'Copies elsewhere', level: 'warn', state: 'the last drill failed',
     href: NIGHTS_HREF, title: 'The last drill with an off-site copy failed',
-    whatToDo: 'Correct what the reason names, then run ./scripts/drill.sh.',
+    whatToDo: 'Mend what the reason names, then run ./scripts/drill.sh.',
     look: ({ drills }) => drills().filter(({ last }) => last?.outcome === 'failed').map(({ name, last }) => {
       const what = `The last drill with an off-site copy (${name}) failed`;
       const [at, detail, problem] = [last?.at ?? null, last?.name ?? null, because(what, last)];
@@ -340,7 +337,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'restore-unproven', subject: 'Copies elsewhere', level: 'warn', state: 'too long ago', href: NIGHTS_HREF,
     title: 'No recent drill has proven that an off-site copy can be restored',
-    whatToDo: 'Run ./scripts/drill.sh. Read in backups/nightly.log why no nightly run has tested an off-site copy.',
+    whatToDo: 'Run ./scripts/drill.sh. backups/nightly.log says why no night has tested a copy.',
     look: ({ drills }) => drills().filter(({ isOverdue }) => isOverdue).map(({ name, intervalDays, lastProven }) => {
       const headline = `No drill of the last ${Math.floor(1.5 * intervalDays)} days has proven that an off-site copy ` +
         `(${name}) can be restored.`;
@@ -350,11 +347,10 @@ export const CONDITIONS: readonly Condition[] = [
   },
   {
     name: 'restic-undecided', subject: 'Older backups in restic', level: 'warn', state: 'not removed',
-    href: NIGHTS_HREF, title: 'In the restic repository, this hub counts as a new hub',
-    whatToDo: 'If this machine replaces the machine that sent the older backups, run ./scripts/hubctl offsite adopt: ' +
-      'then the older backups are removed as BACKUP_RESTIC_KEEP says. ' +
-      'To keep the older backups in the restic repository, or if the machine that sent the older backups stays in ' +
-      'use, run ./scripts/hubctl offsite adopt --no.',
+    href: NIGHTS_HREF, title: 'In the restic repository, this hub counts as a new one',
+    whatToDo: 'If this machine replaces the one that sent the older backups, run ./scripts/hubctl offsite adopt: ' +
+      'then they are removed as BACKUP_RESTIC_KEEP says. ' +
+      'To keep them, or if that machine stays in use, run ./scripts/hubctl offsite adopt --no.',
     look({ hub }) {
       const question = readOffsiteQuestion(hub.config);
       if (question === null) return null;
@@ -379,7 +375,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: DATABASE_GONE, subject: 'Database', level: 'bad', state: 'lost or damaged', href: null,
     title: DATABASE_GONE_TITLE,
-    whatToDo: 'Run ./scripts/hubctl status, which says where the copy of the database is, and what to do.',
+    whatToDo: 'Run ./scripts/hubctl status: it says where the copy is, and what to do.',
     look: ({ hub }) => databaseTrouble(hub, (fault) => fault !== 'index'),
     // The process that makes the copy sends the alert, because the database stores nothing: see rescue-database.ts.
     alert: { over: 'The database is in place again', raisedBy: 'its cause', lasts: () => false },
@@ -425,7 +421,7 @@ export const CONDITIONS: readonly Condition[] = [
     name: 'clock-ahead', subject: 'Clock', level: 'warn', state: 'was ahead', href: null,
     title: 'Backups, audit records or jobs have times in the future, because the clock was ahead',
     whatToDo: 'Look at the machine’s clock (timedatectl). Remove backups whose names lie in the future. Audit ' +
-      'records and jobs keep their times; the problem ends when these times have passed.',
+      'records and jobs keep their times, so this ends when those have passed.',
     look({ hub, backups }) {
       const { ahead } = backups();
       const isAhead = (at: number | null): at is number => at !== null && at > hub.clock() + AHEAD;
@@ -443,8 +439,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'certificate-ending', subject: 'Certificate', level: 'warn', state: 'ends soon', href: null,
     title: 'The certificate of BASE_URL ends soon',
-    whatToDo: 'Renew the certificate on the machine that serves BASE_URL: see the log of Caddy, certbot or another ' +
-      'program that renews certificates.',
+    whatToDo: 'Renew it on the machine that serves BASE_URL: the log of Caddy, certbot or whatever renews it says more.',
     look({ hub }) {
       const { expiresAt, problem } = seenCertificate(hub) ?? {};
       if (!expiresAt) return null;
@@ -459,7 +454,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'certificate-for-other-name', subject: 'Certificate', level: 'bad', state: 'for another name', href: null,
     title: 'The certificate is for another name',
-    whatToDo: 'Get a certificate for the host name in BASE_URL on the machine that serves this address.',
+    whatToDo: 'Get one for the host name in BASE_URL, on the machine that serves it.',
     look({ hub }) {
       if (seenCertificate(hub)?.problem !== 'other name') return null;
       return { headline: `The certificate is for another name than ${new URL(hub.config.baseUrl).hostname}.` };
@@ -488,8 +483,7 @@ function copyFailed({ name, last, lastGood }: OffsiteStatus): Trouble {
     return {
       ...found, level: 'bad', state: 'damaged', headline: 'The restic repository is damaged.',
       problem: because('The restic repository is damaged', last),
-      whatToDo: 'Repair the repository: see "A damaged restic repository" in scripts/README.md. Then run ' +
-        './scripts/backup.sh.',
+      whatToDo: 'Repair it: see "A damaged restic repository" in scripts/README.md. Then run ./scripts/backup.sh.',
     };
   }
   const haveLaterArrived = (last?.name ?? '') > (last?.unsent ?? '');

@@ -117,8 +117,8 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
   'Recovery kit'({ hub }) {
     const at = recoveryKitPrintedAt(hub.config.dataDir);
     if (at !== null) return { state: 'printed', at };
-    const whatToDo = 'Run ./scripts/hubctl recovery-kit, and keep the printed kit in another place. With the kit ' +
-      'and a backup a new machine can take over.';
+    const whatToDo = 'Run ./scripts/hubctl recovery-kit, print it, and keep it in another place. With it and a backup ' +
+      'a new machine can take over.';
     return { level: 'off', state: 'never printed', whatToDo };
   },
   Disk({ space }) {
@@ -199,7 +199,7 @@ function restoresTiles(): Record<Restores, (reading: HubReading) => Tile | null>
       const proven = `${lastProven.name}, took ${Math.ceil(lastProven.seconds)} s`;
       return { state: 'proven', at: lastProven.at, detail: proven, href: NIGHTS_HREF };
     }
-    const key = isSealed ? ' --identity KEY, where KEY is the file with the secret key' : '';
+    const key = isSealed ? ' --identity KEY, the file with the secret key' : '';
     return { level: 'off', state: 'none yet', detail: compared, whatToDo: `Run ./scripts/drill.sh ${name}${key}.` };
   };
   return { [RESTORES.dir]: tile('dir'), [RESTORES.rclone]: tile('rclone'), [RESTORES.restic]: tile('restic') };
@@ -216,7 +216,7 @@ function sourcesTile(kept: CountsReading): Tile {
 function alertsTile(hub: Hub): Tile {
   const href = '/admin/alerts';
   if (hub.config.alertWebhookUrl === null) {
-    const whatToDo = 'Set ALERT_WEBHOOK_URL to where you read messages, so that the hub can tell you of problems.';
+    const whatToDo = 'Get a message when something breaks: set ALERT_WEBHOOK_URL.';
     const [last] = storedAlerts(hub, { limit: 1 });
     const detail = last ? `not sent: ${last.title}` : 'alerts are only listed here';
     return { level: 'off', state: 'not set up', detail, at: last?.createdAt ?? null, href, whatToDo };

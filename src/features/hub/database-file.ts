@@ -104,6 +104,6 @@ export function whileThawed<T>(hub: Hub, work: () => T): T {
 const RETRY_SECONDS = 60;
 
 function databaseGone(): HttpError {
-  return tryLater(503, RETRY_SECONDS, 'The hub’s database is lost or damaged. Nothing was stored; what was stored ' +
-    'before is being saved. An administrator has to put the saved copy in place.');
+  return tryLater(503, RETRY_SECONDS, 'The hub’s database is lost or damaged, so nothing was stored. What it had is ' +
+    'being saved; an administrator has to put that copy in place.');
 }

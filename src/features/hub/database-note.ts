@@ -82,8 +82,8 @@ export function describeDatabase(note: DatabaseNote, folder = 'DATA_DIR'): { pro
   if (fault === 'index') {
     return {
       problem: `${what} (${indices.join(', ')}). Nothing is lost.`,
-      whatToDo: 'Run ./scripts/hubctl reindex, which makes all indices anew; the hub may run meanwhile. Then see why ' +
-        'the index was damaged: look at the disk.',
+      whatToDo: 'Run ./scripts/hubctl reindex: it makes all indices anew, and the hub may run meanwhile. Then look at ' +
+        'the disk, which may be failing.',
     };
   }
   if (rescue?.verified) {
@@ -97,8 +97,8 @@ export function describeDatabase(note: DatabaseNote, folder = 'DATA_DIR'): { pro
     };
   }
   const why = problem === null ? 'is being written' : `could not be written yet: ${problem}`;
-  const room = problem === null ? '' : ' Mend this: the hub tries again every ten seconds.';
-  const otherwise = problem === null ? '' : ' If that cannot be mended, stop the hub and restore a backup: ' +
+  const room = problem === null ? '' : ' Mend that: it is tried again every ten seconds.';
+  const otherwise = problem === null ? '' : ' If it cannot be mended, stop the hub and restore a backup: ' +
     './scripts/restore.sh --list shows them, and what is newer is lost.';
   return {
     problem: `${what}. Only the running hub still has what can be saved, and stores nothing more. A copy ${why}.`,

@@ -18,8 +18,8 @@ const FOR_REPAIRS = 2 / 3;
 /** Empty database pages count as free space only if this share of the disk reserve is free for the write-ahead log. */
 const FOR_THE_LOG = 1 / 3;
 
-const NO_ROOM = 'The hub’s disk is full: nothing was stored. On a full disk, reading and deleting still work. ' +
-  'An administrator has to free disk space.';
+const NO_ROOM = 'The hub’s disk is full: nothing was stored. You can still read and delete. An administrator has to ' +
+  'make room.';
 
 /**
  * Throws 507 if only the disk reserve is left on the hub's disk. Routes with `usesReserve` (signing in, deleting,

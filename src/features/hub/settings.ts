@@ -38,6 +38,7 @@ export type SettingValues<List extends SettingList> = {
 
 /** Every setting of the hub, by its name in `Config`. Code reads a setting from `hub.config`. */
 export const SETTINGS = {
+  // The dozen that people set.
   host: { name: 'HOST', parse: host, default: '127.0.0.1', meaning: 'address or host name that the hub listens on' },
   port: {
     name: 'PORT', parse: integer(0, 65_535), default: '8080',
@@ -57,6 +58,39 @@ export const SETTINGS = {
     name: 'DATA_DIR', parse: folder, default: 'data',
     meaning: 'folder for everything the hub stores: `hub.db`, `uploads/`, `cache/`, `backups/`, `tmp/`, `run/`',
   },
+  alertWebhookUrl: {
+    name: 'ALERT_WEBHOOK_URL', parse: httpUrl, default: null, secret: 'text', seeHandbook: 'alerts',
+    meaning: 'address that alerts are sent to: an incoming webhook of a chat service, or a push topic',
+  },
+  heartbeatUrl: {
+    name: 'HEARTBEAT_URL', parse: httpUrl, default: null, secret: 'text', seeHandbook: 'a-sign-of-life',
+    usedBy: 'scripts',
+    meaning: 'address that the hub calls each night after it has made, verified and sent the backup; for a service ' +
+      'that raises an alarm when the call is missing',
+  },
+  backupDir: {
+    name: 'BACKUP_DIR', parse: farFolder, default: null, seeHandbook: 'the-first-backup',
+    meaning: 'folder for the backups on this machine, such as a folder on another disk; `DATA_DIR/backups` if not set',
+  },
+  backupRetentionDays: {
+    name: 'BACKUP_RETENTION_DAYS', parse: days, default: null,
+    meaning: 'days after which backups on this machine are removed (1 to 9999); if not set, no backup is removed',
+  },
+  backupOffsiteDir: {
+    name: 'BACKUP_OFFSITE_DIR', parse: farFolder, default: null,
+    meaning: 'off-site destination: a folder on another disk, used by this hub alone, that every backup is copied to',
+  },
+  backupRcloneRemote: {
+    name: 'BACKUP_RCLONE_REMOTE', parse: rcloneRemote, default: null,
+    meaning: 'off-site destination: an rclone remote and path, such as `box:hub`, used by this hub alone, that every ' +
+      'backup is copied to',
+  },
+  backupAgeRecipient: {
+    name: 'BACKUP_AGE_RECIPIENT', parse: ageRecipient, default: null,
+    meaning: 'age recipients (`age1…`, separated by spaces) that off-site copies are encrypted for, or the absolute ' +
+      'path of a file that lists them',
+  },
+  // The rest.
   logLevel: {
     name: 'LOG_LEVEL', parse: logLevel, default: 'info',
     meaning: 'lowest level that is logged, as JSON lines on standard error: `debug`, `info`, `warn` or `error`',
@@ -145,20 +179,10 @@ export const SETTINGS = {
     name: 'METRICS_TOKEN', parse: bearerToken, default: null, secret: 'text',
     meaning: 'bearer token that `/api/metrics` requires, if set; must not begin with `hub_`, as API tokens do',
   },
-  alertWebhookUrl: {
-    name: 'ALERT_WEBHOOK_URL', parse: httpUrl, default: null, secret: 'text', seeHandbook: 'alerts',
-    meaning: 'address that alerts are sent to: an incoming webhook of a chat service, or a push topic',
-  },
   alertWebhookFormat: {
     name: 'ALERT_WEBHOOK_FORMAT', parse: oneOf('auto', ...ALERT_FORMATS), default: 'auto',
     meaning: `format of alerts: ${ALERT_FORMATS.map((format) => `\`${format}\``).join(', ')}, or \`auto\`, which ` +
       'knows the addresses of chat and push services and takes `json` for any other',
-  },
-  heartbeatUrl: {
-    name: 'HEARTBEAT_URL', parse: httpUrl, default: null, secret: 'text', seeHandbook: 'a-sign-of-life',
-    usedBy: 'scripts',
-    meaning: 'address that the hub calls each night after it has made, verified and sent the backup; for a service ' +
-      'that raises an alarm when the call is missing',
   },
   hubSecretKey: {
     name: 'HUB_SECRET_KEY', parse: sealingKey, default: null, secret: 'bytes', seeHandbook: 'webhook-secrets',
@@ -191,27 +215,10 @@ export const SETTINGS = {
     name: 'UPGRADE_SIGNERS', parse: keyFingerprints, default: null, usedBy: 'scripts',
     meaning: 'fingerprints (40 digits, separated by spaces) of the OpenPGP keys whose tags `upgrade.sh` accepts',
   },
-  backupDir: {
-    name: 'BACKUP_DIR', parse: farFolder, default: null, seeHandbook: 'the-first-backup',
-    meaning: 'folder for the backups on this machine, such as a folder on another disk; `DATA_DIR/backups` if not set',
-  },
   backupTimeoutSeconds: {
     name: 'BACKUP_TIMEOUT_SECONDS', parse: integer(1, 7 * DAY_SECONDS), default: '21600', usedBy: 'scripts',
     meaning: 'seconds after which `backup.sh` stops a step: the backup itself, or the copies to one destination ' +
       '(1 to 604800)',
-  },
-  backupRetentionDays: {
-    name: 'BACKUP_RETENTION_DAYS', parse: days, default: null,
-    meaning: 'days after which backups on this machine are removed (1 to 9999); if not set, no backup is removed',
-  },
-  backupOffsiteDir: {
-    name: 'BACKUP_OFFSITE_DIR', parse: farFolder, default: null,
-    meaning: 'off-site destination: a folder on another disk, used by this hub alone, that every backup is copied to',
-  },
-  backupRcloneRemote: {
-    name: 'BACKUP_RCLONE_REMOTE', parse: rcloneRemote, default: null,
-    meaning: 'off-site destination: an rclone remote and path, such as `box:hub`, used by this hub alone, that every ' +
-      'backup is copied to',
   },
   backupResticRepository: {
     name: 'BACKUP_RESTIC_REPOSITORY', parse: resticRepository, default: null, seeHandbook: 'large-hubs',
@@ -226,11 +233,6 @@ export const SETTINGS = {
     name: 'BACKUP_RESTIC_KEEP', parse: resticKeep, default: 'hourly=24 daily=7 weekly=4 monthly=12', usedBy: 'scripts',
     meaning: 'how many backups the restic repository keeps for each period: `last`, `hourly`, `daily`, `weekly`, ' +
       '`monthly`, `yearly`',
-  },
-  backupAgeRecipient: {
-    name: 'BACKUP_AGE_RECIPIENT', parse: ageRecipient, default: null,
-    meaning: 'age recipients (`age1…`, separated by spaces) that off-site copies are encrypted for, or the absolute ' +
-      'path of a file that lists them',
   },
   drillEveryDays: {
     name: 'DRILL_EVERY_DAYS', parse: integer(0, 9_999), default: null,

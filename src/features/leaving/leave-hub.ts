@@ -65,7 +65,7 @@ export function obstacleToLeaving(hub: Hub, { id, role }: Pick<Viewer, 'id' | 'r
     return new HttpError(409, 'Transfer or delete your sources first.', { members: { sources: owned } });
   }
   if (role === 'admin' && !accounts(hub).hasOtherAdmin(id)) {
-    return new HttpError(409, 'You are the last administrator. Invite another administrator before you leave the hub.');
+    return new HttpError(409, 'You are the last administrator. Make somebody else one first.');
   }
   return undefined;
 }

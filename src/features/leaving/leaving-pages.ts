@@ -41,12 +41,12 @@ function leavePage(
 <section class="narrow">
   <h1>Delete your account</h1>
   <p class="lead">Your name, sessions, tokens, drafts, reading list, stars, reading history, notifications,
-    offers and invitations are deleted permanently. In the audit log, a made-up name replaces your name.</p>
-  <p>Existing backups still contain your data until ${backupsEnd}.
-    Files of posts that you delete are removed from the disk within three days.</p>
+    offers and invitations are deleted for good. In the audit log, a made-up name stands for yours.</p>
+  <p>Backups still contain your data until ${backupsEnd}.
+    Files of posts that you delete leave the disk within three days.</p>
   <p><a class="button" href="/api/account/export">Download your data first</a></p>
-  <p class="hint">The download contains the addresses of your posts’ files, not the files.
-    Save the files before you delete their source.</p>
+  <p class="hint">It has the addresses of your posts’ files, not the files: save those before you delete their
+    source.</p>
   ${sources.length > 0 && sourceList(sources)}
   ${sources.length === 0 && obstacle && html`<div class="problem"><p>${obstacle.message}</p></div>`}
   ${!obstacle && form(problem)}
@@ -63,11 +63,10 @@ type ListedSource = OwnedSource & { isOffered: boolean };
 function sourceList(sources: ListedSource[]): Html {
   const more = sources.length - SHOWN;
   return html`
-  <div class="problem"><p>You own sources. Before you leave, transfer or delete each of your sources.</p></div>
-  <p class="hint">A source that you offer to a member stays yours until they accept.
-    A source that you transfer to an administrator belongs to the administrator at once.</p>
+  <div class="problem"><p>You own sources. Transfer or delete each of them first.</p></div>
+  <p class="hint">One that you offer to a member stays yours until they accept; an administrator owns it at once.</p>
   ${more > 0 && html`
-  <p class="hint">${more} more sources are in the <a href="/sources?show=mine">list of your sources</a>.</p>`}
+  <p class="hint">${more} more are in the <a href="/sources?show=mine">list of your sources</a>.</p>`}
   <ul class="items">${sources.slice(0, SHOWN).map(({ id, title, isOffered }) => html`
     <li><div><a class="title" href="/sources/${id}">${title}</a>${
       isOffered && html` <span class="state off">offered</span>`}</div>
@@ -84,7 +83,7 @@ function form(problem: HttpError | undefined): Html {
     <label>Type ${LEAVE_CONFIRMATION} to confirm
       <input name="confirmation" required autocomplete="off" autocapitalize="characters" spellcheck="false"
         ${faulty(problem, 'confirmation')}>${faultOf(problem, 'confirmation')}</label>
-    <button class="danger">Delete account permanently</button>
+    <button class="danger">Delete account for good</button>
   </form>`;
 }
 

@@ -77,14 +77,14 @@ export function visibilityChoice(chosen = 'private', what: 'feed' | 'own', probl
         value === 'private' && faulty(problem, 'visibility')}><span>${name}</span> <small>${hint}</small></label>`;
   return html`
   <fieldset><legend>Who can read the posts</legend>
-    ${choice('private', 'Only you', 'No other member or visitor of this hub sees the posts.')}
-    ${choice('public', 'Everyone', what === 'own' ? 'The posts are on the hub’s public page, in feeds and in search.'
-      : 'The hub publishes the posts again, under its own address.')}
+    ${choice('private', 'Only you', 'Nobody else here sees them.')}
+    ${choice('public', 'Everyone', what === 'own' ? 'They are on the public page, in feeds and in search.'
+      : 'The hub publishes them again, under its own address.')}
     ${faultOf(problem, 'visibility')}
   </fieldset>`;
 }
 
-export const PASSWORD_HINT = 'if the feed requires a password; only you then see its posts';
+export const PASSWORD_HINT = 'if the feed wants one; only you then see its posts';
 
 /** Inputs for a feed's user name and password. A password is never shown again, even after an error. */
 export function passwordFields(username: string | undefined, when: string, problem?: HttpError): Html {
@@ -122,11 +122,11 @@ function saveForm({ url, known }: FoundFeed, values: Record<string, string>): Ht
 <form method="post" action="/sources" class="stack">
   <input type="hidden" name="url" value="${url}">
   ${kept.map((name) => html`<input type="hidden" name="${name}" value="${values[name]}">`)}
-  ${known ? html`<p>This hub already has this feed as a public source. You will follow this public source.</p>`
-    : html`<p>${values['username'] || values['visibility'] === 'private' ? 'Only you will see the posts of this feed.'
-      : 'Everyone will be able to read the posts of this feed.'}${values['folder'] && html` The folder will be
+  ${known ? html`<p>Somebody here follows it already. You will share it.</p>`
+    : html`<p>${values['username'] || values['visibility'] === 'private' ? 'Only you will see its posts.'
+      : 'Everyone will be able to read its posts.'}${values['folder'] && html` They go into the folder
       <b dir="auto">${values['folder']}</b>.`}</p>`}
-  ${!known && values['username'] && passwordFields(values['username'], 'enter the password once more to save it')}
+  ${!known && values['username'] && passwordFields(values['username'], 'type the password once more to save it')}
   <div class="actions"><button>${known ? 'Follow' : 'Add this feed'}</button> <a class="quiet" href="/sources/add">Start
     again</a></div>
 </form>`;

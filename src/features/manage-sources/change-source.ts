@@ -163,7 +163,7 @@ function changeAddress(hub: Hub, source: Source, { url, keepsPassword }: FoundAd
 }
 
 function tellOwnerOfAddress(hub: Hub, { id, ownerId: accountId, title }: Source): void {
-  const told = `“${title}” now comes from another address, which an administrator has entered`;
+  const told = `“${title}” now comes from another address, which an administrator entered`;
   notifications(hub).add({ accountId, kind: 'source.new-address', title: told, path: `/sources/${id}/settings` });
 }
 
@@ -181,7 +181,7 @@ function resume(hub: Hub, source: Source): void {
 export function syncNow(hub: Hub, id: number, viewer: Viewer): Source {
   const source = manageableSource(hub, id, viewer);
   if (source.kind !== 'feed') throw new HttpError(409, 'Only feeds can be synchronised.');
-  if (source.state === 'paused') throw new HttpError(409, 'Resume this paused source before you synchronise it.');
+  if (source.state === 'paused') throw new HttpError(409, 'It is paused: resume it first.');
   takeTurn(hub, SYNC_LIMIT, String(viewer.id));
   syncSoon(hub, source);
   return source;

@@ -45,7 +45,7 @@ export function handOverSource(hub: Hub, id: number, by: By): Promise<Transferre
     const followers = countFollowers(hub, source) > 0 ? follows(hub).others(id, source.ownerId) : [];
     const account = followers.values().filter((follower) => !asked.has(follower))
       .map((follower) => accounts(hub).find(follower)).find((found) => found?.disabledAt === null);
-    if (!account) throw new HttpError(409, 'This source has no follower who can be asked to take it over.');
+    if (!account) throw new HttpError(409, 'It has no follower who could be asked.');
     return { account, toFollower: true };
   });
 }
@@ -68,16 +68,16 @@ function requireMayGive(hub: Hub, id: number, chosen: Account, by: By): Source {
   if (chosen.id === source.ownerId) throw refused(409, 'This account already owns the source.');
   const account = accounts(hub).find(chosen.id);
   if (account?.role === chosen.role && account.disabledAt === null) return source;
-  throw refused(409, 'This account has just been changed. Please try again.');
+  throw refused(409, 'This account was changed just now. Please try again.');
 }
 
 function offerSource(hub: Hub, source: Source, { account, toFollower }: Receiver, by: By): Transferred {
   const { id, title } = source;
   if (offers(hub).ofSource(id)) {
-    throw refused(409, 'Withdraw the open offer of this source before you offer the source to someone else.');
+    throw refused(409, 'Withdraw its open offer first.');
   }
   if (offers(hub).countSent(by.viewer.id) >= OPEN_MAX) {
-    throw metLimit(hub, 'offers-open', 0, `You may have at most ${OPEN_MAX} open offers. Withdraw an offer, or wait.`);
+    throw metLimit(hub, 'offers-open', 0, `You may have at most ${OPEN_MAX} open offers. Withdraw one, or wait.`);
   }
   forgetOffered(hub, id); // removes the notification of an offer that has just expired
   const offer = offers(hub).add({

@@ -56,7 +56,7 @@ function count(result: ImportResult, { url }: NewLine, { outcome, reason = '' }:
 export async function beginImport(hub: Hub, document: string, visibility: Visibility, by: By): Promise<number> {
   if (runningImports(hub, by.viewer.id).length >= IMPORTS_KEPT) {
     throw metLimit(hub, 'imports-at-once', 60,
-      'Five of your OPML imports are still running. Wait until one of your imports ends.');
+      'Five of your imports are still running. Wait until one ends.');
   }
   const lines = await readLines(hub, document);
   let [importId, written] = [0, 0];

@@ -106,8 +106,8 @@ function importFormPage(
 ): Page {
   const main = html`
 <form method="post" action="/sources/import" enctype="multipart/form-data" class="stack">
-  <p class="lead">To import your feeds from another feed reader, first export the feeds from that reader
-    as an OPML file. Folders are kept. Importing the same file twice changes nothing.</p>
+  <p class="lead">Export your feeds from the other reader as an OPML file, then choose it here. Folders are kept.
+    Importing the same file twice changes nothing.</p>
   <label>OPML file <input type="file" name="file" accept=".opml,.xml,text/x-opml,application/xml,text/xml"
     ${faulty(problem, 'file', { whole: !isPasted })}>${faultOf(problem, 'file', { whole: !isPasted })}</label>
   <details ${(opml || isPasted) && html`open`}>
@@ -146,8 +146,8 @@ function importPage(
 <section class="stack">
   <p class="lead">${summary(outcomes, failing)}</p>
   ${hasStopped && html`
-  <p>The import stopped before it was finished. <a href="/sources/import">Import the same file again</a>: feeds
-    that were already imported stay as they are.</p>`}
+  <p>The import stopped half-way. <a href="/sources/import">Import the same file again</a>: what is already here stays
+    as it is.</p>`}
   ${isRunning && html`
   ${progressBar({ done, total }, what)}
   <p class="hint">You can leave this page; the import continues.</p>`}
@@ -209,9 +209,9 @@ function whatBecame({ outcome, reason, source }: ShownLine, hasStopped: boolean)
 }
 
 function addedState(source: Source | undefined): [level: string, words: string] {
-  if (!source) return ['off', 'Added, but the source was later deleted or made private'];
+  if (!source) return ['off', 'Added, but later deleted or made private'];
   const { state, stateReason, lastSyncAt } = source;
-  if (state === 'failing') return ['bad', `Added, but the feed cannot be fetched: ${inSentence(stateReason ?? '')}`];
+  if (state === 'failing') return ['bad', `Added, but it cannot be fetched: ${inSentence(stateReason ?? '')}`];
   if (state === 'paused') return ['off', `Added, and paused: ${inSentence(stateReason ?? 'by you')}`];
   return lastSyncAt === null ? ['off', 'Added; waiting for its first fetch'] : ['good', 'Added'];
 }

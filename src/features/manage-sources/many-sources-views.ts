@@ -74,8 +74,8 @@ ${pages(shown)}`;
 function roomLine({ bytes, quota, isFull }: ContentRoom, { show }: Wanted): Html | false {
   const used = `${byteSize(bytes)}${quota === null ? '' : ` of ${byteSize(quota)}`}`;
   if (isFull) {
-    return html`<p class="said warn" role="status">The contents of your sources take ${used}. Your sources store no
-      new posts until you delete posts or sources; then the sources continue by themselves.</p>`;
+    return html`<p class="said warn" role="status">The contents of your sources take ${used}. New posts wait until you
+      delete posts or sources.</p>`;
   }
   return show === 'mine' && html`<p class="meta">Contents of your sources: ${used}</p>`;
 }
@@ -120,7 +120,7 @@ function folderForms(folder: string, sent: SentChoice | undefined): Html {
   <form method="post" action="/sources/folders" class="actions">
     <input type="hidden" name="folder" value="${folder}">
     <button class="danger" name="act" value="delete">Delete the folder</button>
-    <span class="hint">The sources in the folder stay in your list.</span>
+    <span class="hint">Its sources stay in your list.</span>
   </form>
   </div>
 </details>`;
@@ -204,13 +204,13 @@ export function confirmDeleteSeveral(chosen: Chosen[], back: string): Page {
   const followed = chosen.filter(({ followers }) => followers > 0).length;
   const main = html`
 <form method="post" action="/sources/several" class="stack">
-  <p class="lead">These sources will be deleted permanently, with all their posts and attachments. To keep the sources
-    but get no new posts, pause the sources.</p>
+  <p class="lead">They will be deleted for good, with all their posts and attachments. To only stop new posts, pause
+    them instead.</p>
   <ul>${chosen.map(({ source, followers }) => html`<li><input type="hidden" name="source" value="${source.id}"><a
     href="/sources/${source.id}" dir="auto">${source.title}</a>${followers > 0 && html` <span class="state warn">${
     followersText(followers)}</span>`}</li>`)}</ul>
-  ${followed > 0 && html`<p class="hint">The followers of these sources will be notified. If you delete a source on
-    its own page, you can hand the source to a follower instead.</p>`}
+  ${followed > 0 && html`<p class="hint">Their followers will be notified. A source’s own page lets you hand it to one
+    of them instead.</p>`}
   <input type="hidden" name="back" value="${back}"><input type="hidden" name="sure" value="1">
   <div class="actions"><button class="danger" name="act" value="delete">Delete these sources</button>
     <a class="quiet" href="${back}">Keep these sources</a></div>

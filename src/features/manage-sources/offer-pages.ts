@@ -49,8 +49,8 @@ type ShownOffers = {
 function offersPage(shown: ShownOffers): Page {
   const { received, sent, next } = shown;
   const main = html`
-<p class="hint">A source that is offered to you stays with its owner until you accept the offer. After you accept, the
-  source belongs to you, with all its posts and files. An offer that has ended is no longer on this page.</p>
+<p class="hint">Nothing changes until an offer is accepted. Then the source belongs to its new owner, with all its posts
+  and files.</p>
 ${received.length > 0 && html`<h2>Offered to you</h2><ul class="items">${
   received.map((offer) => receivedItem(offer, shown))}</ul>`}
 ${sent.length > 0 && html`<h2>Offered by you</h2><ul class="items">${sent.map((offer) => sentItem(offer, shown))}</ul>`}
@@ -86,7 +86,7 @@ function titleOf({ sourceId, title }: Offer, isLink: boolean): Html {
 }
 
 function receiverOf({ toFollower, receiver }: Offer): Html {
-  return toFollower ? html`the person who has followed the source longest` : html`<bdi>${receiver}</bdi>`;
+  return toFollower ? html`the person who has followed it longest` : html`<bdi>${receiver}</bdi>`;
 }
 
 function withdrawForm({ id, title }: Offer): Html {
@@ -96,9 +96,8 @@ function withdrawForm({ id, title }: Offer): Html {
 
 /** The notice that a source is offered to a new owner, for people who may manage the source. */
 export function offerNotice(offer: Offer, times: Times): Html {
-  return html`<div class="said"><span>The source is offered to ${receiverOf(offer)} until ${
-    showTime(times, offer.expiresAt)}. The source keeps its owner until the receiver of the offer accepts.</span>${
-    withdrawForm(offer)}</div>`;
+  return html`<div class="said"><span>Offered to ${receiverOf(offer)} until ${
+    showTime(times, offer.expiresAt)}. It keeps its owner until then.</span>${withdrawForm(offer)}</div>`;
 }
 
 /** The notice that says how many sources other people offer to a member; false if there is no offer. */

@@ -30,7 +30,7 @@ ${settings.follow ? listSection(settings, settings.follow) : followSection(sourc
 ${mayChange && stateSection(settings)}
 ${mayChange && sourceSection(settings)}
 ${settings.fullTexts && settingsSection('full-text', 'Full text',
-    'Feeds that send only the beginning of their posts.', settings.fullTexts)}
+    'For feeds that send only the beginning of their posts.', settings.fullTexts)}
 ${mayChange && endSection(settings)}
 </div>`;
   return {
@@ -59,8 +59,8 @@ function listSection({ source: { id, title }, folders, sent }: Settings, follow:
     <input type="hidden" name="hideGlobally" value="0">
     <label class="check"><input type="checkbox" name="hideGlobally" value="1" ${hidden === '1' && html`checked`} ${
       faulty(problem, 'hideGlobally')} aria-describedby="hide-globally"> Not in Unread and All posts</label>
-    <p class="hint" id="hide-globally">The posts are still in the list of this source and of its folder. Apps show them
-      in all of their lists.</p>${faultOf(problem, 'hideGlobally')}
+    <p class="hint" id="hide-globally">Its posts stay in its own list and its folder’s. Apps show them
+      everywhere.</p>${faultOf(problem, 'hideGlobally')}
     <button>Save</button>
   </form>
   ${button(`/sources/${id}/unfollow`, 'Unfollow')}`);
@@ -68,7 +68,7 @@ function listSection({ source: { id, title }, folders, sent }: Settings, follow:
 
 function stateSection({ source, isSyncing, times, webhook, webhookPanel }: Settings): Html {
   const { id, kind, state, feedUrl, lastSuccessAt } = source;
-  return settingsSection('state', 'Status', 'The status says whether and when new posts of the source arrive.', html`
+  return settingsSection('state', 'Status', '', html`
   <p>${stateLine(source, times, true, webhook)}</p>
   ${kind === 'feed' && html`
   <dl class="facts">
@@ -84,13 +84,13 @@ function stateSection({ source, isSyncing, times, webhook, webhookPanel }: Setti
 }
 
 function nextTime({ state, nextSyncAt }: Source, times: Times): Html | string {
-  return state === 'paused' || nextSyncAt === null ? 'when the source is resumed' : showTime(times, nextSyncAt);
+  return state === 'paused' || nextSyncAt === null ? 'when it is resumed' : showTime(times, nextSyncAt);
 }
 
 function sourceSection({ source, iconIs, sent }: Settings): Html {
   const { values = {}, problem } = sent?.form === 'source' ? sent : {};
   const { title = source.title, visibility = source.visibility, url = source.feedUrl } = values;
-  const said = source.kind === 'feed' ? 'Title, address, who can read the posts, and the feed’s password.'
+  const said = source.kind === 'feed' ? 'Title, address, password, and who can read the posts.'
     : 'Title, and who can read the posts.';
   return settingsSection('source', 'The source', said, html`
   <form method="post" action="/sources/${source.id}" class="stack">
@@ -99,14 +99,14 @@ function sourceSection({ source, iconIs, sent }: Settings): Html {
     ${url !== null && html`<label>Address of the feed
       <input name="url" value="${url}" required maxlength="2000" inputmode="url" autocapitalize="none"
         spellcheck="false" ${faulty(problem, 'url', { whole: true })}>${faultOf(problem, 'url', { whole: true })}
-      <small>The hub fetches the feed at a new address first. Posts of the old address stay.</small></label>`}
+      <small>The hub tries a new address first. The posts it has stay.</small></label>`}
     ${source.hadPassword ? staysPrivate(source) : visibilityChoice(visibility, 'feed', problem)}
     ${source.kind === 'native' && html`<input type="hidden" name="showsAuthors" value="0">
     <label class="check"><input type="checkbox" name="showsAuthors" value="1" ${
       (values['showsAuthors'] ?? String(source.showsAuthors)) === '1' && html`checked`}>
       Show the author’s name on posts</label>`}
     ${source.kind === 'feed' && passwordFields(values['username'], source.hasPassword
-        ? 'to keep user name and password, leave both empty' : PASSWORD_HINT, problem)}
+        ? 'to keep both, leave them empty' : PASSWORD_HINT, problem)}
     <button>Save</button>
   </form>
   ${source.hasPassword === 1 && html`
@@ -120,9 +120,9 @@ function sourceSection({ source, iconIs, sent }: Settings): Html {
 
 function staysPrivate({ hasPassword }: Source): Html {
   return hasPassword
-    ? html`<p>The hub signs in to this feed with a user name and password, so only you can read its posts.</p>`
-    : html`<p>These posts were read with a user name and password, so only you can read them. If everyone can read the
-        feed now and you want to share it, delete this source and add the feed again.</p>`;
+    ? html`<p>The hub signs in to this feed with a password, so only you can read its posts.</p>`
+    : html`<p>These posts were read with a password, so only you can read them. If the feed is open to everyone now and
+        you want to share it, delete this source and add it again.</p>`;
 }
 
 function endSection({ source: { id }, followers }: Settings): Html {
@@ -135,11 +135,10 @@ function endSection({ source: { id }, followers }: Settings): Html {
 function handOverForm({ id }: Source): Html {
   return html`
 <form method="post" action="/sources/${id}/hand-over" class="panel stack">
-  <h2>Hand the source over instead</h2>
-  <p>The hub asks the person who has followed this source longest to become its owner. The chosen follower has 14
-    days to accept the source, with its posts and files. If the chosen follower is an administrator, they become the
-    owner at once.</p>
-  <button class="secondary">Hand the source over</button>
+  <h2>Hand it over instead</h2>
+  <p>The person who has followed it longest is asked, and has 14 days to accept. An administrator becomes its owner at
+    once.</p>
+  <button class="secondary">Hand it over</button>
 </form>`;
 }
 
@@ -147,10 +146,10 @@ function handOverForm({ id }: Source): Html {
 export function confirmDeleteSourcePage(source: Source, followers: number): Page {
   const main = html`
 <form method="post" class="stack">
-  <p class="lead">“${source.title}” will be deleted permanently, with all its posts and
-    their attachments. To only stop new posts, pause the source instead.</p>
-  ${followers > 0 && html`<p class="said warn">Besides its owner, ${followersText(followers)}. The followers will
-    be notified.</p>`}
+  <p class="lead">“${source.title}” will be deleted for good, with all its posts and
+    their attachments. To only stop new posts, pause it instead.</p>
+  ${followers > 0 && html`<p class="said warn">Besides its owner, ${followersText(followers)}. They will be
+    notified.</p>`}
   <div class="actions"><button class="danger">Delete source</button>
     <a class="quiet" href="/sources/${source.id}">Keep source</a></div>
 </form>
@@ -166,11 +165,11 @@ export function confirmHidePage(source: Source, followers: number, values: Recor
   const kept = Object.entries(values).filter(([name]) => name !== 'password' && name !== 'sure');
   const main = html`
 <form method="post" action="/sources/${source.id}" class="stack">
-  <p class="lead">“${source.title}” is in other people’s lists: besides its owner, ${followersText(followers)}. Once the
-    source is private, its followers can no longer read it. The followers will be notified.</p>
+  <p class="lead">“${source.title}” is in other people’s lists: besides its owner, ${followersText(followers)}. Once it
+    is private, they can no longer read it. They will be notified.</p>
   ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
   <input type="hidden" name="sure" value="1">
-  ${values['username'] && passwordFields(values['username'], 'enter the password once more to save it')}
+  ${values['username'] && passwordFields(values['username'], 'type the password once more to save it')}
   <div class="actions"><button class="danger">Make source private</button>
     <a class="quiet" href="/sources/${source.id}/settings">Keep source public</a></div>
 </form>
@@ -185,18 +184,16 @@ export function transferPage(source: Source, offer: Html | null, { values = {}, 
 <section class="narrow">
   <h1>Transfer this source</h1>
   <p class="lead">“${source.title}” will belong to another account of this hub, with all its posts and files.
-    After that only the new owner can manage the source${source.visibility === 'private' && ' and read its posts'}.</p>
-  <p>A member receives an offer of the source and has 14 days to accept the offer. Until the offer is accepted, the
-    member sees only the title and your name. If you transfer the source to an administrator, they own the source at
+    Then only the new owner can manage it${source.visibility === 'private' && ' and read its posts'}.</p>
+  <p>A member has 14 days to accept, and sees only the title and your name until then. An administrator owns it at
     once.</p>
   ${offer}
   ${source.kind === 'webhook' && html`
-  <p>You still know the secret of this webhook. The hub asks the new owner to create a new secret. Your secret then
-    stays valid for 24 hours, or until the owner creates another secret.</p>`}
+  <p>You know its secret, so the new owner is asked to make a new one. Yours then stays valid for 24 hours, or until
+    another is made.</p>`}
   ${source.hasPassword === 1 && html`
-  <p>The hub keeps using the user name and password that you entered for this feed. The source’s new owner cannot see
-    the feed’s password but receives the feed’s posts. If the new owner should not receive the feed’s posts, remove user
-    name and password before you transfer the source.</p>`}
+  <p>The hub keeps signing in with the user name and password that you typed. The new owner cannot see the password,
+    but gets the posts. If they should not, remove both first.</p>`}
   <form method="post" class="stack">
     <label>Sign-in name of the new owner
       <input name="username" value="${values['username']}" required maxlength="32" autocomplete="off"

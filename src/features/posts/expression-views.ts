@@ -23,7 +23,7 @@ export function hintShown(typed: string): Html | undefined {
 export function searchedLine(
   times: Times, searchedTo: number, { isEmpty, isEnd }: { isEmpty: boolean; isEnd: boolean },
 ): Html {
-  const after = isEnd && ' Older posts can be found again when the hub has indexed them anew.';
+  const after = isEnd && ' The hub is indexing older posts anew; they can be found again later.';
   return html`<p class="hint" role="status">${isEmpty && 'Nothing found so far. '}Searched back to ${
     showTime(times, searchedTo, 'exact')}.${after}</p>`;
 }
@@ -39,11 +39,10 @@ export function placeShown(typed: string, at: number): Html {
 const WORDS: Explained = [
   ['low water', 'Posts that have both words, in any order, in the title or the text.'],
   ['"low water"', 'Posts that have the quoted words side by side.'],
-  ['low -ferry', 'Posts that have “low” but not “ferry”. A minus sign before quoted words, as in -"high wind", ' +
-    'or before a name, as in -author:jane, also leaves out posts.'],
-  ['harb*', 'Posts that have a word that begins with “harb”, such as “harbour”. At least three letters must stand ' +
-    'before a star. The last word of a search finds longer words even without a star; in a rule, only a word with a ' +
-    'star finds longer words.'],
+  ['low -ferry', 'Posts that have “low” but not “ferry”. It works before quoted words and names, too: ' +
+    '-"high wind", -author:jane.'],
+  ['harb*', 'Posts with a word that begins with “harb”, such as “harbour”. A star needs at least three letters before ' +
+    'it. The last word of a search finds longer words even without one; in a rule it does not.'],
   ['storm OR gale OR "high wind" coast', 'Posts that have “storm”, “gale” or “high wind”, and also “coast”. ' +
     'OR stands between two words, in capitals.'],
 ];
@@ -52,10 +51,10 @@ const FIELDS: Explained = [
   ['title:storm', 'Posts that have the word in the title.'],
   ['author:"jane doe"', 'Posts whose author has this name.'],
   ['source:gazette', 'Posts of sources that have this word in their name.'],
-  ['in:"Local news"', 'Posts of the sources in your folder with this name.'],
-  ['after:2026-01-31', 'Posts that were published on this day or later. Days begin at midnight UTC.'],
-  ['before:2026-01-31', 'Posts that were published before this day.'],
-  ['is:unread', 'Unread posts. Members can also write is:starred and is:muted. Rules cannot use “is:”.'],
+  ['in:"Local news"', 'Posts in your folder with this name.'],
+  ['after:2026-01-31', 'Posts of this day or later. Days begin at midnight UTC.'],
+  ['before:2026-01-31', 'Posts from before this day.'],
+  ['is:unread', 'Unread posts. There are is:starred and is:muted, too. Rules cannot use “is:”.'],
 ];
 
 type Explained = [expression: string, meaning: string][];
@@ -63,14 +62,14 @@ type Explained = [expression: string, meaning: string][];
 /** GET /help/search: the page that explains the expressions of searches and rules. */
 export function showHelp(_hub: Hub, _req: HubRequest): Reply {
   const bar = html`<h1>How to write searches and rules</h1>`;
-  const main = html`<p>Searches, saved searches and rules are written in the same way. A search or rule with several
-parts finds the posts that all of its parts fit.</p>
+  const main = html`<p>Searches and rules are written in the same way. With several parts, they find the posts that all
+parts fit.</p>
 <h2>Words</h2>${table(WORDS)}
 <h2>Names, times and states</h2>${table(FIELDS)}
 <p>Capitals and accents make no difference: <kbd>strasse</kbd> finds Straße. An emoji counts as a word. In Chinese,
-Japanese, Korean and Thai, any part of a text can be found. A search or rule may have at most 20 words. Signs that this
-page does not explain, such as + and ~, have no meaning in a search or rule. A search of very many posts stops after a
-while, says how far back it has looked, and can go on from there. “Best first” ranks the newest 200 posts found.</p>`;
+Japanese, Korean and Thai, any part of a text can be found. There may be 20 words. Other signs, such as + and ~, mean
+nothing. Among very many posts, a search stops after a while, says how far back it has looked, and can go on from there.
+“Best first” ranks the newest 200 posts found.</p>`;
   return page({ title: 'How to write searches and rules', bar, main });
 }
 

@@ -86,7 +86,7 @@ function usefulParts(plain: string, faults: Fault[]): Part[] {
 }
 
 function noSuchName(name: string): string {
-  return `There is no “${name}:”. Known are “title:”, “author:”, “source:”, “in:”, “before:”, “after:” and “is:”. ` +
+  return `There is no “${name}:”. There are “title:”, “author:”, “source:”, “in:”, “before:”, “after:” and “is:”. ` +
     'Put words with a colon in quotation marks.';
 }
 

@@ -70,7 +70,7 @@ const WAITING = 40;
 
 const slots = once((hub: Hub) => createSlots(1, WAITING,
   () => metLimit(hub, 'long-posts', 10,
-    'The hub is still processing long posts of other requests. Try again in a few seconds.')));
+    'The hub is busy with other long posts. Try again in a few seconds.')));
 
 /**
  * Runs `work`, which processes a text of the given length. Long texts are processed one at a time, and accounts take

@@ -82,8 +82,8 @@ function emptyText(hub: Hub, viewer: Viewer | null, { isFirstPage, typed }: Aske
     return html`Nobody has an account here yet. Is this your hub? The link for the first one is in its log.`;
   }
   return viewer ? html`Nothing is public yet. <a href="/write">Write the first post</a>`
-    : html`Nothing is public here yet. People read feeds and write on this hub; what they make public appears on this
-page. <a href="/sign-in">Sign in</a>`;
+    : html`Nothing is public here yet. People read feeds and write on this hub; what they make public appears here. <a
+href="/sign-in">Sign in</a>`;
 }
 
 function story(post: Post, { found, pictures }: Shown, times: Times, kind = ''): Html {

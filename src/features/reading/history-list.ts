@@ -47,17 +47,17 @@ export function submitForget(hub: Hub, { params, viewer }: MemberRequest): Reply
 function historyPage(
   { items, next, isFirstPage }: { items: ReadPost[]; next: string | null; isFirstPage: boolean }, times: Times,
 ): Page {
-  const nothing = isFirstPage ? 'You have not read anything yet.' : 'Your history has no earlier posts.';
+  const nothing = isFirstPage ? 'You have not read anything yet.' : 'There is nothing earlier.';
   const bar = html`<h1>Reading history</h1>`;
   const main = html`
-<p class="lead">Only you see this list of the posts that you have opened.</p>
+<p class="lead">The posts that you have opened. Only you see this list.</p>
 ${items.length > 0 ? html`<ul class="items of-posts">${items.map((one) => item(one, times))}</ul>`
     : html`<p class="empty">${nothing}</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/history?cursor=${next}">Earlier</a></p>`}
 ${items.length > 0 && html`
 <form method="post" action="/history/clear" class="actions">
   <button class="secondary">Clear history</button>
-  <span class="hint">A post that is removed from the history stays marked as read.</span>
+  <span class="hint">The posts stay marked as read.</span>
 </form>`}`;
   return { title: 'Reading history', bar, main, section: 'history' };
 }

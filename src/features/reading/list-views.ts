@@ -119,8 +119,8 @@ export function listMain(list: ShownList): Html {
   const isLive = q === undefined && isAtNewest && hasUnread(view);
   const live = isLive && html`data-view="${scopeQuery(view)}" data-newest="${newest}"`;
   return html`${q !== undefined && searchHead(view, q, list.search, list.fault)}
-${view.kind === 'muted' && items.length > 0 && html`<p class="hint">Your rules have muted these posts. If you change or
-  remove a <a href="/settings/rules">rule</a>, the posts that it has muted come back.</p>`}
+${view.kind === 'muted' && items.length > 0 && html`<p class="hint">Muted by your <a href="/settings/rules">rules</a>.
+  Changing or removing a rule brings them back.</p>`}
 ${isLive && !isOldestFirst && freshLine(listPath(view))}
 ${items.length > 0 && stateForm(`${listPath(view, { since, cursor })}#post-`)}
 <div id="list" ${live}>${isByTime ? days.map((posts, index) => daySection(list, postAt, posts, index))
@@ -239,13 +239,13 @@ function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html 
   if (q !== undefined) return emptySearch(view, name);
   if (cursor !== null) {
     const [further, first] = view.order === 'oldest' ? ['newer', 'oldest'] : ['older', 'newest'];
-    return html`<p class="empty">This list has no ${further} posts.
+    return html`<p class="empty">There are no ${further} posts.
 <a href="${listPath(view)}">To the ${first}</a></p>`;
   }
   if (kind === 'muted') {
-    return html`<p class="empty">No post is muted. <a href="/settings/rules">Rules</a> can mute posts.</p>`;
+    return html`<p class="empty">Nothing is muted. <a href="/settings/rules">Rules</a> can do that.</p>`;
   }
-  if (kind === 'starred') return html`<p class="empty">Nothing is starred yet. Starred posts are never removed.</p>`;
+  if (kind === 'starred') return html`<p class="empty">Nothing is starred yet. What you star is never removed.</p>`;
   if (kind === 'unread' && isFollowing) {
     const { each, ...rest } = view;
     const all = isPart(view) ? listPath({ ...rest, kind: 'all' }, { show: 'all' }) : listPath({ kind: 'all' });
@@ -253,6 +253,5 @@ function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html 
 <a href="${all}">All posts</a></p>`;
   }
   if (empty) return html`<p class="empty">${empty}</p>`;
-  return html`<p class="empty">This list has no posts yet. <a href="/sources">Follow a source</a> to see its posts in
-this list.</p>`;
+  return html`<p class="empty">No posts yet. <a href="/sources">Follow a source</a>.</p>`;
 }

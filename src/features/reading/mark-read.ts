@@ -170,7 +170,7 @@ function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits:
 /** Undoes one `markRead`, except for posts marked since. Throws 410 if the `markRead` is two minutes old or undone. */
 export async function undoMark(hub: Hub, viewer: Viewer, undo: number): Promise<void> {
   if (!readUndo(hub).find(viewer.id, undo)?.isLive) {
-    throw new HttpError(410, 'It is too late to undo marking the posts as read.');
+    throw new HttpError(410, 'It is too late to undo that.');
   }
   while (hub.db.write('undo marking', () => undoStep(hub, viewer.id, undo))) await nextTurn();
 }

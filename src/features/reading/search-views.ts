@@ -63,7 +63,7 @@ beginning of a longer word, if it has three letters or more.</li>
 export function emptySearch(view: View, name: string): Html {
   const { kind, folder, sourceId, q = '' } = view;
   if (isEmptyExpression(parseExpression(q, { isSearch: true }))) {
-    return html`<p class="empty">Your search has no word to look for: add a word without a minus sign.</p>`;
+    return html`<p class="empty">There is no word to look for: add one without a minus sign.</p>`;
   }
   const post = { unread: 'unread post', all: 'post', starred: 'starred post', muted: 'muted post' }[kind];
   const isPart = folder !== undefined || sourceId !== undefined;

@@ -39,8 +39,8 @@ type Around = { sources: Map<number, string>; times: Times; refused?: RefusedImp
 export function rulesPage(all: Rule[], { sources, times, refused }: Around): Page {
   const bar = html`<h1>Rules</h1><span class="space"></span><a class="button primary" href="/settings/rules/new">Add a
   rule</a>`;
-  const main = html`<p>A rule acts on posts of your sources when they arrive. Only you see what your rules do. You may
-have ${RULES_MAX} rules. If a rule mutes a post, only the list <a href="/muted">Muted</a> shows the post. <a
+  const main = html`<p>Rules act on posts of your sources when they arrive. Only you see what they do. You may
+have ${RULES_MAX}. Muted posts are only in <a href="/muted">Muted</a>. <a
 href="${HELP_PATH}">How to write rules</a></p>
 ${all.length === 0 ? html`<p class="empty">You have no rules yet.</p>` : html`<ul class="items">${
   all.map((rule) => ruleItem(rule, sources, times))}</ul>`}
@@ -88,9 +88,8 @@ ${like && wordsForm(like, from)}
     places.folders.map((name) => option(`folder:${name}`, `Folder ${name}`, values['place']))}${
     places.sources.map(({ id, title }) => option(`source:${id}`, title, values['place']))}</select>${
     faultOf(problem, 'sourceId')}${faultOf(problem, 'folder')}</label>
-  ${places.areCut && html`<p class="hint">Further sources and folders can be named in the rule, by <kbd>source:</kbd>
-    and <kbd>in:</kbd>.</p>`}
-  ${rule?.act === 'mute' && html`<p class="hint">If you change the rule, the posts that it has muted come back.</p>`}
+  ${places.areCut && html`<p class="hint">You can name others in the rule: <kbd>source:</kbd>, <kbd>in:</kbd>.</p>`}
+  ${rule?.act === 'mute' && html`<p class="hint">Changing it brings back what it has muted.</p>`}
   <div class="actions"><button class="primary">${rule ? 'Save' : 'Add rule'}</button>
     <button class="secondary" name="preview" value="1">Preview</button></div>
 </form>
@@ -105,7 +104,7 @@ function option(value: string, label: string, chosen: string | undefined): Html 
 }
 
 function wordsForm({ postId, title, words, chosen }: NonNullable<RuleForm['like']>, from: Html | '' | undefined): Html {
-  return html`<p>Choose words of “<bdi>${title}</bdi>”. Posts with all these words in the title fit the rule.</p>
+  return html`<p>Choose words of “<bdi>${title}</bdi>”. Posts with all of them in the title fit.</p>
 <form action="/settings/rules/new" class="stack"><input type="hidden" name="post" value="${postId}">${from}
 <fieldset class="checks"><legend class="unseen">Words</legend>${words.map((word) => html`
 <label class="check"><input type="checkbox" name="word" value="${word}" ${
@@ -115,7 +114,7 @@ function wordsForm({ postId, title, words, chosen }: NonNullable<RuleForm['like'
 
 function previewList({ posts, among }: NonNullable<RuleForm['preview']>, times: Times): Html {
   return html`<section aria-labelledby="preview"><h2 id="preview">Preview</h2>
-<p role="status">The rule fits ${plural(posts.length, 'post')} of the newest ${
+<p role="status">It fits ${plural(posts.length, 'post')} of the newest ${
   plural(among, 'post')} in your sources.</p>
 <ul class="items">${posts.slice(0, SHOWN).map((post) => html`<li><div><p class="title actions" dir="auto"><a
   href="/posts/${post.id}">${titleOf(post).title}</a></p><p class="meta"><span dir="auto">${post.sourceTitle}</span>${

@@ -59,8 +59,8 @@ export function withinContentQuota<Result>(hub: Hub, sourceId: number, change: (
 /** Counts a request that the content quota refuses, and returns the 507 error. */
 export function contentFull(hub: Hub): HttpError {
   const taken = byteSize(hub.config.contentQuotaBytes);
-  return metLimit(hub, 'content-quota', 0, `This account’s sources have reached the limit of ${taken} for contents. ` +
-    'The hub stored nothing. To make room, delete posts or sources of this account.');
+  return metLimit(hub, 'content-quota', 0, `This account’s sources have reached their limit of ${taken}. Nothing was ` +
+    'stored. To make room, delete posts or sources of it.');
 }
 
 /** Scheduled task: tells owners once that their content quota is used up; restarts stopped feeds when there is room. */
@@ -77,7 +77,7 @@ function stop(hub: Hub, { accountId }: ContentUsage): void {
     accountId,
     kind: 'content-quota',
     title: `The contents of your sources have reached the limit of ${byteSize(hub.config.contentQuotaBytes)}. ` +
-      'Your sources store no new posts until you delete posts or sources',
+      'New posts wait until you delete posts or sources',
     path: '/sources?show=mine',
   });
 }

@@ -190,5 +190,5 @@ function noteActivities(hub: Hub, activities: Map<number, Activity>): void {
 
 /** The answer for a paused or deleted webhook: senders stop sending after a 410. */
 function gone(): HttpError {
-  return new HttpError(410, 'This webhook is not in use. Stop sending events to this address.');
+  return new HttpError(410, 'This webhook is not in use. Stop sending events to it.');
 }

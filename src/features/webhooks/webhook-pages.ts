@@ -11,7 +11,7 @@ import type { Webhook } from './webhook-store.ts';
 /** Form: creates a new secret for a webhook and shows the secret on a page. */
 export function submitRotateSecret(hub: Hub, req: MemberRequest): Reply {
   const source = manageableSource(hub, pathId(req.params), req.viewer);
-  const note = 'The secret will not be shown again. The previous secret stays valid for 24 hours.';
+  const note = 'It will not be shown again. The previous one stays valid for 24 hours.';
   const shown = secretPage('New secret', source, rotateSecret(hub, source, req), note);
   return page(shown, 200, { 'cache-control': 'no-store' });
 }
@@ -40,13 +40,13 @@ export function webhookPanel(webhook: Webhook, url: string, times: Times): Html 
       <code>post.updated</code> carry a JSON Feed item in <code>data</code>; <code>post.deleted</code> only its
       <code>id</code>. Put your secret in the first line and run these commands in a shell:</p>
     <pre><code>${webhookExample(url, null)}</code></pre>
-    <p>GitHub’s format does not sign the event’s id. In this format, an event with the same body as another event of the
-      last 7 days is a duplicate. A webhook that receives only duplicates is marked as silent.</p>
+    <p>GitHub’s format does not sign the event’s id, so there an event with the same body as another of the last 7 days
+      is a duplicate. A webhook that gets only duplicates is marked as silent.</p>
   </details>
   <details>
     <summary>New secret</summary>
     <form method="post" action="/sources/${sourceId}/webhook/rotate" class="stack">
-      <p>The current secret stays valid for 24 hours. A secret that was replaced earlier becomes invalid at once.</p>
+      <p>The current one stays valid for 24 hours. One that was replaced earlier becomes invalid at once.</p>
       <button class="secondary">Create new secret</button>
     </form>
   </details>`;
@@ -54,7 +54,7 @@ export function webhookPanel(webhook: Webhook, url: string, times: Times): Html 
 
 /** The page after a webhook was created; shows the webhook's secret only once. */
 export function newWebhookPage(source: Source, access: WebhookAccess): Page {
-  return secretPage('The webhook is ready', source, access, 'The secret will not be shown again.');
+  return secretPage('The webhook is ready', source, access, 'It will not be shown again.');
 }
 
 function secretPage(heading: string, { id, title }: Source, { url, secret }: WebhookAccess, note: string): Page {
@@ -66,8 +66,8 @@ function secretPage(heading: string, { id, title }: Source, { url, secret }: Web
     <dt>Address</dt><dd><code>${url}</code></dd>
     <dt>Secret</dt><dd><code>${secret}</code></dd>
   </dl>
-  <h2>Try the webhook</h2>
-  <p>To create a post, run these commands in a shell with curl and openssl:</p>
+  <h2>Try it</h2>
+  <p>These commands make a post; they need curl and openssl:</p>
   <pre><code>${webhookExample(url, secret)}</code></pre>
   <p><a class="button" href="/sources/${id}">Go to the source</a></p>
 </section>`;

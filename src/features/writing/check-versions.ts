@@ -39,10 +39,9 @@ export function revisionOf(hub: Hub, accountId: number, form: string): number {
 
 /** Why a form is refused whose post was published, by what has become of the post. */
 const PUBLISHED: Record<PostOfForm['state'], string> = {
-  'published': 'This form has already published a post. Sending this form again would publish a second post.',
-  'taken back': 'The post of this form was taken back into a draft. ' +
-    'Sending this form again would publish a second post, besides the post that the draft becomes.',
-  'deleted': 'The post of this form was deleted. This form would publish the post a second time.',
+  'published': 'This form has already published a post. Sending it again would publish a second one.',
+  'taken back': 'The post of this form was taken back into a draft. Sending it again would make a second post.',
+  'deleted': 'The post of this form was deleted. Sending it again would publish the post once more.',
 };
 
 /**
@@ -54,9 +53,9 @@ export function lateness(hub: Hub, accountId: number, form: string, { name, revi
   const isNewest = revision === undefined || revision === current;
   if (isNewest || drafts(hub).find(accountId, form)?.savedBy === name) return undefined;
   const post = current < 0 ? postOfForm(hub, accountId, form) : undefined;
-  const detail = current > 0 ? 'This draft was changed in another tab. Your text in this form is not saved.'
+  const detail = current > 0 ? 'This draft was changed in another tab. Your text here is not saved.'
     : post ? PUBLISHED[post.state]
-    : 'This draft was published or discarded in another tab. Your text in this form is not saved.';
+    : 'This draft was published or discarded in another tab. Your text here is not saved.';
   return new HttpError(409, detail, { members: { revision: current } });
 }
 
@@ -64,8 +63,7 @@ export function lateness(hub: Hub, accountId: number, form: string, { name, revi
 export function staleness(hub: Hub, id: number, version: unknown): HttpError | undefined {
   const current = posts(hub).versionOf(id);
   if (version === undefined || version === current) return undefined;
-  const detail = 'This post was changed after this form was opened. ' +
-    'The text of this form has not replaced the changed text of the post.';
+  const detail = 'The post was changed after you opened this form. Your text has not replaced the newer one.';
   return new HttpError(409, detail, { members: { version: current } });
 }
 

@@ -19,7 +19,7 @@ export function draftSigns({ draft, times }: DraftForm): Html {
 
 /** A link to the newer text of a post that saving the form would replace. */
 export function otherText(path: string): Html {
-  return html`<a href="${path}" target="_blank" rel="noopener">Open the post’s newer text in a new tab</a>`;
+  return html`<a href="${path}" target="_blank" rel="noopener">Open the newer text in a new tab</a>`;
 }
 
 /** The notes about a draft that cannot be saved, which only the script shows and fills. */
@@ -27,10 +27,9 @@ export function changedElsewhere({ path }: DraftForm): Html {
   return html`
 <div class="problem" data-sign="changed" role="alert" hidden>
   <p></p>
-  <p>${otherText(path)} <button class="link" type="button" data-keep>Save the text
-    of this tab in place of the newer text</button></p></div>
+  <p>${otherText(path)} <button class="link" type="button" data-keep>Save this one in its place</button></p></div>
 <div class="problem" data-sign="ended" role="alert" hidden>
-  <p>Your session has ended. Press Save draft to sign in again: the text in this tab is kept.</p></div>`;
+  <p>Your session has ended. Press Save draft to sign in again: your text is kept.</p></div>`;
 }
 
 /** Whether a form's draft has a text that does not go out. */
@@ -44,9 +43,8 @@ function scheduleNote({ draft, scheduled, times }: DraftForm): Html | false {
   return scheduled?.publishAt != null && html`
 <div class="done" role="status">
   <p>Scheduled: goes out on ${showTime(times, scheduled.publishAt, 'exact')}, as it was when you scheduled it.</p>
-  <p data-sign="scheduled" ${isNewer && html`hidden`}>This form shows that text. What you change here becomes a draft
-    beside it.</p>
-  <p data-sign="saved" ${!isNewer && html`hidden`}>This form shows a newer draft, saved <span data-saved-at>${
+  <p data-sign="scheduled" ${isNewer && html`hidden`}>What you change here becomes a draft beside it.</p>
+  <p data-sign="saved" ${!isNewer && html`hidden`}>This is a newer draft, saved <span data-saved-at>${
     draft && showTime(times, draft.savedAt)}</span>. Press Schedule to send it instead.</p>
   <p><button class="link" form="post" name="unschedule" value="1" formnovalidate>Unschedule</button></p>
   ${draft && html`<form method="post" action="/drafts/${draft.id}/discard"><button class="link">${
@@ -60,9 +58,9 @@ export function draftNote(form: DraftForm): Html | false {
   if (form.scheduled) return scheduleNote(form);
   return draft !== undefined && isOpened && html`
 <div class="done" role="status">
-  <p>This is your draft from ${showTime(times, draft.savedAt)}. The draft is not published.${draft.withdrawn && html`
-    When you publish the draft, the post has its old address again, and readers who have read the post see the post as
-    read.`}${isChanged && html` The post was changed after you began the draft. ${
+  <p>This is your draft from ${showTime(times, draft.savedAt)}. It is not published.${draft.withdrawn && html`
+    When you publish it, the post has its old address again, and stays read for those who have read
+    it.`}${isChanged && html` The post was changed after you began. ${
       otherText(`/posts/${postIdOf(path)}`)}.`}</p>
   <form method="post" action="/drafts/${draft.id}/discard"><button class="link">Discard the draft</button></form>
 </div>`;
@@ -71,10 +69,9 @@ export function draftNote(form: DraftForm): Html | false {
 /** The form's section that says whether a draft is saved. The button “Save draft” is for browsers without scripts. */
 export function draftState({ draft, times }: DraftForm): Html {
   return html`
-<section><h2>Draft</h2><p class="hint" data-sign="none" ${draft && html`hidden`}>Drafts save themselves as you type, if
-  your browser runs scripts.</p><p class="hint" data-sign="saved" ${!isUnscheduled(draft) && html`hidden`}>Saved, with
-  its files, <span data-saved-at>${draft && showTime(times, draft.savedAt)}</span>. Nobody else sees it. It is kept for
-  90 days.</p>
+<section><h2>Draft</h2><p class="hint" data-sign="none" ${draft && html`hidden`}>Drafts save themselves as you type.</p>
+<p class="hint" data-sign="saved" ${!isUnscheduled(draft) && html`hidden`}>Saved, with its files, <span
+  data-saved-at>${draft && showTime(times, draft.savedAt)}</span>. Nobody else sees it. It is kept for 90 days.</p>
 <button name="save" value="1" formnovalidate>Save draft</button></section>`;
 }
 

@@ -139,7 +139,7 @@ export function restoreDraft(hub: Hub, accountId: number, id: number): string {
   if (!discarded) throw notFound('discarded draft');
   const form = hub.db.write('restore draft', () => drafts(hub).restore(accountId, id));
   if (form !== undefined) return form;
-  throw invalid([{ pointer: '', detail: 'This post has a newer draft. Discard the newer draft first.' }]);
+  throw invalid([{ pointer: '', detail: 'This post has a newer draft. Discard that one first.' }]);
 }
 
 /**

@@ -169,7 +169,7 @@ function giveUp(hub: Hub, draft: Draft, { message }: HttpError): void {
 /** The author of a scheduled post, as who the worker publishes the post. Throws 403 if the account may not write. */
 function authorOf(hub: Hub, accountId: number): Pick<By, 'viewer'> {
   const account = accounts(hub).find(accountId);
-  if (!account || account.disabledAt !== null) throw new HttpError(403, 'The account of the author is disabled.');
+  if (!account || account.disabledAt !== null) throw new HttpError(403, 'The author’s account is disabled.');
   const viewer: Viewer = { ...account, via: 'session', credentialId: 0, preferences: DEFAULT_PREFERENCES };
   return { viewer };
 }

@@ -10,8 +10,7 @@ import { withdrawnStates } from '../reading/withdrawn-state-store.ts';
 import { drafts, type Draft, type DraftFields } from './draft-store.ts';
 import { isSameText, keepDraft, newKey } from './keep-draft.ts';
 
-const CHANGED = 'The post has just been changed, or has an unpublished change. Publish or discard the unpublished ' +
-  'change before you take the post back into a draft.';
+const CHANGED = 'The post was changed just now, or has an unpublished change: publish or discard that first.';
 
 /**
  * Takes a post back into a draft. The post's address answers 404 until the draft is published. Throws 403 unless the
@@ -21,7 +20,7 @@ export function withdrawPost(hub: Hub, before: WholePost, fields: DraftFields, b
   const { id } = before;
   return hub.db.write('take back post', () => {
     const post = changeablePost(hub, id, by.viewer);
-    if (post.ownerId !== by.viewer.id) throw new HttpError(403, 'Only the owner of the source can take a post back.');
+    if (post.ownerId !== by.viewer.id) throw new HttpError(403, 'Only the owner of the source can take it back.');
     const isChanged = post.updatedAt !== before.updatedAt || drafts(hub).find(by.viewer.id, `/posts/${id}/edit`);
     if (isChanged) throw new HttpError(409, CHANGED);
     const form = `/write/${newKey()}`;

@@ -263,7 +263,7 @@ function keepUntilSignIn(hub: Hub, req: HubRequest, accountId: number, typed: Ma
     ? drafts(hub).savePending(accountId, form, fields, tab) : undefined);
   if (secret === undefined) throw new HttpError(401, 'Sign in first.');
   const note = [
-    'The text that you wrote is kept for a day. Sign in with the account that you wrote with to get your text back.',
+    'What you wrote is kept for a day. Sign in with the same account to get it back.',
     ...cutSentences(cut, 'kept'), 'Please choose the files again.',
   ];
   return signInAgain(hub, req.headers, 401, { next: `${form}?kept=${secret}`, note: note.join(' ') });

@@ -106,7 +106,7 @@ export function storeNewPost(
   if (before && before.sourceId === sourceId && isSamePost(hub, before, prepared, written.text, files)) return before;
   if (late) throw late;
   if (draft && drafts(hub).find(viewer.id, draft.form)?.id !== draft.id) {
-    throw new HttpError(409, 'The draft of this post was published or discarded meanwhile.');
+    throw new HttpError(409, 'This draft was published or discarded meanwhile.');
   }
   const source = writableSource(hub, sourceId, viewer);
   const guid = was || form === undefined ? prepared.guid : unusedGuid(hub, source.id, form, viewer) ?? prepared.guid;

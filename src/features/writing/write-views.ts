@@ -76,7 +76,7 @@ ${formStart(form)}
 <div class="main">${fields(form)}${fileFields(form, files)}</div>
 <div class="side">${draftState(form)}
 <p><a class="quiet" href="/posts/${post.id}">Cancel</a></p>${post.ownerId === form.viewerId && html`
-<p><button class="link" form="withdraw">Take the post back into a draft</button></p>`}</div>
+<p><button class="link" form="withdraw">Take it back into a draft</button></p>`}</div>
 </form>
 <form method="post" id="withdraw" action="/posts/${post.id}/withdraw"></form>` };
 }
@@ -92,9 +92,8 @@ export function firstPlacePage({ values = {}, problem }: AddForm, written: PostF
   const main = html`${cutNote(written)}
 <form method="post" action="/write/source" class="stack narrow">
   <input type="hidden" name="form" value="${written.draft ? written.path : '/write'}">
-  <p class="lead">Your posts need a place: a source, which other people can follow if you allow it. Give the source of
-    your posts a name, which you can change later.${
-      written.draft && ' The hub keeps the text of your post: the next page shows the text again.'}</p>
+  <p class="lead">Where should your posts live? Name your notebook; you can rename it later.${
+      written.draft && ' Your text is kept: you will see it again on the next page.'}</p>
   <label>Name
     <input name="title" value="${values['title']}" required maxlength="200" placeholder="Notes" ${
       faulty(problem, 'title', { whole: true, isFirst: true })}>${faultOf(problem, 'title', { whole: true })}</label>
@@ -116,12 +115,12 @@ function aboveForm(form: PostForm): Html {
 }
 
 const FILES_AGAIN = 'Please choose the files again.';
-const PRESS_BACK = 'To get the text back, press Back in your browser: the previous form still has the text.';
+const PRESS_BACK = 'Press Back in your browser: the form there still has it.';
 
 function cutNote({ cut, problem, isOpened }: PostForm): Html | false {
   const rest = isOpened ? html`The whole draft is in the <a href="/api/account/export">export of your data</a> until
     you send, preview or discard this form.`
-    : problem ? PRESS_BACK : 'If you save this form, the post loses the characters that this form does not show.';
+    : problem ? PRESS_BACK : 'Saving now cuts the rest of the text off.';
   return cut.length > 0 && html`
 <div class="problem" role="alert">${cutSentences(cut, isOpened || !problem ? 'shown' : 'kept').map((sentence) =>
     html`<p>${sentence}</p>`)}<p>${rest}</p></div>`;
@@ -129,13 +128,13 @@ function cutNote({ cut, problem, isOpened }: PostForm): Html | false {
 
 function problemNote({ path, problem, cut, isWhole, hasFiles }: PostForm): Html | false {
   const again = hasFiles ? '' : FILES_AGAIN;
-  const kept = cut.length === 0 ? 'Your text is not lost: it is still in this form. ' : '';
+  const kept = cut.length === 0 ? 'Your text is still here. ' : '';
   const note = isWhole ? kept + again
-    : `The text did not arrive and is not kept, since the form was too long. ${PRESS_BACK}`;
+    : `The form was too long, so your text did not arrive. ${PRESS_BACK}`;
   const { members = {} } = problem ?? {};
   const other = 'version' in members ? `/posts/${postIdOf(path)}` : 'revision' in members && path;
   return problem !== undefined && html`${formProblem(problem)}${other && html`
-<p>${otherText(other)}, or press the button again to keep the text of this form.</p>`}
+<p>${otherText(other)}, or press the button again to keep yours.</p>`}
 <p class="hint">${note}</p>`;
 }
 
@@ -162,7 +161,7 @@ function fields(form: PostForm): Html {
     faulty(problem, 'content', { isFirst: !preview && (!isNew || Boolean(values['title'])) })}>
 ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
   <span class="optional">In Markdown: *emphasis*, **bold**, [link](address), - list, # heading, &gt; quote, \`code\`. A
-    blank line begins a paragraph. Web addresses become links by themselves.</span></label>${previewOf(form)}</div>
+    blank line begins a paragraph. Bare addresses become links.</span></label>${previewOf(form)}</div>
 <details ${isOpen && html`open`}>
   <summary>Format, link${isNew && ', publish later'}</summary>
   <div class="stack">
@@ -197,8 +196,8 @@ function fileFields({ problem, fileBytes, bytesLeft, files: ofDraft }: PostForm,
 <ul>${[...files, ...ofDraft].map(fileItem)}</ul>
 <template>${fileItem()}</template>
 <label class="drop-zone">Add files <span class="optional">up to ${MAX_UPLOADS} at once: images, PDF, plain text or
-  Markdown, ${byteSize(fileBytes)} each; you have ${byteSize(Math.max(0, bytesLeft))} left. With scripts, you can also
-  drop or paste files.</span>
+  Markdown, ${byteSize(fileBytes)} each; you have ${byteSize(Math.max(0, bytesLeft))} left. You can also drop or paste
+  them.</span>
   <input type="file" name="attachments" multiple accept="${EXTENSIONS}" ${
     faulty(problem, 'attachments', { whole })}>${faultOf(problem, 'attachments', { whole })}</label>
 </section>`;
@@ -228,6 +227,6 @@ function placeChoice(places: Source[], { viewerId, values: { sourceId }, problem
 }
 
 function readersOf(isPublic: boolean, isOwn: boolean): string {
-  if (isPublic) return 'Everyone can read the posts of this source: on the public page, in feeds and in search.';
-  return isOwn ? 'Only you can read the posts of this source.' : 'Only the owner of this source can read its posts.';
+  if (isPublic) return 'Everyone can read it: on the public page, in feeds and in search.';
+  return isOwn ? 'Only you can read it.' : 'Only its owner can read it.';
 }

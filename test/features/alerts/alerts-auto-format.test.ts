@@ -33,7 +33,7 @@ test('a topic that only its path shows gets JSON and a finding without an alert,
   const sent = await hubctl(hubEnvironment(hub.dataDir, env), 'alerts', 'test');
   assert.match(sent.stdout, /\nformat: json, which ALERT_WEBHOOK_FORMAT=auto derives from the address\n$/);
   const doctor = await hubctl(hubEnvironment(hub.dataDir, env), 'doctor');
-  assert.match(doctor.stdout, /may be an ntfy topic[^]*Set ALERT_WEBHOOK_FORMAT=ntfy if ALERT_WEBHOOK_URL is an ntfy topic/);
+  assert.match(doctor.stdout, /may be an ntfy topic[^]*Set ALERT_WEBHOOK_FORMAT=ntfy if it is one/);
   assert.doesNotMatch(page + sent.stdout + doctor.stdout + JSON.stringify(hub.logged()), /SECRET/);
 });
 

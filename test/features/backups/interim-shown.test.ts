@@ -87,7 +87,7 @@ test('interim backups are late after three times their hours without any backup;
   hub.passTime(6 * HOUR - MINUTE);
   assert.equal(alert(hub), '');
   hub.passTime(2 * MINUTE);
-  assert.match(alert(hub), /^Interim backups are late: an interim backup is due every 2 hours\. Since /);
+  assert.match(alert(hub), /^Interim backups are late: one is due every 2 hours\. Since /);
 
   await night(hub);
   assert.equal(alert(hub), '');

@@ -83,7 +83,7 @@ test('a page with a password names no feed of another origin, and the refusal sa
   const origin = await startOrigin(t, { '/': reply(200, HTML, link(`${other.url}/f`)) });
 
   const look = discoverFeed(handle, `${origin.url}/`, { authorization: 'Basic eDp5' });
-  await assert.rejects(look, /does not send the password to that address/);
+  await assert.rejects(look, /where the hub does not send your password/);
   assert.equal(other.requests.length, 0);
 });
 

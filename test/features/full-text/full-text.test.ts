@@ -221,7 +221,7 @@ test('a text that is larger than all full texts may be is fetched again by itsel
   await hub.work(MINUTE);
   const { state, reason, explanation = '' } = await fullTextOf(ada, id);
   assert.deepEqual([state, reason], ['refused', 'no-room']);
-  assert.match(explanation, /larger than this hub may store/);
+  assert.match(explanation, /larger than all the room that this hub has/);
   await askFor(ada, id);
   await hub.fetchFullTexts(DAY);
   assert.deepEqual(asked(), ['/a'], 'the limit is the same');

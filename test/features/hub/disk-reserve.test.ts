@@ -53,7 +53,7 @@ function write(client: Client, sourceId: number): Promise<Answer> {
 
 function assertNoRoom({ status, text, headers }: Answer): void {
   assert.equal(status, 507, text);
-  assert.match(text, /The hub’s disk is full: nothing was stored\. On a full disk, reading and deleting still work\./);
+  assert.match(text, /The hub’s disk is full: nothing was stored\. You can still read and delete\./);
   assert.equal(headers.get('retry-after'), null);
 }
 

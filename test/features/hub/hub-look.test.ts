@@ -71,7 +71,7 @@ test('a wrong hue or an empty name is refused, by the API and at the field of th
 
   const saved = await ada.form('/admin/hub', { name: 'Quayside', text: '', hue: '25' });
   assert.deepEqual([saved.status, saved.headers.get('location')], [303, '/admin/hub?said=look-saved']);
-  assert.match((await ada.page('/admin/hub?said=look-saved')).text, /class="said" role="status"><span>The hub’s new look was saved\./);
+  assert.match((await ada.page('/admin/hub?said=look-saved')).text, /class="said" role="status"><span>Saved\. Everybody sees it now\./);
 });
 
 test('a page says only what the list of such words has, with a number and what takes it back', () => {

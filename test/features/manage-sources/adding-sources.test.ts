@@ -33,7 +33,7 @@ test('what is at an address is shown before anything is saved: title, newest pos
 
   const saved = await ada.form('/sources', { url: `${origin.url}/feed`, visibility: 'private', folder: 'Birds' });
   assert.deepEqual([saved.status, saved.headers.get('location')], [303, '/sources/1?said=source-added']);
-  assert.match((await ada.page('/sources/1?said=source-added')).text, /role="status"[^>]*><span>The source was added to your list/);
+  assert.match((await ada.page('/sources/1?said=source-added')).text, /role="status"[^>]*><span>Added: it is in your list/);
   assert.deepEqual(await foldersOf(ada), [['Birds', ['Owls']]]);
   assert.equal((await hub.anybody.get('/api/sources')).json<{ items: unknown[] }>().items.length, 0);
 });
@@ -59,7 +59,7 @@ test('a feed that is public here is followed as it is; a private one of somebody
   await addFeed(ada, `${origin.url}/closed`, { visibility: 'private', title: 'A secret name' });
 
   const shared = await bob.form('/sources/add', { url: `${origin.url}/open`, visibility: 'private' });
-  assert.match(shared.text, /This hub already has this feed/);
+  assert.match(shared.text, /Somebody here follows it already/);
   const followed = await bob.form('/sources', { url: `${origin.url}/open`, visibility: 'private', folder: 'Mine' });
   assert.equal(followed.headers.get('location'), `/sources/${open}?said=source-followed`);
   const looked = await bob.form('/sources/add', { url: `${origin.url}/closed`, visibility: 'private' });

@@ -146,7 +146,7 @@ test('followers are told once, and the owner of what an administrator changes; o
 
   assert.match(refused.text, /name="url"[^>]*aria-invalid="true"[^]*answered 404/);
   assert.deepEqual(await notificationTitles(bob), [
-    '“Owls” now comes from another address, which an administrator has entered',
+    '“Owls” now comes from another address, which an administrator entered',
     '“Owls” now comes from another address; you still follow it',
   ]);
   assert.deepEqual(await notificationTitles(ada), []);

@@ -169,7 +169,7 @@ test('an import that will never be through says so, and importing its file again
   failJobs(hub, 'import-feeds');
 
   const { text } = await ada.page(page);
-  assert.match(text, /The import stopped before it was finished[^]*Not imported yet/);
+  assert.match(text, /The import stopped half-way[^]*Not imported yet/);
   assert.doesNotMatch(text, /http-equiv="refresh"|<progress|Waiting/);
   const again = await begin(ada, document);
   await hub.work();
@@ -190,6 +190,6 @@ test('the report of an import says no more of a source than its reader may see',
   assert.equal((await bob.post(`${path}/transfer`, { username: 'ada' })).status, 200);
   await ada.patch(path, { visibility: 'private', title: 'Hers alone', paused: true });
   const report = (await bob.page(page)).text;
-  assert.match(report, /Added, but the source was later deleted or made private/);
+  assert.match(report, /Added, but later deleted or made private/);
   assert.doesNotMatch(report, /Hers alone|paused|href="\/sources\/\d/);
 });

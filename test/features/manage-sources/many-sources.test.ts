@@ -164,7 +164,7 @@ test('what others follow is not taken from them silently: the page says how many
   }
 
   const ask = await ada.page(`/sources/${kept}/delete`);
-  assert.match(ask.text, /Besides its owner, 2 people follow this source\. The followers will/);
+  assert.match(ask.text, /Besides its owner, 2 people follow this source\. They will/);
   assert.doesNotMatch(ask.text, /\bcarol\b|\bdan\b/, 'what people read is their business');
   const given = await ada.form(`/sources/${kept}/hand-over`);
   assert.equal(given.headers.get('location'), `/sources/${kept}?said=source-offered`);

@@ -95,7 +95,7 @@ test('a sender has ten open offers at most, and each that ends makes room for an
   const more = await addNotes(bob, 'More');
 
   const refused = await bob.post(`/api/sources/${more}/transfer`, { username: 'carol' });
-  assert.deepEqual([refused.status, refused.json()['detail']], [422, 'You may have at most 10 open offers. Withdraw an offer, or wait.']);
+  assert.deepEqual([refused.status, refused.json()['detail']], [422, 'You may have at most 10 open offers. Withdraw one, or wait.']);
   assert.match((await bob.form(`/sources/${more}/transfer`, { username: 'carol' })).text, /at most 10 open offers/);
   assert.equal((await carol.post(`/api/sources/${await addNotes(carol)}/transfer`, { username: 'bob' })).status, 202);
 

@@ -100,7 +100,7 @@ test('the new owner of a webhook is told to make a new secret, and the one befor
   const { ada, bob } = await hubWith(t, ['ada', 'bob']);
   const { id } = await makeWebhook(bob, 'Deploys');
 
-  assert.match((await bob.page(`/sources/${id}/transfer`)).text, /You still know the secret of this webhook\. The hub asks the new owner to create a new secret/);
+  assert.match((await bob.page(`/sources/${id}/transfer`)).text, /You know its secret, so the new owner is asked to make a new one/);
   await bob.form(`/sources/${id}/transfer`, { username: 'ada' });
 
   const advice = 'Create a new secret: the previous owner knows the current secret';

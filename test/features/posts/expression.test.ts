@@ -48,7 +48,7 @@ test('a mistake is told with its place; a search ignores what may be a word, a r
     ['owl OR -newt', 7, /minus/, true], ['owl OR author:ada', 7, /cannot join words of the text/, true],
     ['"barn owl', 0, /no closing mark/, false], ['owl "barn', 4, /no closing mark/, false], ['owl OR', 4, /OR needs/, false],
     ['OR owl', 0, /OR needs/, false], ['ow* x', 0, /three letters/, false], ['x title:ow*', 2, /three letters/, false], ['owl title: newt', 4, /after “title:”/, false],
-    ['owl titel:newt', 4, /no “titel:”\. Known are “title:”/, false], ['-autor:"ada b"', 0, /no “autor:”/, false],
+    ['owl titel:newt', 4, /no “titel:”\. There are “title:”/, false], ['-autor:"ada b"', 0, /no “autor:”/, false],
     ['🦉👍🏽 before:2026', 4, /day such as/, true], ['日本 🦉"a', 4, /no closing mark/, false],
     [`${'a '.repeat(19)}"b c" d`, 38, /at most 20 words/, false], ['-owl', 0, /at least one word/, false],
     [' ', 0, /at least one word/, false], ['owl '.repeat(5) + 'x'.repeat(490), 500, /500 characters/, false],

@@ -79,7 +79,7 @@ async function joinAndImport({ hub, feeds, browser }: Life, chooseFile: () => Pr
   }
   assert.match(await browser.text('.lead'), /^102 added, 1 already in your list, 1 not added\. 2 added feeds cannot be fetched: see below\.$/);
   const report = await browser.text('main');
-  assert.match(report, /Gone\n.*\nAdded, but the feed cannot be fetched: .*404/);
+  assert.match(report, /Gone\n.*\nAdded, but it cannot be fetched: .*404/);
   assert.match(report, /A bookmarklet\n.*\nNot added: the address is not an http or https address/);
   assert.match(report, /in News \/ Local/);
   assert.equal(report.match(/^Added$/gm)?.length, feeds.titles.length);

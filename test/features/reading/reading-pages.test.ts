@@ -144,15 +144,15 @@ test('a post is marked and starred from its row and from its page, which says so
 
   const read = await sent(bob, '/posts/2/read', { read: '1', from });
   assert.match(read.at, /^\/\?since=\d+&said=post-read#post-2$/);
-  assert.equal(said(read), 'The post is marked as read.');
+  assert.equal(said(read), 'Marked as read.');
   assert.deepEqual(rowsOf(read), [-2, 1]);
   const starred = await sent(bob, '/posts/2/star', { star: '1', from });
-  assert.equal(said(starred), 'The post is starred.');
+  assert.equal(said(starred), 'Starred.');
   assert.match(starred.text, /class="row read starred" id="post-2"/);
   assert.deepEqual(rowsOf(await bob.page('/starred')), [-2]);
 
   const unread = await sent(bob, '/posts/2/read', { read: '0', from: '/unread/posts/2?since=1' });
-  assert.equal(said(unread), 'The post is marked as unread.');
+  assert.equal(said(unread), 'Marked as unread.');
   assert.match(unread.text, /<h1 dir="auto" lang="">Post 2</);
   assert.deepEqual(rowsOf(await bob.page('/')), [2, 1], 'being told so does not open it again');
 

@@ -92,7 +92,7 @@ test('a search without a result says what was searched, how to widen it, and how
   assert.match(folder, /No unread post in <span dir="auto">Birds<\/span> matches “<span dir="auto">&lt;newt</);
   assert.match(folder, /href="\/folders\/Birds\?show=all&amp;q=%3Cnewt">Include read posts</);
   assert.match(await page(`/sources/${sourceId}?q=newt`), /href="\/all\?q=newt">All of your sources</);
-  assert.match(await page('/all?q=-newt'), /Your search has no word to look for/);
+  assert.match(await page('/all?q=-newt'), /There is no word to look for/);
   assert.doesNotMatch(await page('/all'), /class="syntax"/);
 });
 

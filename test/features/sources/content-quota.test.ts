@@ -63,7 +63,7 @@ test('at the quota a feed stops and says why, posts are refused, and all goes on
   assert.equal(state, 'failing');
   assert.match(stateReason, /limit of space for contents/);
   assert.match((await bob.page(`/sources/${feed}`)).text, /Failing since .*: the sources of this feed’s owner/);
-  assert.match((await bob.page('/sources')).text, /Your sources store no\s+new posts until you delete posts or sources/);
+  assert.match((await bob.page('/sources')).text, /New posts wait until you\s+delete posts or sources/);
   assert.deepEqual([posts(), origin.requests.length], before, 'nothing was fetched, and nothing removed');
 
   assert.equal(await write(), 507);

@@ -56,7 +56,7 @@ for (const [name, act] of Object.entries(SAVES)) {
   test(`what is kept after Schedule is a draft beside it (${name}): the post goes out once, as it was scheduled`, async (t) => {
     const made = await hubWithScheduled(t);
     const { hub, ada, opened, titles } = made;
-    assert.match(await opened(), /Scheduled: goes out on[^]*at 13:00[^]*data-sign="saved" hidden>This form shows a newer draft/);
+    assert.match(await opened(), /Scheduled: goes out on[^]*at 13:00[^]*data-sign="saved" hidden>This is a newer draft/);
     hub.passTime(MINUTE);
     await act(made);
     assert.deepEqual(titles(), ['Newer owls', 'Owls']);
@@ -178,7 +178,7 @@ test('discarding the newer draft leaves the schedule, restoring brings it back b
   const idOf = (name: string) => drafts(hub.handle).list(1).find(({ title }) => title === name)?.id ?? assert.fail(name);
   await ada.form(`/drafts/${idOf('Newer owls')}/discard`);
   assert.deepEqual([titles(), filesOf(FORM)], [['Owls'], ['owls.txt']]);
-  assert.match(await opened(), /at 13:00[^]*This form shows that text[^]*value="Owls"/);
+  assert.match(await opened(), /at 13:00[^]*What you change here becomes[^]*value="Owls"/);
   assert.equal((await ada.form(`/drafts/${idOf('Newer owls')}/restore`)).headers.get('location'), `${FORM}?said=draft-restored`);
   assert.match(await opened(), /at 13:00[^]*value="Newer owls"[^]*owls\.txt[^]*more\.txt/);
   assert.deepEqual([titles(), filesOf(`${FORM}/scheduled`)], [['Newer owls', 'Owls'], ['owls.txt']]);

@@ -58,7 +58,7 @@ test('only the owner of the source takes a post back, and not over a draft of a 
   const { hub, ada } = await hubWithOwnPosts(t);
   const bob = await hub.person('bob');
   const id = await addPost(bob, await addNotes(bob));
-  assert.match((await bob.page(`/posts/${id}/edit`)).text, /Take the post back/);
+  assert.match((await bob.page(`/posts/${id}/edit`)).text, /Take it back/);
   assert.equal((await ada.form(`/posts/${id}/withdraw`)).status, 403, 'an administrator');
   assert.equal((await (await hub.person('cleo')).form(`/posts/${id}/withdraw`)).status, 403);
   await bob.post(`/posts/${id}/edit/draft`, { title: 'Changed' });

@@ -59,7 +59,7 @@ test('one is offered one’s own sources, told who reads each, and never somebod
   assert.doesNotMatch(both, /name="sourceId"[^>]*checked/, 'of two none is chosen, so that nobody publishes by mistake');
   assert.match(both, /Notes<\/span> <small>Everyone can read the posts/);
   assert.match((await ada.page(`/write?source=${secret}`)).text, new RegExp(`value="${secret}" required checked`));
-  assert.match((await ada.page(`/write?source=${own}`)).text, /Field notes<\/span> <small>Only the owner of this source can read its posts/);
+  assert.match((await ada.page(`/write?source=${own}`)).text, /Field notes<\/span> <small>Only its owner can read it/);
   const feed = await ada.post('/api/sources', { kind: 'webhook', title: 'Hook' });
   assert.equal((await ada.page(`/write?source=${feed.json<{ id: number }>().id}`)).status, 409);
 });
