@@ -148,7 +148,7 @@ const FAULTS: Record<string, Fault> = {
     },
     health: ['backup not verified'], metrics: ['last_run_failed verify'], alerts: ['backup-verify-failed error'],
     tile: 'BAD Verification: failed', says: /The backup \d+-\d+ is damaged: .*uploads\.tar\.gz/,
-    advice: /then remove the damaged backup/,
+    advice: /then remove the damaged one/,
   },
   'a full disk of BACKUP_DIR': {
     condition: 'space-low', last: FAILED,

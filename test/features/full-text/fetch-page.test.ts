@@ -34,7 +34,7 @@ test('after a failure of robots.txt, the button fetches the page, and a failed p
   await hub.fetchFullTexts();
   const { state, reason, explanation = '' } = await fullTextOf(ada, a);
   assert.deepEqual([state, reason], ['failed', 'robots']);
-  assert.match(explanation, /status 503 for its robots\.txt\. The hub fetches the page once more after a day\./);
+  assert.match(explanation, /status 503 for its robots\.txt\. It is tried once more after a day\./);
   for (const id of [a, b]) assert.equal((await askFor(ada, id)).status, 202);
   await hub.work();
   assert.equal((await fullTextOf(ada, a)).state, 'ready');

@@ -55,9 +55,9 @@ test('a new feed of teasers is found out by three of its pages, and its owner se
   await hub.fetchFullTexts();
   assert.equal(pagesAsked(), 3);
   const shown = await page();
-  assert.match(shown, /look like teasers[^]*<h3>As in the feed<\/h3>[^]*<h3>Full text<\/h3>[^]*name="fullTextOfLast"/);
+  assert.match(shown, /seems to send only beginnings[^]*<h3>As in the feed<\/h3>[^]*<h3>Full text<\/h3>[^]*name="fullTextOfLast"/);
   await ada.form(`${path}/full-text`, { fullText: 'always' });
-  assert.doesNotMatch(await page(), /look like teasers/);
+  assert.doesNotMatch(await page(), /seems to send only beginnings/);
   const settings = (await ada.page(`${path}/settings`)).text;
   assert.match(settings, /name="fullText" value="always" checked/);
   assert.match(settings, /The hub fetched 3 pages, and found 3 full texts\./);

@@ -23,7 +23,7 @@ test('the index is made anew from the newest post on, and a search meanwhile say
   assert.deepEqual(half.items.map(({ title }) => title), Array.from(half.items, (_, n) => `Owl ${POSTS - n}`));
   assert.equal(half.searchedBackTo, new Date((POSTS - half.items.length + 1) * 1_000).toISOString());
   for (const [client, path] of [[hub.anybody, '/public?q=nothing'], [ada, '/all?q=nothing']] as const) {
-    assert.match((await client.get(path)).text, /Searched back to <time[^>]*>1 January 1970.*indexed them anew/s);
+    assert.match((await client.get(path)).text, /Searched back to <time[^>]*>1 January 1970.*indexing older posts anew/s);
   }
   const best = (await ada.get(`/all?q=owl+${POSTS}&by=relevance`)).text;
   assert.match(best, /Searched back to <time[^>]*>1 January 1970/, 'the best of those that it looked at');

@@ -20,7 +20,7 @@ test('a second web on the same data is refused with 75 while the first runs, how
 
   const { error } = await second.logged('cannot use the database');
   assert.equal(await second.ended, 75);
-  assert.match(String(error), /^another hub runs on \/.*: stop that hub/);
+  assert.match(String(error), /^another hub runs on \/.*: stop it/);
   assert.equal((await fetch(`${address}/api/health`)).status, 200);
 
   await first.end('SIGKILL');

@@ -50,7 +50,7 @@ test('before accepting, a member sees the title of a private source and who offe
   assert.match(text, /Offered to you[^]*<span class="title"><span dir="auto">Diary<[^]*from <bdi>bob</);
   assert.doesNotMatch(text, /Monday|href="\/sources\/\d/);
   assert.match((await carol.page('/sources')).text, /Sources<\/span><span class="count" *>1[^]*You are offered 1 source\./);
-  assert.match((await bob.page(`/sources/${id}`)).text, /offered to <bdi>carol<[^]*action="\/offers\/1\/withdraw"/);
+  assert.match((await bob.page(`/sources/${id}`)).text, /Offered to <bdi>carol<[^]*action="\/offers\/1\/withdraw"/);
   assert.match((await bob.page('/settings/delete')).text, /Diary<\/a> <span class="state off">offered/);
 
   assert.deepEqual([await idsOf(ada), await answer(ada, 1, 'accept'), await answer(bob, 1, 'accept'), await answer(carol, 2, 'decline')],

@@ -43,7 +43,7 @@ test('a muted post is in no list, count or search, but in the list of muted post
   assert.match(page, /<h1><span dir="auto">Muted<\/span>.*Sponsored newt/s);
   assert.equal((await ben.form('/reading/choice', { list: 'muted', choice: 'oldest all' })).headers.get('location'), '/muted');
   assert.match((await ben.get('/muted')).text, /value="oldest all" aria-pressed="true"[^]*Sponsored newt[^]*Sponsored toad/);
-  assert.match(page, /come back\.<\/p>[^]*Sponsored newt/, 'the list says how its posts come back');
+  assert.match(page, /brings them back\.<\/p>[^]*Sponsored newt/, 'the list says how its posts come back');
   assert.equal((await ben.get('/muted/posts/2')).status, 200);
   assert.doesNotMatch((await ada.get('/')).text, /href="\/muted"/);
   assert.deepEqual((await ada.get('/api/posts?view=list')).json<{ items: unknown[] }>().items.length, 3, 'others see the posts');

@@ -199,7 +199,7 @@ test('what is too long is refused by name, its beginning is kept, and the page s
   assert.match(refused.text, /at most 400000 characters/);
   assert.match(refused.text, /The text has 400,013 characters, 13 more than it may have\. The first 400,000 characters are kept, the last 13 are not\./);
   assert.match(refused.text, /Press Back in your browser/);
-  assert.doesNotMatch(refused.text, /Your text is not lost|the end of it/);
+  assert.doesNotMatch(refused.text, /Your text is still here|the end of it/);
   assert.equal(drafts(hub.handle).listOf(2, 0, 10)[0]?.fields['content']?.length, LONGEST);
   assert.doesNotMatch((await bob.page(write)).text, /more than it may have/, 'all that is kept is shown');
 });

@@ -183,7 +183,7 @@ test('if two forms edit one post, the author who saves later is told of the othe
   assert.match(late.text, /The post was changed after you opened this form\.[^]*href="\/posts\/1" target="_blank"[^]*value="Second"[^]*owls\.txt/);
   assert.equal(await title(), 'First');
   const opened = await ada.page('/posts/1/edit');
-  assert.match(opened.text, /The post was changed after you began the draft\.[^]*value="Second"/, 'the text is a draft');
+  assert.match(opened.text, /The post was changed after you began\.[^]*value="Second"/, 'the text is a draft');
   const refused = await again(opened, { title: 'Second', url: 'no address' });
   assert.equal(refused.status, 422);
   const told = await again(refused, { title: 'Second' });

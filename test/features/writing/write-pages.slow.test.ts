@@ -102,7 +102,7 @@ test('one writes from anywhere, on a phone and without scripts too; the first ti
   await browser.type('[name=title]', 'Field notes');
   await follow(browser, 'main form button');
   assert.equal(await path(browser), '/write?source=1&said=own-source-made');
-  assert.match(await browser.text('.places'), /Field notes\s+Only you can read the posts/);
+  assert.match(await browser.text('.places'), /Field notes\s+Only you can read it/);
 
   await browser.type('[name=title]', 'Owls at dusk');
   await browser.type('[name=content]', TEXT);
@@ -118,7 +118,7 @@ test('one writes from anywhere, on a phone and without scripts too; the first ti
   assert.equal(await browser.run('return document.querySelector("[name=sourceId]").checked'), true);
   await addNotes(ada, 'For all');
   await browser.goto(`${hub.address}/write`);
-  assert.match(await browser.text('.places'), /Field notes\s+Only you can read the posts of this source.\s+For all\s+Everyone can read the posts/);
+  assert.match(await browser.text('.places'), /Field notes\s+Only you can read it.\s+For all\s+Everyone can read it/);
   assert.equal(await browser.run('return document.querySelector("[name=sourceId]:checked").value'), '1');
   await browser.type('[name=title]', 'Two places');
   await browser.click('[name=sourceId][value="2"]');

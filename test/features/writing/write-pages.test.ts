@@ -46,7 +46,7 @@ test('one is offered one’s own sources, told who reads each, and never somebod
   const secret = await addNotes(ada, 'Secret', 'private');
   const own = await addNotes(bob, 'Field notes', 'private');
   const form = (await bob.page('/write')).text;
-  assert.match(form, new RegExp(`name="sourceId" value="${own}" required checked[^]*Field notes</span> <small>Only you can read the posts`));
+  assert.match(form, new RegExp(`name="sourceId" value="${own}" required checked[^]*Field notes</span> <small>Only you can read it`));
   assert.equal(form.match(/name="sourceId"/g)?.length, 1);
   for (const other of [sourceId, secret]) {
     assert.equal((await bob.page(`/write?source=${other}`)).status, other === secret ? 404 : 403);
@@ -57,7 +57,7 @@ test('one is offered one’s own sources, told who reads each, and never somebod
   }
   const both = (await ada.page('/write')).text;
   assert.doesNotMatch(both, /name="sourceId"[^>]*checked/, 'of two none is chosen, so that nobody publishes by mistake');
-  assert.match(both, /Notes<\/span> <small>Everyone can read the posts/);
+  assert.match(both, /Notes<\/span> <small>Everyone can read it/);
   assert.match((await ada.page(`/write?source=${secret}`)).text, new RegExp(`value="${secret}" required checked`));
   assert.match((await ada.page(`/write?source=${own}`)).text, /Field notes<\/span> <small>Only its owner can read it/);
   const feed = await ada.post('/api/sources', { kind: 'webhook', title: 'Hook' });
@@ -84,7 +84,7 @@ test('a refused file is named at the field, which has the focus, and nothing tha
   assert.equal(refused.status, 415);
   assert.match(refused.text, /name="attachments"[^>]*aria-invalid="true" aria-describedby="fault-attachments" autofocus/);
   assert.match(refused.text, /id="fault-attachments" role="alert">[^<]*owl\.exe/);
-  assert.match(refused.text, /Your text is not lost/);
+  assert.match(refused.text, /Your text is still here/);
 });
 
 const TYPED = { sourceId: '1', title: 'Owls at dusk', content: 'Five of them.\nTwo young.' };
