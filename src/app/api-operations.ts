@@ -15,14 +15,14 @@ import {
 
 type Content = Readonly<Record<string, Schema>>;
 
-/** An API operation without its route. `refusals`: error statuses that no other field of the operation implies. */
+/** An API operation without its route. `refusals`: error statuses that no other field implies. */
 export type ApiOperation = {
   query?: Record<string, Schema>;
   body?: Content;
   /** The body of each successful response by status code; null: no body. */
   answers: Record<number, Content | null>;
   refusals?: number[];
-  /** The authentication that the operation requires instead of a session or token. */
+  /** What the operation requires instead of a session or token. */
   proof?: 'none' | 'session' | 'metrics' | 'signature';
 };
 

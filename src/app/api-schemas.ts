@@ -20,22 +20,18 @@ export const time: Schema = { type: 'string', format: 'date-time' };
 export const role: Schema = choice(['admin', 'member']);
 export const visibility: Schema = choice(VISIBILITIES);
 
-/** The schema of a text that is one of the strings in `values`. */
 export function choice(values: readonly string[]): Schema {
   return { type: 'string', enum: values };
 }
 
-/** The schema of a value that may also be null. */
 export function orNull(schema: Schema): Schema {
   return { ...schema, type: [schema['type'], 'null'] };
 }
 
-/** The schema of an object with required and optional fields. */
 export function object(required: Record<string, Schema>, optional: Record<string, Schema> = {}): Schema {
   return { type: 'object', required: Object.keys(required), properties: { ...required, ...optional } };
 }
 
-/** The schema of a list in which every item has the schema `items`. */
 export function array(items: Schema): Schema {
   return { type: 'array', items };
 }
@@ -45,7 +41,7 @@ export function named(name: string): Schema {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** The schema of one page of a list; `next` is the cursor of the next page. */
+/** One page of a list; `next` is the cursor of the next page. */
 export function listOf(name: string, optional: Record<string, Schema> = {}): Schema {
   return object({ items: array(named(name)), next: orNull(text) }, optional);
 }

@@ -11,13 +11,13 @@ import { publishDraft } from '../features/writing/scheduled-posts.ts';
 import { updateReaders } from '../features/posts/update-readers.ts';
 import type { JobKind } from '../features/hub/hub.ts';
 
-/** Every kind of job. The type parameter is `never` because each kind of job has another type of payload. */
+/** Every kind of job; `never`, because each has another type of payload. */
 export const JOB_KINDS: JobKind<never>[] = [
   syncSource, fetchIcon, fetchPictures, fetchFullText, importFeeds, updateReaders, removeSource, scanUpload,
   deliverAlert, removeAccount, publishDraft,
 ];
 
-/** Names of the job kinds that run again after a restore; a restore discards all jobs of kinds not in this list. */
+/** Names of the kinds whose unfinished jobs run again after a restore, which discards those of all others. */
 export function kindsToRunAgain(): string[] {
   return JOB_KINDS.filter(({ afterRestore }) => afterRestore === 'run').map(({ name }) => name);
 }

@@ -407,7 +407,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ...ADMIN_LISTS.flatMap(listRoutes),
 ];
 
-/** The routes of a hub. The first route that matches a request answers it. */
+/** A path without parameters wins; otherwise the first fitting route answers (`createRouter`). */
 export function hubRoutes(hub: Hub): Route[] {
   return withOpenApi([...ROUTES.map((bind) => bind(hub)), ...assets(hub).routes], hub.config);
 }

@@ -1,7 +1,7 @@
 /**
  * node src/bin/prepare.ts [--watch] [--again]
- * The first step of start.ts, in a process of its own that ends, so that start.ts stays small. prepare.ts checks the
- * settings, prepares the data, tells start.ts which programs to run, prints the address once web is healthy, and ends.
+ * The first step of start.ts, in a process of its own that ends, so that start.ts stays small. It checks the settings,
+ * prepares the data, tells start.ts which programs to run, prints the address once web is healthy, and ends.
  */
 import { isRestoreOpen, isRestoreUnderWay } from '../features/backups/restore-state.ts';
 import {

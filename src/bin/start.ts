@@ -1,8 +1,8 @@
 /**
  * node src/bin/start.ts [--watch]
  * Runs the whole hub in the foreground: prepare.ts checks and prepares everything, then web and worker run. Ctrl-C or
- * SIGTERM stops web and worker. --watch restarts web and worker when a source file changes. The process of start.ts
- * lasts as long as the hub, so start.ts loads few modules: 32 MiB of memory instead of 78 MiB.
+ * SIGTERM stops them; --watch restarts them when a source file changes. This process lasts as long as the hub, so it
+ * loads few modules: 32 MiB of memory instead of 78.
  */
 import { join } from 'node:path';
 import { isDatabaseUnsaved } from '../features/hub/database-note.ts';

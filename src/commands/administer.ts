@@ -177,7 +177,7 @@ async function listJobs({ state = 'failed', json }: Values, context: CommandCont
   return tellNewest(found, json, json ? jobRowJson : jobLine, known ? `no ${state} jobs` : 'no jobs', context);
 }
 
-/** A job with the fields that the API shows, and the job's payload, which only the operator may see. */
+/** All that is stored of a job, also its payload, which only the operator may see. */
 function jobRowJson({ runAt, leaseExpiresAt, createdAt, finishedAt, ...job }: JobRow) {
   return {
     ...job,

@@ -28,7 +28,7 @@ export type Values = Record<string, string | boolean | undefined>;
 
 export type HubToLookAt = { hub: Hub; pending: readonly Migration[] };
 
-/** Opens a hub for a command, and closes the hub when the command ends; never creates a hub in a mistyped DATA_DIR. */
+/** Opens a hub for a command, and closes it when that ends; never creates one in a mistyped DATA_DIR. */
 export type CommandContext = Terminal & {
   readonly config: Config; // a getter: reads .env and the environment when a command first needs a setting
   lookAtHub(): Promise<HubToLookAt>;

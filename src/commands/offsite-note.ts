@@ -29,7 +29,7 @@ export const offsiteNoteCommand: Command = {
   },
 };
 
-/** The oldest backup that the previous off-site run left unsent; a killed run may not have sent this backup either. */
+/** The oldest backup that the previous off-site run left unsent; a killed run may not have sent it either. */
 function lastUnsent({ dataDir }: Config, destination: Destination): string | null {
   return readKept<OffsiteRun>(dataDir, `offsite-${destination}`).last?.unsent ?? null;
 }

@@ -67,8 +67,7 @@ function describeHub({ id, backups, newest }: OlderHub): string {
 
 /**
  * Stores the operator's answer whether this hub replaces an older hub with backups in the restic repository: `adopt`
- * (yes) or `leave` (no). `about`: the id of the older hub; if empty, the answer is for all older hubs for which no
- * answer of the operator is stored yet.
+ * (yes) or `leave` (no). `about`: the id of the older hub; if empty, all those without an answer yet.
  */
 export async function answerAdoption({ config, out }: CommandContext, answer: string, about: string): Promise<void> {
   if (answer !== 'adopt' && answer !== 'leave') throw new UsageError('expected adopt or leave');
@@ -93,7 +92,7 @@ function requireIdentity({ dataDir }: Config): OffsiteHub {
   return hub;
 }
 
-/** A backup in a restic repository. A field is null if restic's tags lack the field's value. */
+/** A backup in a restic repository. A field is null if restic's tags lack it. */
 export type Snapshot = {
   id: string;
   hub: string;
@@ -130,8 +129,8 @@ export function readJsonList(from: string | 0): unknown[] {
 
 /**
  * Updates the repository's stored state from two files: restic's snapshots (JSON) and its pack ids. `added`: the bytes
- * that off-site.sh has just sent to the repository. Prints, for off-site-restic.sh, the part of the repository that
- * `restic check` shall read next (a hyphen: no part), then `prune` if `restic prune` is due, otherwise `keep`.
+ * that off-site.sh has just sent. Prints, for off-site-restic.sh, the part that `restic check` shall read next (a
+ * hyphen: none), then `prune` if `restic prune` is due, otherwise `keep`.
  */
 export async function planPart(context: CommandContext, snapshots: string, packs: string, added: string) {
   const ids = readFileSync(packs, 'utf8').split('\n').filter((line) => /^[0-9a-f]{64}$/.test(line));
@@ -143,8 +142,8 @@ export async function planPart(context: CommandContext, snapshots: string, packs
 }
 
 /**
- * Records that a part of the restic repository was read and is undamaged (`bytes`: how many bytes restic read). If a
- * part of the repository shall be read next, prints this part for off-site-restic.sh.
+ * Records that a part of the restic repository was read and is undamaged (`bytes`: how many restic read; empty if
+ * unknown). Prints, for off-site-restic.sh, the part that shall be read next, if any.
  */
 export async function noteGood(context: CommandContext, part: string, bytes: string): Promise<void> {
   await change(context, (reading, now) => {
@@ -154,12 +153,11 @@ export async function noteGood(context: CommandContext, part: string, bytes: str
   });
 }
 
-/** Records that a part of the repository is damaged. */
 export async function noteDamaged(context: CommandContext, part: string): Promise<void> {
   await change(context, (reading, now) => noteDamage(reading, part, now));
 }
 
-/** Records that `restic prune` has freed space. */
+/** Records that `restic prune` has run. */
 export async function notePruned(context: CommandContext): Promise<void> {
   await change(context, (reading, now) => void (reading.prunedAt = now));
 }

@@ -70,7 +70,7 @@ function present(uploads: UploadRow[], facts: Manifest['facts']): UploadRow[] {
 
 /**
  * When the nightly backup `name`, or the interim backup made at the time in `name`, was last verified (unix ms); null
- * if neither backup was verified. Throws BackupError if the last verification of the backup failed.
+ * if neither was. Throws BackupError if that verification failed.
  */
 function verifiedWhen(config: Config, name: string): number | null {
   const last = readBackupStatus({ config, clock: Date.now }).byVerification.find((one) => one.name === name) ??
@@ -143,9 +143,9 @@ function compareEntries(lines: string[], expected: Map<string, number>): void {
 
 /**
  * Prints the snapshots to forget, from restic's plan (`forget --dry-run --json`), after this hub sent the backup
- * `name`. Forgets only snapshots of this hub and of the hubs that this hub has adopted. Always keeps the newest backup
- * that was verified when sent, and the newest backup that was read back. If the backup `name` was not verified, no
- * snapshot may be forgotten. Throws BackupError if a clock looks wrong or the repository is damaged.
+ * `name`: only those of this hub and of the hubs that it has adopted, never the newest backup that was verified when
+ * sent, nor the newest of these that was read back, and none at all if `name` was not verified. Throws BackupError if
+ * a clock looks wrong or the repository is damaged.
  */
 async function listForgettable(
   { config, out }: CommandContext, hub: string, name: string, plan: string,

@@ -142,7 +142,6 @@ export const COMMANDS: ListedCommand[] = [
   },
 ];
 
-/** Runs one command of hubctl and returns its exit code. */
 export async function runHubctl(argv: string[], terminal: Terminal): Promise<ExitCode> {
   const [name, ...rest] = argv;
   if (name === undefined) return say(terminal.err, helpText(), 2);

@@ -23,13 +23,13 @@ export const verifyCommand: Command = {
     if (!named) throw new UsageError('the folder of the backup is missing');
     const folder = grantedName(resolve(named));
     const dataDir = dataDirOf(folder, context);
-    // An account other than the hub's may only read the backup: hubctl verifies without a lock and records no result.
+    // An account other than the hub's may only read the backup: then there is no lock, and no result is recorded.
     const lock = dataDir === null ? undefined : await lockForVerifying(dataDir).catch(() => undefined);
     const migrations = readMigrations(join(PROJECT_ROOT, 'migrations'));
     const progress = showProgress(context, 'verify', 'nothing');
     const verification = await verifyBackup(folder, { migrations, clock: Date.now, ...progress });
     progress.end();
-    // If retention removed the backup before this process took the lock, no failure of the backup is recorded.
+    // A backup that retention removed before this process took the lock has not failed.
     if (dataDir !== null && existsSync(folder)) {
       await noteVerification(context.config, runOf(verification)).catch(() => {});
     }
@@ -95,7 +95,7 @@ function dataDirOf(folder: string, context: CommandContext): string | null {
 
 const LISTED = 20;
 
-/** Returns one line for each of the first missing files. */
+/** A line for each of the first LISTED missing, damaged or unreadable files, and one that counts the others. */
 export function absentLines(absent: AbsentUpload[]): string[] {
   const lines = absent.slice(0, LISTED).map(({ sha256, why }) => `${uploadPath(sha256)} is ${why}`);
   return absent.length > LISTED ? [...lines, `… and ${absent.length - LISTED} more`] : lines;

@@ -22,11 +22,9 @@ export function wholeSeconds(ms: number): number {
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 const MIN_YEAR = 1900;
 
-/** Unix ms as RFC 3339 in UTC, as the API shows times; null stays null. */
+/** Unix ms as RFC 3339 in UTC, as the API shows times. */
 export function isoTime(at: number): string;
-/** Unix ms as RFC 3339 in UTC, as the API shows times; null stays null. */
 export function isoTime(at: number | null): string | null;
-/** Unix ms as RFC 3339 in UTC, as the API shows times; null stays null. */
 export function isoTime(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString();
 }

@@ -1,6 +1,6 @@
 /**
  * Counts bytes, connections or requests of each client. `who`: the names that count as one client, such as its networks
- * with the narrowest first; each further name may have twice as much as the name before.
+ * with the narrowest first; each further name may have twice as much as the one before.
  */
 export function createTally() {
   const counts = new Map<string, number>();
@@ -21,7 +21,10 @@ export function createTally() {
   };
 }
 
-/** Runs at most `atOnce` calls at a time and queues up to `waiting` calls, half of these from one client (`who`). */
+/**
+ * Runs at most `atOnce` calls at a time. Up to `waiting` more wait, at most half of them of one client (`who`); a call
+ * beyond that throws `busy()`.
+ */
 export function createSlots(atOnce: number, waiting: number, busy: () => Error) {
   let taken = 0;
   const queue: { who: string | number | undefined; start: () => void }[] = [];

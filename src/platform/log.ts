@@ -18,7 +18,7 @@ const MAX_PATH = 200;
 const RANK: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 const context = new AsyncLocalStorage<LogContext>();
 
-/** Runs `work`, and adds the id of a request or job to every log line that `work` writes. */
+/** Adds the id of a request or job to every log line that `work` writes. */
 export function withLogContext<T>(ids: LogContext, work: () => T): T {
   return context.run(ids, work);
 }

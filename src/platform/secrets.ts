@@ -2,7 +2,7 @@ import {
   createCipheriv, createDecipheriv, createHash, createHmac, createSecretKey, hkdfSync, randomBytes, type KeyObject,
 } from 'node:crypto';
 
-/** A new secret for a link, cookie or token: 256 random bits. Only the hash of the secret is stored. */
+/** A new secret for a link, cookie or token: 256 random bits. The database keeps only its hash. */
 export function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
@@ -49,7 +49,7 @@ export function deriveSealingKey(fileBytes: Buffer): KeyObject {
 
 /**
  * Encrypts a secret to `aes-256-gcm-v1:` and base64url of nonce, ciphertext and tag; without a key, returns `plain:`
- * and the secret. `context` names the secret's owner: decryption for another owner fails.
+ * and the secret. `context` names what it belongs to, such as `feed 7`: decryption for anything else fails.
  */
 export function sealSecret(secret: string, key: KeyObject | null, context: string): string {
   if (key === null) return PLAIN + secret;
@@ -60,7 +60,7 @@ export function sealSecret(secret: string, key: KeyObject | null, context: strin
   return SEALED + sealed.toString('base64url');
 }
 
-/** Decrypts a stored secret; returns a secret that is stored unencrypted as it is. Throws SealedSecretError. */
+/** Decrypts a stored secret, also one that was stored plain. Throws SealedSecretError. */
 export function openSecret(stored: string, key: KeyObject | null, context: string): string {
   if (stored.startsWith(PLAIN)) return stored.slice(PLAIN.length);
   if (!stored.startsWith(SEALED)) throw new SealedSecretError('a stored secret has an unknown format');
@@ -71,7 +71,7 @@ export function openSecret(stored: string, key: KeyObject | null, context: strin
   return decrypt(sealedBytes(stored.slice(SEALED.length)), key, context);
 }
 
-/** Encrypts and decrypts the stored secrets of feeds or of webhooks, each bound to its owner's id. */
+/** Encrypts and decrypts the stored secrets of feeds or of webhooks, each bound to the id of its source. */
 export function sealedSecrets(kind: 'feed' | 'webhook') {
   const contextOf = (id: number): string => `${kind} ${id}`;
   const seal = ({ hubSecretKey }: SealingKey, id: number, secret: string): string =>

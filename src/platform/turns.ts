@@ -3,30 +3,28 @@ import { setImmediate as round } from 'node:timers/promises';
 import { hasPassed, SECOND } from './clock.ts';
 
 /*
- * Fair queuing of requests in the web process, whose main thread runs the waiting requests in turns. A turn of the
- * main thread lasts from one `setImmediate` callback to the next. The next turn goes to a request of the client that
- * has lately used the main thread least: each client's used main-thread time is halved every second. Signed-in
- * accounts (members) and networks each get half of the main thread's time while requests of both wait. Accounts
- * share their half of the main thread's time equally, and so do the networks (IPv4 addresses, IPv6 /48s, the /56s
- * within a /48). If a client's requests have waited for two seconds, one of these requests runs next. Requests of
- * one client begin in order of arrival; a begun request goes on before another begins.
+ * Fair queuing of requests in the web process, whose main thread runs them in turns. A turn lasts from one
+ * `setImmediate` callback to the next. It goes to a request of the client that has lately used the main thread least:
+ * the time that each client has used is halved every second. Signed-in accounts (members) and networks get half of
+ * the time each while requests of both wait. Accounts share their half equally, and so do the networks (IPv4 addresses,
+ * IPv6 /48s, the /56s within a /48). A client whose requests have waited for two seconds is next. Requests of one
+ * client begin in order of arrival; a begun one goes on before another begins.
  *
- * During a turn of the main thread, only one request runs: its code, and its promises that resolve without waiting. The
- * time of each turn of the main thread counts as used by the client whose request runs in the turn. A request that has
- * waited for I/O (a body, a password hash, a file, another server) calls `ownTurn` before it continues. In the middle
- * of long work, a request calls `nextTurn`, so that waiting requests of other clients run first. Work for which several
- * requests wait runs without waiting for a turn of the main thread; `charged` measures the time of such shared work.
- * Waiting, work in other threads, and Node's own reading and writing of sockets do not count as main-thread time of a
- * client. Node accepts only one connection in a round of its event loop. The event loop's round after a new connection
- * runs no request, because further connections may wait; at most ROUNDS_OF_CONNECTIONS rounds in succession run no
- * request.
+ * In a turn, only one request runs: its code, and its promises that resolve without waiting. The turn's time counts as
+ * used by the request's client. A request that has waited for I/O (a body, a password hash, a file, another server)
+ * calls `ownTurn` before it continues. In the middle of long work it calls `nextTurn`, so that other clients come
+ * first. Work for which several requests wait runs outside turns; `charged` measures its time. Waiting, work in other
+ * threads, and Node's own reading and writing of sockets do not count.
+ *
+ * Node accepts only one connection in a round of its event loop. The round after a new connection runs no request,
+ * because further connections may wait; at most ROUNDS_OF_CONNECTIONS rounds in succession run none.
  */
 
 /** Each client's used main-thread time, in ms, is halved every HALF_LIFE and forgotten below NEXT_TO_NOTHING. */
 const HALF_LIFE = SECOND;
 const NEXT_TO_NOTHING = 0.1; // ms
 
-/** If a client's requests have waited this long (ms), one of these requests runs next. */
+/** A client whose requests have waited this long (ms) is next. */
 const PATIENCE = 2 * SECOND;
 
 /**
@@ -90,7 +88,6 @@ type Group = {
 
 const tickets = new AsyncLocalStorage<Ticket>();
 
-/** Creates the queues that share the main thread fairly among all clients. */
 export function createTurns({ full, now = () => performance.now(), defer = setImmediate }: TurnsOptions): Turns {
   const root = createGroup(null);
   let running: Ticket | null = null;

@@ -77,8 +77,8 @@ function pathOf(req: IncomingMessage): string {
 }
 
 /**
- * Whether the client broke off its request. The request's `destroyed` alone does not tell, because Node also sets
- * `destroyed` after a request that arrived completely.
+ * Whether the client broke off its request. `destroyed` alone does not tell, because Node also sets it after a request
+ * that arrived completely.
  */
 function wasCut(req: IncomingMessage): boolean {
   return req.destroyed && !req.complete;

@@ -25,7 +25,7 @@ export const BRIDGE_SETTINGS = {
 
 type BridgeConfig = SettingValues<typeof BRIDGE_SETTINGS>;
 
-/** Reads the settings of the bridge to ClamAV. Throws ConfigError with every mistake. */
+/** Throws ConfigError with every mistake. */
 export function readBridgeConfig(source: SettingsSource): BridgeConfig {
   const { values, problems } = readSettings(BRIDGE_SETTINGS, source);
   const known = [...variableNames(BRIDGE_SETTINGS), ...variableNames(SETTINGS)];

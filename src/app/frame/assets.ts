@@ -26,7 +26,7 @@ export const assets = once((hub: Hub) => {
   return { stylesheet, script, writeScript, path: (name: FileName): string => paths[name], routes };
 });
 
-/** The stylesheet with the hub's hue. Another process may change the hue, so each page reads the stylesheet's path. */
+/** The stylesheet with the hub's hue. Another process may change the hue, so each page asks for the path anew. */
 function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
   const tokensAndRules = readFileSync(join(FOLDER, 'hub.css'), 'utf8');
   let made = { hue: NaN, path: '', css: '' };

@@ -212,7 +212,7 @@ function forTheScript({ preferences: { keys } }: Viewer): Html {
 <p class="failed" id="failed" popover>That could not be saved. Try again.</p>`;
 }
 
-/** The page for a refused request. If the status is 401, the page asks the visitor to sign in and then leads back. */
+/** The page for a refused request; for a 401, one to sign in, which then leads back. */
 export function errorPage(hub: Hub, problem: HttpError, { method, target, headers }: RefusedPage): Reply {
   if (problem.status === 401 && method === 'GET') return seeOther(`/sign-in?next=${encodeURIComponent(target)}`);
   if (problem.status === 401) return signInAgain(hub, headers, problem.status);

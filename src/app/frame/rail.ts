@@ -146,7 +146,7 @@ function markOf(...states: SourceState[]): Html | false {
   return states.includes('failing') ? FAILING : states.includes('paused') && PAUSED;
 }
 
-/** A count in the navigation, hidden if the count is 0. hub.js finds the element by `name` to update the count. */
+/** A count in the navigation, hidden if it is 0. hub.js finds it by `name` to update it. */
 function countOf(count: number, noun: string, name = '', shown = countText(count)): Html {
   return html`<span class="count" ${name && html`data-count="${name}"`} ${count === 0 && html`hidden`}>${shown}<span
   class="unseen"> ${noun}</span></span>`;

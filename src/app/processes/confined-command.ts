@@ -15,7 +15,6 @@ type NodeFacts = {
   hasRootLink: boolean; // whether this machine has the link /proc/self/root (see chooseNames)
 };
 
-/** Reads the capabilities of Node and of the machine from the running process. */
 export function nodeFacts({ execPath, allowedNodeEnvironmentFlags }: NodeJS.Process, cwd: string): NodeFacts {
   const hasNetFlag = allowedNodeEnvironmentFlags.has('--allow-net');
   const hasSqliteFlag = allowedNodeEnvironmentFlags.has('--no-experimental-sqlite');
@@ -23,8 +22,8 @@ export function nodeFacts({ execPath, allowedNodeEnvironmentFlags }: NodeJS.Proc
 }
 
 export type ProcessAccess = Pick<Config, 'projectRoot' | 'secretFiles'> & Omit<NodeFacts, 'execPath'> & {
-  dataDir: string; // this folder must exist: Node grants a folder's content only if the folder exists at the start
-  backupDir?: string; // undefined if BACKUP_DIR is inside DATA_DIR: then the grant of DATA_DIR includes BACKUP_DIR
+  dataDir: string; // must exist: Node grants a folder's content only if it is there at the start
+  backupDir?: string; // default: DATA_DIR; inside DATA_DIR it needs no grant of its own
   mayWriteBackups: boolean;
   folders?: readonly string[]; // folders that the process may read besides DATA_DIR and BACKUP_DIR
   needsNetwork: boolean;
@@ -62,7 +61,7 @@ const OF_A_HUB = [
   'retention', 'status',
 ];
 
-/** Whether the program may make a missing DATA_DIR. */
+/** Whether a missing DATA_DIR is made for this program. */
 export function needsDataFolder(name: string, command = ''): boolean {
   return name !== 'hubctl' || !OF_A_HUB.includes(command);
 }
@@ -101,7 +100,7 @@ export function confinedCommand(config: Config, name: string, args: readonly str
 
 const READING = ['verify', 'restore begin', 'backup show', 'backup extract'].map((words) => words.split(' '));
 
-/** The folder argument of a command in the list READING; undefined if the argument names a backup in BACKUP_DIR. */
+/** The folder argument of a command in READING; undefined if it names a backup in BACKUP_DIR. */
 export function folderToRead(name: string, args: readonly string[]): string | undefined {
   const words = READING.find((verb) => name === 'hubctl' && verb.every((word, at) => args[at] === word));
   const folder = words && args.slice(words.length).find((arg) => !arg.startsWith('-'));
@@ -247,7 +246,7 @@ function freeName(place: ReadablePath, chosen: readonly Named[], hasRootLink: bo
   throw new ConfigError([`Node cannot grant both ${rival} and ${place.path}, because they begin alike. Rename one.`]);
 }
 
-/** Whether Node would deny a path because another folder's name is a prefix of the path (/x/data beside /x/data-y). */
+/** Whether Node would deny one because its name is a prefix of the other's (/x/data beside /x/data-y). */
 function areBeside(one: Named, other: Named): boolean {
   const [shorter, longer] = one.name.length < other.name.length ? [one, other] : [other, one];
   if (!shorter.isFolder || shorter.name === longer.name || shorter.name === '/') return false;

@@ -36,7 +36,6 @@ function problemOf(worker: NonNullable<HealthAnswer>['worker']): string | null {
   return typeof seconds === 'number' ? `the worker was last seen ${seconds} seconds ago` : 'the worker was never seen';
 }
 
-/** Resolves once the hub at the address is ready. */
 export async function waitForHealth(address: string): Promise<void> {
   while ((await askReadiness(address, AbortSignal.timeout(5 * SECOND))).problem !== null) await delay(POLL);
 }
@@ -46,7 +45,7 @@ function reason(error: unknown): string {
   return codeOf(error.cause) ?? error.message;
 }
 
-/** The one message of web to its parent process: where web listens, or why it cannot listen. */
+/** The one message of web to its parent process: where it listens, or why it cannot. */
 export type WebMessage = Listening | { failed: string };
 
 export type Listening = { listening: { host: string; port: number } };

@@ -23,7 +23,7 @@ const PAUSE_SIGNAL = 'SIGUSR2';
 
 const PAUSED = 'the hub pauses';
 
-/** Stops PAUSE_SIGNAL from ending this process; the returned function tells whether PAUSE_SIGNAL has come. */
+/** Stops PAUSE_SIGNAL from ending this process; the returned function tells whether it has come. */
 export function listenForPause(): () => boolean {
   let hasCome = false;
   process.on(PAUSE_SIGNAL, () => (hasCome = true));
@@ -69,7 +69,7 @@ export function noteProcess(dataDir: string, pid: number): void {
   });
 }
 
-/** Why npm start could not run the hub, as noted since the given time (unix ms); null: npm start noted no reason. */
+/** Why npm start could not run the hub, as noted since the given time (unix ms); null: nothing was noted. */
 export function failureSince(dataDir: string, since: number): string | null {
   const path = failurePath(dataDir);
   const writtenAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? -Infinity;
@@ -112,7 +112,7 @@ function tellRestore(dataDir: string, problem: string): void {
   }
 }
 
-/** The message of prepare.ts to its parent process, which trusts the message: both are the same program. */
+/** The message of prepare.ts to its parent process, which trusts it: both are the same program. */
 export type Prepared = {
   dataDir: string;
   commands: StartCommand[];
@@ -121,11 +121,11 @@ export type Prepared = {
 
 type Preparation = {
   prepared: Prepared;
-  announce(message: Listening): void; // tells prepare.ts where web listens: prepare.ts prints the hub's address
-  end(): void; // makes prepare.ts end, even if prepare.ts still waits until web is healthy
+  announce(message: Listening): void; // tells prepare.ts where web listens, so that it prints the hub's address
+  end(): void; // ends prepare.ts, even if it still waits until web is healthy
 };
 
-/** Runs prepare.ts. Resolves to the message of prepare.ts, or to the exit status with which `npm start` must end. */
+/** Runs prepare.ts until its message comes; if its end or a signal comes first, resolves to the exit status. */
 export async function startPreparation(args: readonly string[]): Promise<Preparation | number> {
   const child = spawn(process.execPath, [NO_DEBUGGER, ...process.execArgv, 'src/bin/prepare.ts', ...args],
     { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });

@@ -15,9 +15,9 @@ import { onStopSignals } from './stop-signals.ts';
 type HubProcess = {
   hub: Hub;
   /**
-   * Call `keepRunning` once, when everything in the process has started. After this call, the process records and logs
-   * uncaught errors and goes on. At a signal or a change of the schema by another program, the process awaits `stop`,
-   * closes the database and ends.
+   * Call it once, when everything in the process has started. From then on, uncaught errors are recorded and logged. At
+   * a signal, at the end of the parent process, or when another program has changed the schema, the process awaits
+   * `stop`, closes the database and ends.
    */
   keepRunning(stop: () => Promise<void>): void;
 };
@@ -91,7 +91,7 @@ function createSchemaChange(db: Db): () => string | null {
   };
 }
 
-/** The function that ends the process. The exit status is 0 if a signal asked for the end and nothing fails, else 1. */
+/** Returns a function that ends the process, with status 1 if it gets a `reason` or `stop` fails, else 0. */
 function ending(self: NodeJS.Process, hub: Hub, stop: () => Promise<void>, lock: FileLock) {
   const { log, db } = hub;
   let stopping = false;

@@ -2,7 +2,7 @@ import { hasPassed, SECOND, type Clock } from '../../platform/clock.ts';
 
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-// On Ctrl-C the terminal and npm both send SIGINT: a signal this soon after the first signal is the same request.
+// On Ctrl-C the terminal and npm both send SIGINT: one this soon after the first is the same request.
 const SAME_REQUEST = SECOND;
 
 /** Calls `stop` at the first signal to end, and `kill` at a later signal; returns a function that stops listening. */

@@ -24,7 +24,7 @@ export type StartCommand = { name: string; file: string; args: string[] };
 
 type Ending = {
   stopRequested: boolean;
-  died: string | null; // the first process that ended without being asked to end, and how the process ended
+  died: string | null; // the first process that ended unasked, and how
   killed: string[]; // the processes that did not stop in time
 };
 
@@ -39,7 +39,7 @@ type SuperviseOptions = {
   onMessage?: (name: string, message: unknown) => void;
 };
 
-/** Runs processes until one of them ends, then stops the other processes; `ended` resolves when all have ended. */
+/** Runs processes until one of them ends, then stops the others; `ended` resolves when all have ended. */
 export function supervise(commands: readonly StartCommand[], options: SuperviseOptions) {
   const { promise: ended, resolve } = Promise.withResolvers<Ending>();
   const running = new Map<ChildProcess, string>();

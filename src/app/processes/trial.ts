@@ -12,8 +12,7 @@ const LIMIT_OF_1_0_0 = 180;
 /**
  * Calls `whenOver` when this process may store data: at once, or after the trial of an upgrade or a restore. Web ends
  * a trial of a new version or of restored data that upgrade.sh or restore.sh has not ended in time. Returns a function
- * that ends the waiting for the end of the trial; the hub then never calls the callback `whenOver`. `uptime`:
- * milliseconds of a monotonic clock.
+ * that ends the waiting: `whenOver` is then never called. `uptime`: milliseconds of a monotonic clock.
  */
 export function joinTrial(hub: Hub, whenOver: () => void, uptime = (): number => performance.now()): () => void {
   const { config: { dataDir }, log } = hub;

@@ -14,7 +14,7 @@ import { assets } from '../frame/assets.ts';
 import { errorPage, renderPage } from '../frame/page-frame.ts';
 import { hubRoutes } from '../routes.ts';
 
-/** Returns a hub's HTTP server, not yet listening. After closing the server, call `release` to close its database. */
+/** Returns a hub's HTTP server, not yet listening. After closing it, call `release`, which stores its last counts. */
 export function createWebServer(hub: Hub): { server: Server; release(): void } {
   const { config, log } = hub;
   const { close: closeMetrics } = processMetrics(hub);
@@ -30,7 +30,7 @@ export function createWebServer(hub: Hub): { server: Server; release(): void } {
     trustedProxies: config.trustedProxies,
     hostNames: config.hostNames,
     metLimit: (limit, seconds, reason) => metLimit(hub, limit, seconds, reason),
-    discardBytes: 8 * config.uploadMaxBytes, // the limit of discarding a body, in bytes: twice the largest request
+    discardBytes: 8 * config.uploadMaxBytes, // about twice the largest request
     scriptHash: assets(hub).script.hash,
     pageScripts: { write: assets(hub).writeScript.hash },
     authenticate: (req) => authenticate(hub, req),

@@ -107,12 +107,10 @@ export function showSettings(hub: Hub, { viewer }: MemberRequest, sent?: SentSet
   return page(shown, sent?.problem?.status, sent?.problem?.headers);
 }
 
-/** Form: changes the display name; a refused form is shown again with the error. */
 export function submitName(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'name', ({ displayName = '' }) => change(hub, req, { displayName }));
 }
 
-/** Form: changes the password; a refused form is shown again with the error. */
 export function submitPassword(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'password', ({ currentPassword, newPassword = '' }) =>
     change(hub, req, { currentPassword, newPassword }));
@@ -123,7 +121,7 @@ async function change(hub: Hub, req: MemberRequest, values: Record<string, unkno
   return seeOther(saying('/settings', values['newPassword'] === undefined ? 'name-saved' : 'password-changed'));
 }
 
-/** Form: replaces the preferences of the viewer; a refused form is shown again with the error. */
+/** Form: replaces all preferences; a box that is not ticked is off. */
 export function submitPreferences(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'preferences', async (values) => {
     preferences(hub).set(req.viewer.id, readPreferences(values));
@@ -131,16 +129,16 @@ export function submitPreferences(hub: Hub, req: MemberRequest): Promise<Reply> 
   });
 }
 
-/** Form: creates an API token, whose value the page shows once. If `days` is empty, the token never expires. */
+/** Form: creates an API token, whose value the page shows once. */
 export function submitToken(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'token', async ({ days, ...values }) => {
-    const expiry = days === '' ? {} : { days }; // if the choice of a lifetime is empty, the token never expires
+    const expiry = days === '' ? {} : { days }; // empty: it never expires
     const { token } = await makeToken(hub, { ...values, ...expiry }, req);
     return showSettings(hub, req, { form: 'token', newToken: token });
   });
 }
 
-/** Form: stores the time zone of the viewer's browser. A script on the page sends the time-zone form once. */
+/** Form: stores the time zone of the viewer's browser, which a script on the page sends once. */
 export async function submitZone(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { timeZone = '' } = await readForm(req);
   if (!isTimeZone(timeZone || 'none')) throw invalid([{ pointer: '/timeZone', detail: 'is no time zone.' }]);
@@ -165,7 +163,7 @@ function readPreferences(values: Record<string, unknown>): Preferences {
   return { timeZone, ...Object.fromEntries([...choices, ...switches]) as Omit<Preferences, 'timeZone'> };
 }
 
-/** `others` ends all of the viewer's sessions except the current session. */
+/** Form: ends one session, or with `others` all except the current one. */
 export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'sessions', async (values) => {
     const id = values['session'] === 'others' ? undefined : pathId({ id: values['session'] ?? '' });
@@ -175,6 +173,7 @@ export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> 
   });
 }
 
+/** A refused form is shown again with its error. */
 async function answerForm(
   hub: Hub, req: MemberRequest, form: SentSettings['form'], act: (values: Record<string, string>) => Promise<Reply>,
 ): Promise<Reply> {

@@ -64,19 +64,18 @@ export async function createInvitation(hub: Hub, req: MemberRequest): Promise<Re
   return json({ id, url: joinUrl(hub.config, token), role, expiresAt: isoTime(expiresAt) }, 201);
 }
 
-/** An API token as the API describes it to its owner, without the secret text of the token. */
+/** For the token's owner, without the secret. */
 export function tokenJson({ id, name, scope, createdAt, expiresAt, seenAt, address }: ApiToken) {
   return {
     id, name, scope, createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt), lastUsedAt: isoTime(seenAt), address,
   };
 }
 
-/** A session as the API shows it to its owner. */
 export function sessionJson({ id, createdAt, seenAt, expiresAt, address }: Session) {
   return { id, createdAt: isoTime(createdAt), lastUsedAt: isoTime(seenAt), expiresAt: isoTime(expiresAt), address };
 }
 
-/** Lists the viewer's sessions; `current` marks the session in which this request came. */
+/** GET /api/sessions: the viewer's sessions; `current` marks the one that sent this request. */
 export function listSessions(hub: Hub, { viewer }: MemberRequest): Reply {
   return json({ items: ownSessions(hub, viewer), next: null });
 }
@@ -100,7 +99,7 @@ export async function deleteSessionById(hub: Hub, req: MemberRequest): Promise<R
   return noContent(id === req.viewer.credentialId ? endedSession(hub) : {});
 }
 
-/** DELETE /api/sessions: ends all sessions of the viewer except the session of this request. Throws 403 and 422. */
+/** DELETE /api/sessions: ends all the viewer's sessions except the one of this request. Throws 403 and 422. */
 export async function deleteOtherSessions(hub: Hub, req: MemberRequest): Promise<Reply> {
   await endSessions(hub, await readJson(req), req);
   return noContent();

@@ -12,7 +12,7 @@ export type Account = {
 export type AccountWithHash = Account & { passwordHash: string };
 type NewAccount = { username: string; displayName: string; role: Role; passwordHash: string };
 
-/** An account as the API shows it to its owner. */
+/** What its owner may see; administrators see more (`listedJson` in account-list.ts). */
 export function accountJson({ id, username, displayName, role, createdAt }: Account) {
   return { id, username, displayName, role, createdAt: isoTime(createdAt) };
 }
@@ -56,7 +56,7 @@ export const accounts = store(({ db, clock }) => {
     findByName: db.prepare<[username: string], AccountWithHash>('account by name',
       `SELECT ${COLUMNS}, password_hash AS passwordHash FROM accounts WHERE username = ? AND ${PRESENT}`).get,
 
-    /** Creates an account; returns undefined if the user name is taken. */
+    /** Undefined if the user name is taken. */
     create: (account: NewAccount): Account | undefined => insert.get({ ...account, now: clock() }),
 
     list: db.prepare<[after: number, limit: number], Account>('accounts',
@@ -72,12 +72,12 @@ export const accounts = store(({ db, clock }) => {
   };
 });
 
-/** Returns a copy of an account without the account's password hash. */
+/** A copy without the password hash. */
 export function publicPart({ id, username, displayName, role, createdAt, disabledAt }: Account): Account {
   return { id, username, displayName, role, createdAt, disabledAt };
 }
 
-/** Counts the accounts in a database that no running hub uses, such as a backup. */
+/** For a database that no running hub uses, such as a backup. Also counts accounts that have left. */
 export function countAccounts({ db }: Pick<StoreHub, 'db'>): { accounts: number; admins: number } {
   return db.prepare<[], { accounts: number; admins: number }>('count accounts',
     `SELECT COUNT(*) AS accounts, COUNT(*) FILTER (WHERE role = 'admin') AS admins FROM accounts`).get()
@@ -94,7 +94,7 @@ const INVITATION = 'id, role, purpose, created_at AS createdAt, expires_at AS ex
 
 export const INVITATIONS_MAX = TABLES.invitations.most;
 
-/** Invitation links and set-up links for the first account. Joining by an invitation or set-up link removes its row. */
+/** Invitation links, and set-up links for the first account. Joining by one removes its row. */
 export const invitations = store(({ db, clock }) => {
   const insert = db.prepare<[string, Role, string, number | null, number, number], Invitation>('create invitation', `
     INSERT INTO invitations (token_hash, role, purpose, created_by, created_at, expires_at)

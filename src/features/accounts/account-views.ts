@@ -4,10 +4,10 @@ import type { HttpError } from '../../platform/http/http-error.ts';
 import { formProblem, type Page } from '../../platform/http/reply.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
-/** The sent values and the error of a form that was refused; empty if no form was refused. */
+/** What a refused form sent, and its error; empty if none was refused. */
 export type FormState = { values?: Record<string, string>; problem?: HttpError };
 
-/** The password input shows the error of a form refused with 403, unless the error names another input of the form. */
+/** Shows the error of a form refused with 403 (a wrong password), unless the error names another input. */
 export function passwordField(problem?: HttpError, label = 'Your password'): Html {
   const whole = { whole: problem?.status === 403 };
   return html`<label>${label}
@@ -15,10 +15,7 @@ export function passwordField(problem?: HttpError, label = 'Your password'): Htm
       ${faulty(problem, 'currentPassword', whole)}>${faultOf(problem, 'currentPassword', whole)}</label>`;
 }
 
-/**
- * The error above a form with a password field, if the error names no input of the form. Errors with status 403 stand
- * at the password input instead, where `passwordField` shows these errors.
- */
+/** The error above a form with a password field, if it names no input and `passwordField` does not show it. */
 export function problemAbove(problem: HttpError | undefined): Html | false {
   return problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem);
 }
@@ -58,7 +55,6 @@ function newPasswordField(problem: HttpError | undefined, label = 'Password', fo
       </label>`;
 }
 
-/** Page: the form for choosing a new password through a link. */
 export function newPasswordPage({ username, problem }: FormState & { username: string }): Page {
   const main = html`
 <section class="narrow">
@@ -75,12 +71,11 @@ export function newPasswordPage({ username, problem }: FormState & { username: s
   return { title: 'Choose a new password', main, shape: 'door' };
 }
 
-/** Page for a password link that was used, has expired or never existed. */
+/** Also for a link that never existed: the hub cannot tell it from one that was used. */
 export function passwordLinkGonePage(): Page {
   return gonePage('Link', 'Ask an administrator for a new one.', 'account reset-password NAME');
 }
 
-/** Page for an invitation that was used, has expired or never existed. */
 export function invitationGonePage(): Page {
   return gonePage('Invitation', 'Ask for a new one.', 'invite');
 }

@@ -16,8 +16,8 @@ import { checkPassword, PASSWORD_MAX } from './passwords.ts';
 export const SESSION_COOKIE = 'hub_session';
 
 /**
- * Returns the viewer of a request, found by the request's API token or session cookie. Throws 401 for an unknown API
- * token. Returns null for an expired session. Ignores bearer tokens that are not API tokens, such as METRICS_TOKEN.
+ * Finds the viewer by API token or session cookie; null for an expired session. Throws 401 for an unknown API token.
+ * Ignores bearer tokens that are not API tokens, such as METRICS_TOKEN.
  */
 export function authenticate(hub: Hub, req: IncomingMessage): Caller {
   const from = usedFrom(hub, req);
@@ -37,7 +37,7 @@ export function authenticateApp(hub: Hub, req: IncomingMessage): Caller {
   return { viewer: password === undefined ? null : viewerOfApp(hub, password, req), hasCookie: false };
 }
 
-/** The viewer of an app password that `req` has sent; null if the app password is unknown or has ended. */
+/** Null if the app password is unknown or has ended. `req` gives the address that is stored as its last use. */
 export function viewerOfApp(hub: Hub, password: string, req: IncomingMessage): Viewer | null {
   return apiTokens(hub).viewerOf(password, 'reader', usedFrom(hub, req));
 }
@@ -89,7 +89,7 @@ export function endedSession({ config: { secure } }: Hub): { 'set-cookie': strin
   return { 'set-cookie': setCookie(SESSION_COOKIE, '', { secure, maxAge: 0 }), 'clear-site-data': '"cache"' };
 }
 
-/** A signed-in account, and the secret of its new session: the session cookie contains this secret. */
+/** `session`: the secret of the new session, for the cookie. */
 export type SignedIn = { account: Account; session: string };
 
 /** Throws 401 without saying whether name or password is wrong; 403 for a disabled account; 429 after many failures. */
@@ -106,7 +106,7 @@ export async function signIn(hub: Hub, values: Record<string, unknown>, address:
   return signedIn.result;
 }
 
-/** Ends the viewer's session in which this request came. */
+/** Only for a viewer with a session: the credential of an API token has an id of another table. */
 export function signOut(hub: Hub, by: By): void {
   hub.db.write('sign out', () => {
     audit(hub, 'session.ended', by);

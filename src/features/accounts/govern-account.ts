@@ -64,7 +64,7 @@ export function makePasswordLink(hub: Hub, id: number, actor: Actor): PasswordLi
   });
 }
 
-/** The account of a password link; undefined if the link was used, has expired or never existed. */
+/** Undefined if the link was used, has expired or never existed. */
 export function accountOfLink(hub: Hub, token: string): Account | undefined {
   const id = passwordLinks(hub).accountOf(token);
   return id === undefined ? undefined : accounts(hub).find(id);

@@ -37,7 +37,6 @@ export async function submitInvitation(hub: Hub, req: MemberRequest): Promise<Re
   }
 }
 
-/** An invitation as the API shows it to administrators, without the secret link. */
 export function invitationJson({ id, role, createdAt, expiresAt }: Invitation) {
   return { id, role, createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt) };
 }

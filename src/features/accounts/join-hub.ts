@@ -42,7 +42,7 @@ export function makeInvitation(hub: Hub, role: Role, lifetime: number, actor: Ac
 
 const TOO_MANY_LINKS = `You have ${INVITATIONS_MAX} unused invitation links. Withdraw some first.`;
 
-/** Withdraws an invitation; throws 404 if the invitation does not exist or has been used. */
+/** Throws 404 if the invitation does not exist or has been used. */
 export function withdrawInvitation(hub: Hub, id: number, by: By): void {
   hub.db.write('withdraw invitation', () => {
     const role = invitations(hub).remove(id);
@@ -52,8 +52,8 @@ export function withdrawInvitation(hub: Hub, id: number, by: By): void {
 }
 
 /**
- * Returns the token of a new set-up link for the first account, or null if the hub has an account already. Earlier
- * set-up links stay valid until a set-up link is used, because the operator may have an earlier set-up link open.
+ * Returns the token of a new link for the first account, or null if there is one already. Earlier links stay valid
+ * until one of them is used, because the operator may have one open.
  */
 export function makeSetUpLink(hub: StoreHub): string | null {
   return hub.db.write('make set-up link', () => {
@@ -65,12 +65,11 @@ export function makeSetUpLink(hub: StoreHub): string | null {
   });
 }
 
-/** The address of an invitation link, which contains the invitation's token. */
 export function joinUrl({ baseUrl }: Pick<Config, 'baseUrl'>, token: string): string {
   return `${baseUrl}/join/${token}`;
 }
 
-/** The invitation of a link; undefined if the invitation was used, has expired or never existed. */
+/** Undefined if it was used, has expired or never existed, and for a set-up link once there is an account. */
 export function findInvitation(hub: Hub, token: string): Invitation | undefined {
   const invitation = invitations(hub).find(token);
   return invitation?.purpose === 'set-up' && accounts(hub).exists() ? undefined : invitation;

@@ -52,8 +52,8 @@ type Attempt = {
 };
 
 /**
- * If the password is right, runs `act` in a transaction and resolves to the result of `act`; otherwise resolves to
- * undefined. If the stored hash changed during the slow check, checks the password once more. Throws 429.
+ * Runs `act` in a transaction if the password is right; undefined if it is wrong. If the stored hash changed during the
+ * slow check, checks once more. Throws 429.
  */
 export async function checkPassword<T>(
   hub: Hub, attempt: Attempt, act: (account: Account) => T,
@@ -150,7 +150,7 @@ export async function confirmed<T>(
   return done.result;
 }
 
-/** The attempt of a signed-in viewer to confirm the viewer's own password. */
+/** Counts towards the limit of the viewer's session, not of the address or the name. */
 export function confirmation(password: string, { viewer, address }: By): Attempt {
   return { username: viewer.username, password, address, sessionId: viewer.credentialId };
 }

@@ -4,16 +4,13 @@ import { SWITCHES } from '../hub/preferences.ts';
 
 type Switches = Record<(typeof SWITCHES)[number], number>;
 
-/** Preferences as the database stores them. */
+/** As the database stores them: switches are 0 or 1. */
 export type PreferencesRow = Omit<Preferences, keyof Switches> & Switches;
 
 /** SQL: 1 if lists of the account `@viewerId` show posts with the same link in one row, otherwise 0. */
 export const JOINS_DOUBLES = 'COALESCE((SELECT joins_doubles FROM preferences WHERE account_id = @viewerId), 1)';
 
-/**
- * Writes preferences of accounts. `credential-store.ts` reads an account's preferences in the query that finds the
- * account that sends a request.
- */
+/** Only writes: `credential-store.ts` reads preferences in the query that finds who sends a request. */
 export const preferences = store(({ db }) => {
   const upsert = db.prepare<[PreferencesRow & { id: number }]>('set preferences', `
     INSERT INTO preferences (account_id, time_zone, density, text_size, theme, typeface, measure, sources_by, keys,

@@ -28,7 +28,6 @@ type Settings = {
 const ABOUT_DATA = 'One JSON file with all that the hub stores about you: sources, posts, drafts, follows, reading ' +
   'history, rules, notifications, sessions, your part of the audit log, and the rest.';
 
-/** Page: the settings of the viewer's account, and the viewer's preferences. */
 export function accountSettingsPage(settings: Settings): Page {
   const { account, tokens, sessions, current, times, sent } = settings;
   const sentAs = (form: SentSettings['form']): FormState => (sent?.form === form && sent.problem ? sent : {});
@@ -55,7 +54,7 @@ ${settingsSection('data', 'Your data', ABOUT_DATA, html`
   return { title: 'Settings', bar, main, section: 'settings' };
 }
 
-/** The new API token. The token is at the top of the page and focused, because the hub shows it only once. */
+/** At the top of the page and focused, because the token is shown only once. */
 function newTokenNote(token: string): Html {
   return html`
 <div class="done" role="status" tabindex="-1" autofocus>
@@ -63,7 +62,7 @@ function newTokenNote(token: string): Html {
   <p><code class="secret">${token}</code></p></div>`;
 }
 
-/** A section of the settings page; `about`, which may be empty, is the hint below its heading. */
+/** `about`: the hint below the heading; may be empty. */
 export function settingsSection(id: string, heading: string, about: string, body: Html): Html {
   return html`
 <section id="${id}">
@@ -202,7 +201,7 @@ const LIFETIMES: Choice[] = [['', 'never'], ['30', 'in 30 days'], ['90', 'in 90 
 
 type Choice = [value: string, label: string];
 
-/** The options of a menu. A value that a refused form sent becomes an option, even if the menu lacks the value. */
+/** A value that a refused form sent becomes an option, even if the menu lacks it. */
 function options(choices: Choice[], chosen: string): Html[] {
   const isListed = choices.some(([value]) => value === chosen);
   return [...choices, ...isListed ? [] : [[chosen, chosen] as const]].map(([value, label]) =>

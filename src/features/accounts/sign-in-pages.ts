@@ -13,8 +13,8 @@ type SignIn = {
 };
 
 /**
- * Answers a form that came without a valid session with the sign-in page; after signing in, the viewer returns to the
- * page with the form. `kept`: a note about the saved draft, and the page on which the viewer continues the draft.
+ * Answers a form that came without a valid session; signing in leads back to the page with the form. `kept`: a note
+ * about the saved draft, and the page on which to go on with it.
  */
 export function signInAgain(
   hub: Hub, headers: IncomingHttpHeaders, status: number, kept?: { next: string; note: string },
@@ -24,12 +24,11 @@ export function signInAgain(
   return page(signInPage(form), status, { 'cache-control': 'no-store' });
 }
 
-/** Whether the request has a session cookie. If a request has a session cookie but no viewer, its session has ended. */
+/** The session of a request with a session cookie but no viewer has ended. */
 export function hasCookie(hub: Hub, headers: IncomingHttpHeaders): boolean {
   return sessionOf(hub, headers) !== undefined;
 }
 
-/** Page: the sign-in form. */
 export function signInPage({ next, isEnded, values = {}, problem, note }: SignIn): Page {
   const main = html`
 <section class="narrow">

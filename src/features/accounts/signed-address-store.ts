@@ -5,7 +5,7 @@ import { store, type StoreHub } from '../hub/hub.ts';
 import { DEFAULT_PREFERENCES } from '../hub/preferences.ts';
 import { LIVE } from './credential-store.ts';
 
-/** The name of the query parameter with an app password's id, the day on which the address expires, and a signature. */
+/** Query parameter: an app password's id, the day on which the address expires, and a signature. */
 const SIGNED = 'app';
 
 /** Signed addresses work for at least this many days, because apps show pictures of old posts. */

@@ -47,7 +47,7 @@ export function showLook(hub: Hub): Reply {
   return page(lookPage({ name, text, hue: String(hue) }));
 }
 
-/** Form: fetches the feed at an address and shows a preview of the feed. */
+/** Form: saves name, text and accent; a missing text clears it. A refused form is shown again with its error. */
 export async function submitLook(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   return orAgain(async () => {

@@ -99,8 +99,8 @@ function find(hub: Hub, { params }: MemberRequest): JobRow {
 const SETTLED = { retry: 'job.retried', discard: 'job.discarded' } as const;
 
 /**
- * Retries or discards a job. Returns false if a job to retry has not failed, if another job of the same kind and key is
- * unfinished, or if a job to discard is running or has ended.
+ * Returns false if a job to retry has not failed or another one of its kind and key is unfinished, or if a job to
+ * discard is running or has ended.
  */
 export function settleJob(hub: Hub, act: 'retry' | 'discard', { id, kind }: JobRow, actor: Actor): boolean {
   return hub.db.write(`${act} job`, () => {

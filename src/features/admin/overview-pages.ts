@@ -22,7 +22,7 @@ import { nextSteps } from './next-steps.ts';
 
 const FAILING_SHOWN = 5;
 
-/** Page: the administrators' overview, with a verdict on the hub, a tile for each subject, and plots of the past. */
+/** Page: a verdict on the hub, a tile for each subject, failing sources, and plots of the past. */
 export function showOverview(hub: Hub, { viewer, query }: MemberRequest): Reply {
   const range = rangeOf(query);
   const times = timesOf(hub, viewer);
@@ -117,7 +117,7 @@ const LAMP_WORDS: Record<Level, string> = {
   good: 'well', off: 'not set up', warn: 'look at this', bad: 'look at this',
 };
 
-/** If the tile's text begins with a number, the tile shows the number larger. */
+/** A number at the beginning of the state is shown larger. */
 function tile({ subject, level, state, detail, at, href }: Finding, times: Times): Html {
   const [, number, rest] = /^(\d[\d.]*)( .*)?$/.exec(state) ?? [];
   const told = html`${detail}${detail !== null && at !== null && ', '}${at !== null && showTime(times, at)}`;

@@ -15,7 +15,7 @@ const BODY_SHOWN_MAX = 4_000; // characters
 export const TEST_BUTTON = html`<form method="post" action="/admin/alerts/test">
 <button>Send a test alert</button></form>`;
 
-/** Sends a test alert; the list of alerts then shows whether the test alert arrived. */
+/** Form: sends a test alert; the list then shows whether it arrived. */
 export function submitTestAlert(hub: Hub): Reply {
   sendTestAlert(hub);
   return seeOther('/admin/alerts');
@@ -83,7 +83,7 @@ function item(alert: StoredAlert, times: Times): Html {
   </div></li>`;
 }
 
-/** The scheme, host and port of the alert receiver's address, without its path and query, which may contain a token. */
+/** Scheme, host and port only: the path and the query may contain a token. */
 export function describeDestination(address: string): string {
   const url = URL.parse(address);
   return url === null ? 'an address that is not valid' : `${url.protocol}//${url.host}`;

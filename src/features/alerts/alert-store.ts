@@ -7,10 +7,10 @@ import { store, type Hub } from '../hub/hub.ts';
 export type AlertEvent = {
   event: string; // the name of a condition, possibly a condition that only an older version of the hub had
   isOpen: number;
-  isTold: number; // 1: the receiver was told that the problem exists, and not yet that the problem has ended
+  isTold: number; // 1: a message said that the problem exists, and none yet that it has ended
   isUnsent: number; // 1: raised without a receiver, so that its messages are stored and never sent
-  untold: number; // how often the condition raised its alert since the last message about the condition
-  subjects: string[]; // the condition's first problems since its last alert message, one line of text for each problem
+  untold: number; // how often the alert was raised since the last message about the condition
+  subjects: string[]; // the first problems since that message, each one line of text
   raisedAt: number | null;
   toldAt: number | null;
   overToldAt: number | null;

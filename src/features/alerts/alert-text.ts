@@ -9,7 +9,7 @@ export type Alert = {
   event: string; // the alert's name for programs
   at: number; // unix ms
   hubUrl: string;
-  suppressed: number; // how many alerts about the condition were not sent since the last message about the condition
+  suppressed: number; // how many alerts, raised since the last message about the condition, `text` leaves out
 };
 
 /** An alert whose texts are cleaned and cut to length, with the lines that follow the text. */
@@ -24,7 +24,7 @@ export type Message = {
 const MAX = { title: 150, text: 20_000, event: 100 }; // characters
 const BIDI_CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g; // characters that change the direction of text
 
-/** Makes the message of an alert. An empty title becomes the alert's event; an empty text becomes the title. */
+/** An empty title becomes the event, or “Alert” without one; an empty text becomes the title. */
 export function toMessage(alert: Alert): Message {
   const event = excerpt(lineOf(alert.event), MAX.event);
   const title = excerpt(lineOf(alert.title), MAX.title) || event || 'Alert';
@@ -114,8 +114,8 @@ function outsideLinks(text: string, change: (part: string) => string): string {
 const SHRINK = 0.85;
 
 /**
- * Renders a text, shortened so that `measure` of the rendered text is at most `limit`. The text is cut before `render`
- * escapes the text, so that no escape is cut in half.
+ * Renders a text, shortened until `measure` of the result is at most `limit`. It is cut before `render` escapes it, so
+ * that no escape is cut in half.
  */
 export function fitText(
   text: string, limit: number, render: (text: string) => string,

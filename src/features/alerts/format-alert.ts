@@ -50,8 +50,7 @@ const RESERVED_TOPICS = new Set([
 
 const DISCORD_PATH = /^\/api\/(?:v\d+\/)?webhooks\/\d+\/[\w-]+/;
 
-// The first rule that fits an alert receiver's address gives the message format. The hub recognises self-hosted alert
-// receivers by the paths of their addresses.
+// The first rule that fits the address decides. Self-hosted receivers are recognised by their paths.
 const RULES: { format: AlertFormat; matches: (url: URL) => boolean }[] = [
   { format: 'slack', matches: (url) => isSlack(url) && url.pathname.startsWith('/services/') },
   { format: 'json', matches: isSlack }, // Slack workflows and triggers accept plain JSON only
@@ -66,7 +65,7 @@ const RULES: { format: AlertFormat; matches: (url: URL) => boolean }[] = [
   { format: 'ntfy', matches: (url) => isTopic(url) && isNtfy(url) },
 ];
 
-/** Chooses the format for `auto`: known hosts and paths decide, and any other receiver's address gets `json`. */
+/** The format for `auto`; an address that fits no rule gets `json`. */
 export function guessFormat(address: string): AlertFormat {
   const url = URL.parse(address);
   return RULES.find(({ matches }) => url !== null && matches(url))?.format ?? 'json';
@@ -111,10 +110,7 @@ const LOOKS = {
 const MAX = { slack: 3_000, mattermost: 4_000, rocketchat: 1_000, discord: 4_000, googlechat: 4_000 };
 const MAX_CARD_BYTES = 20_000; // the text of a card as JSON; Teams limits the whole card to 28 KB
 
-/**
- * The body of the request that sends an alert to Slack; Slack parses no text of the body as Slack's markup (mrkdwn).
- * `fallback`: the text that Slack shows in notifications.
- */
+/** Slack parses none of its texts as markup (mrkdwn). `fallback`: what notifications show. */
 function slackBody(message: Message): object {
   const title = escapeSlack(message.title);
   const text = fitText(message.text, MAX.slack, (part) => escapeSlack(messageLines(message, part)));
@@ -122,7 +118,7 @@ function slackBody(message: Message): object {
   return { text: title, mrkdwn: false, attachments: [{ color, fallback: title, text, mrkdwn_in: [] }] };
 }
 
-/** `strong`: the characters around bold text. The body names no channel, because receivers may refuse the channel. */
+/** `strong`: the characters around bold text. The body names no channel, because receivers may refuse it. */
 function markdownText(message: Message, strong: string, limit: number): string {
   const title = `${LOOKS[message.severity].mark} ${strong}${escapeMarkdown(message.title)}${strong}`;
   return fitText(message.text, limit, (part) => `${title}\n${escapeMarkdown(messageLines(message, part))}`);

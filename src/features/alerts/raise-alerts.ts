@@ -17,7 +17,7 @@ const MAX_PROBLEM = 300; // characters
 /** `event`: the name of a condition in `health/conditions.ts`. `problem`: the health problem in one line of text. */
 type NewAlert = { event: string; source: { id: number; title: string } | null; problem: string };
 
-/** The texts of the alert messages that tell the operator that a problem exists (`title`) or has ended (`over`). */
+/** `title` says that the problem exists, `over` that it has ended. */
 export type AlertWords = { title: string; over: string; severity: Severity; whatToDo: string };
 
 /** Stores the alert in the caller's transaction; `tellAlerts` makes at most one message an hour for each condition. */
@@ -38,7 +38,7 @@ export function forgetSourceAlerts(hub: Hub, sourceId: number): void {
   }
 }
 
-/** For each health condition: the things that had a problem when this process last checked the health condition. */
+/** For each condition, what had a problem when this process last checked it. */
 const lookedAt = once(() => new Map<string, ReadonlySet<string>>());
 
 /** Alerts when the problem begins, once a day, and for another subject; without `problems`, the alert ends. */
@@ -64,14 +64,13 @@ export function resolveAlert(hub: Hub, event: string): void {
   });
 }
 
-/** Whether the alert of a condition was raised and has not ended. */
 export function isAlertOpen(hub: Hub, event: string): boolean {
   return openAlerts(hub).get(event) !== undefined;
 }
 
 /**
- * Makes a message for each alert that has changed, if its last message is an hour old: sent to the receiver, or only
- * stored if the alert was raised without one, also when there is one by now. `words`: the texts.
+ * Makes a message for each alert that has changed, if its last message is an hour old. It is sent to the receiver, or
+ * only stored if there is none, or was none when the alert was raised. `words`: the texts.
  */
 export function tellAlerts(hub: Hub, words: ReadonlyMap<string, AlertWords>): void {
   alertEvents(hub).bringBackTimes();

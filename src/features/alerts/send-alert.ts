@@ -35,7 +35,7 @@ export const deliverAlert: JobKind<{ deliveryId: number }> = {
   failed: (hub, { deliveryId }, error, fate, job) => noteFailure(hub, deliveryId, error, fate, job),
 };
 
-/** Makes one attempt to deliver an alert. */
+/** Makes one attempt. Throws RetryLaterError if the receiver did not accept the alert. */
 export async function deliver(
   hub: Hub, deliveryId: number, receiver: Receiver | undefined, { attempts }: Job, signal: AbortSignal,
 ): Promise<void | Effects> {
@@ -96,24 +96,20 @@ type Received = ReceiverAnswer & { retryAfter: string | null };
 
 const MAX_ANSWER_BYTES = 16 * 1024;
 
-/** Thrown if the alert receiver gave no answer; the error's message becomes the `detail` of the delivery's result. */
+/** The receiver gave no answer; the message becomes the `detail` of the result. */
 class NoAnswer extends Error {}
 
-/** The receiver that the operator has configured for alerts, or null. */
+/** Undefined if ALERT_WEBHOOK_URL is not set. */
 export function receiverOf({ config, clock }: Hub): Receiver | undefined {
   const { alertWebhookUrl: url, alertWebhookFormat: format } = config;
   return url === null ? undefined : { url, format, userAgent: hubUserAgent(config), clock };
 }
 
-/** The format in which the configured receiver gets alerts. */
 export function formatFor({ url, format }: Pick<Receiver, 'url' | 'format'>): AlertFormat {
   return format === 'auto' ? guessFormat(url) : format;
 }
 
-/**
- * Makes one attempt. Throws a TypeError, which does not quote the receiver's address, if the address is no http or
- * https address.
- */
+/** Makes one attempt. Throws a TypeError if the address is not http or https, without quoting it. */
 export async function sendAlert(receiver: Receiver, alert: Alert, signal?: AbortSignal): Promise<SendResult> {
   const { url, userAgent, clock, timeoutMs = 15 * SECOND } = receiver;
   const host = hostOf(url);
@@ -179,7 +175,7 @@ const MAX_QUOTED = 160;
 /** The hub searches the receiver's answer for every part of a secret that has at least this many characters. */
 const WINDOW = 6;
 
-// Path segments that all addresses of a service have, so these segments are not secret.
+// Path segments that all addresses of a service have, and no secret.
 const COMMON_WORDS = new Set([
   'api', 'hooks', 'incoming', 'invoke', 'manual', 'message', 'messages', 'paths', 'rest', 'services', 'spaces', 'token',
   'triggers', 'v1', 'webhook', 'webhooks', 'workflows',

@@ -17,10 +17,10 @@ export function nameRefusal(filename: string): (error: unknown) => never {
   };
 }
 
-/** A parser that reads a file in one pass. The parser yields when the next bytes that it needs have not arrived. */
+/** Reads a file in one pass, and yields when the bytes that it needs next have not arrived. */
 export type Parsing<T> = Generator<undefined, T, undefined>;
 
-/** A file that a parser reads as the file arrives. The parser's position in the file only grows, so its loops end. */
+/** A file that a parser reads as it arrives. The position only grows, so the parser's loops end. */
 export type ArrivingFile = {
   position(): number;
   /** Returns a copy of the next `count` bytes and skips them. Refuses a file with fewer than `count` bytes left. */
@@ -39,11 +39,11 @@ export type ArrivingFile = {
 /** Parses a file that arrives in pieces of any size. `push` and `finish` throw the errors that the parser throws. */
 export type PushParser<T> = { push: (chunk: Buffer) => void; finish: () => T };
 
-/** Starts the parser `parse`, which must read its file to the end; `push` passes pieces of the file to the parser. */
+/** `parse` must read its file to the end. */
 export function startParser<T>(parse: (file: ArrivingFile) => Parsing<T>): PushParser<T> {
   let held: Buffer = Buffer.alloc(0); // the last bytes of the file that have arrived
   let at = 0; // index in `held` of the next byte to parse; may lie behind the end of `held` after `skip`
-  let start = 0; // how many bytes of the file came before the bytes in the buffer `held`
+  let start = 0; // how many bytes of the file came before `held`
   let hasEnded = false;
 
   const file: ArrivingFile = {
@@ -100,7 +100,6 @@ export function* requireEnd(file: ArrivingFile): Parsing<void> {
   if (!(yield* file.isAtEnd())) throw new RefusedFile('damaged', 'The file continues after the end of its content.');
 }
 
-/** The error for a file that ends before its content is complete. */
 export function cutShort(): RefusedFile {
   return new RefusedFile('damaged', 'The file ends too early; it was cut short or is damaged.');
 }

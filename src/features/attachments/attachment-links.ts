@@ -7,20 +7,20 @@ export type LinkHub = { config: Pick<Config, 'baseUrl' | 'attachmentCacheMaxByte
 const KEPT_TYPE = /^(?:image\/(?:\*|png|jpeg|jpg|pjpeg|gif|webp|avif)|application\/pdf)$/i;
 const KEPT_NAME = /\.(?:a?png|jpe?g|jpe|jfif|gif|webp|avif|pdf)$/i;
 
-/** An attachment as the API shows it. */
+/** For the API, where a file on the publisher's server counts as `unscanned`. */
 export function attachmentJson(hub: LinkHub, attachment: Attachment) {
   const { id, kind, filename, mediaType, bytes, sha256, scan } = attachment;
   const url = attachmentUrl(hub, attachment);
   return { id, kind, filename, mediaType, bytes, sha256, url, scan: scan ?? 'unscanned' };
 }
 
-/** The address at which readers get an attachment: on the hub, or on the publisher's server. */
+/** Where readers get the file: on the hub, or on the publisher's server. */
 export function attachmentUrl(hub: LinkHub, attachment: Attachment): string | null {
   const path = attachmentPath(hub, attachment);
   return path === null ? attachment.remoteUrl : hub.config.baseUrl + path;
 }
 
-/** The path at which the hub serves an attachment, or null if readers get the attachment from its publisher. */
+/** Null if readers get the file from its publisher. */
 export function attachmentPath({ config }: LinkHub, attachment: Attachment): string | null {
   const { kind, filename, isInline, mediaType } = attachment;
   const isKept = isInline === 1 || (mediaType === null ? KEPT_NAME.test(filename) : KEPT_TYPE.test(mediaType));
@@ -35,7 +35,7 @@ export function servedPath({ id, urlKey, filename, servedAt }: Served): string {
   return servedAt ?? `/attachments/${id}-${urlKey}/${encodeURIComponent(filename)}`;
 }
 
-/** The attachments that a post's page lists: no images that the content shows, and no files in quarantine. */
+/** What pages, feeds and the API list: no images that the content shows, and no files in quarantine. */
 export function listedAttachments(attachments: Attachment[]): Attachment[] {
   return attachments.filter(({ isInline, scan }) => isInline === 0 && scan !== 'infected');
 }

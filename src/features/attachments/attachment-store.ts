@@ -220,14 +220,13 @@ export function countUploads({ db }: Pick<StoreHub, 'db'>): UploadCounts {
   return { attachments: native?.n ?? 0, ...sumUploads({ db }) };
 }
 
-/** The number of uploaded files, and their total bytes. */
 export function sumUploads({ db }: Pick<StoreHub, 'db'>): Omit<UploadCounts, 'attachments'> {
   return db.prepare<[], Omit<UploadCounts, 'attachments'>>('count uploads',
     'SELECT COUNT(*) AS uploads, COALESCE(SUM(bytes), 0) AS uploadBytes FROM uploads').get()
     ?? { uploads: 0, uploadBytes: 0 };
 }
 
-/** All uploaded files, ordered by hash. */
+/** Ordered by hash. */
 export function listUploads({ db }: Pick<StoreHub, 'db'>): UploadRow[] {
   return db.prepare<[], UploadRow>('all uploads',
     'SELECT sha256, bytes, created_at AS createdAt FROM uploads ORDER BY sha256').all();
@@ -260,13 +259,13 @@ export function findSavedFiles(db: Db, hashOrName: string): SavedFile[] {
     `${SAVED_FILES} WHERE a.sha256 = @hashOrName OR a.filename = @hashOrName ORDER BY a.id`).all({ hashOrName });
 }
 
-/** Finds the uploads in a backup's database whose names contain the text, in upper or lower case, the newest first. */
+/** Uploads in a backup's database whose names contain the text, newest first. Only ASCII letters match in any case. */
 export function searchSavedFiles(db: Db, text: string, limit: number): SavedFile[] {
   return db.prepare<[string, number], SavedFile>('search saved files',
     `${SAVED_FILES} WHERE instr(lower(a.filename), lower(?)) > 0 ORDER BY a.id DESC LIMIT ?`).all(text, limit);
 }
 
-/** All columns of the attachments of a post in a backup's database, in the post's order. */
+/** All columns, in the order of the post. */
 export function filesOfSavedPost(db: Db, postId: number): Record<string, string | number | null>[] {
   return db.prepare<[number], Record<string, string | number | null>>('files of saved post',
     'SELECT * FROM attachments WHERE post_id = ? ORDER BY position').all(postId);

@@ -13,7 +13,7 @@ const USED_RESOLUTION = HOUR;
 
 export const FAILURE_KEPT = HOUR;
 
-/** The hub fetches a picture that was too large for lists again after this time, or when a reader opens the picture. */
+/** A picture that was too large for lists is fetched again after this time, or when a reader opens it. */
 export const GIVEN_UP_KEPT = 7 * DAY;
 
 export const cachedFiles = store((hub) => {
@@ -30,9 +30,9 @@ export const cachedFiles = store((hub) => {
     list: db.prepare<[after: string, limit: number], Pick<CachedFile, 'urlHash' | 'bytes'>>('cached files', `
       SELECT url_hash AS urlHash, bytes FROM cached_files
        WHERE url_hash > ? AND failed_until IS NULL ORDER BY url_hash LIMIT ?`).all,
-    /** Why the last fetch of the file failed; undefined if the hub may fetch the file again. */
+    /** Why the last fetch failed; undefined if the hub may fetch the file again. */
     failureOf: (urlHash: string): string | undefined => sql.failureOf.get(urlHash, clock())?.error,
-    /** Whether the hub has a copy of the file, could not fetch the file lately, or gave the file up as too large. */
+    /** Whether the hub has a copy, could not fetch the file lately, or gave it up as too large. */
     isKnown: (urlHash: string): boolean => sql.known.get(urlHash, clock()) !== undefined,
     noteUse(file: CachedFile): void {
       if (hasPassed(file.usedAt, USED_RESOLUTION, clock())) sql.touch.run(clock(), file.urlHash);
@@ -54,7 +54,7 @@ export const cachedFiles = store((hub) => {
       { table: 'cached_files', column: 'used_at', furthest: 0, where: 'failed_until IS NULL' },
     ]),
 
-    /** The least recently used file except the file `spared`; undefined if the cache takes at most `maxBytes`. */
+    /** The least recently used file except `spared`; undefined if the cache takes at most `maxBytes`. */
     nextToEvict(maxBytes: number, spared = ''): string | undefined {
       return counts(hub).value('attachment_cache_bytes') > maxBytes ? sql.oldest.get(spared)?.urlHash : undefined;
     },

@@ -37,12 +37,12 @@ export function showIcon(hub: Hub, req: HubRequest): Reply {
   return { status: 200, headers: { ...HEADERS, 'content-type': icon.mediaType, ...forApp }, body: icon.content };
 }
 
-/** Idempotent: removes the icon of a feed, and keeps the hub from fetching a new icon. Only feeds have icons. */
+/** Idempotent: removes the icon of a feed, and keeps the hub from fetching another. Only feeds have icons. */
 export function deleteIcon(hub: Hub, id: number, { viewer }: MemberRequest): void {
   if (manageableSource(hub, id, viewer).kind === 'feed') sourceIcons(hub).clear(id);
 }
 
-/** Idempotent: makes the hub look for the icon of a feed again. */
+/** Idempotent: makes the hub look for the icon of a feed again, also after `deleteIcon`. */
 export function findIconAgain(hub: Hub, id: number, { viewer }: MemberRequest): void {
   sourceIcons(hub).want(manageableSource(hub, id, viewer).id);
 }

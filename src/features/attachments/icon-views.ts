@@ -6,15 +6,15 @@ import { sourceIcons } from './icon-store.ts';
 /** Number of colours (classes `tint0`, `tint1`, … of the stylesheet) for the letters that stand for missing icons. */
 const TINTS = 8;
 
-/** The address of an icon contains this many digits of the icon's hash, enough for each address to be unique. */
+/** Digits of the hash in an icon's address, enough to make each address unique. */
 export const MARK_LENGTH = 16;
 
-/** Markup of a source's icon. If the source has no icon, an SVG shows the first letter of its title. */
+/** Without an icon, an SVG shows the first letter of the title. */
 export function sourceIcon(hub: Hub, source: Named): Html {
   return iconOf(source, sourceIcons(hub).hashOf(source.id));
 }
 
-/** The icons of several sources as markup, by source id. */
+/** By source id. */
 export function iconsOfSources(hub: Hub, sources: Named[]): Map<number, Html> {
   const hashes = sourceIcons(hub).hashesOf(sources.map(({ id }) => id));
   return new Map(sources.map((source) => [source.id, iconOf(source, hashes.get(source.id))]));
@@ -31,12 +31,12 @@ function iconPath(sourceId: number, hash: string): string {
   return `/icons/${sourceId}-${hash.slice(0, MARK_LENGTH)}`;
 }
 
-/** The paths of the icons of several sources, by source id, without the sources that have no icon. */
+/** By source id, without the sources that have no icon. */
 export function iconPaths(hub: Hub, sourceIds: number[]): Map<number, string> {
   return new Map([...sourceIcons(hub).hashesOf(sourceIds)].map(([id, hash]) => [id, iconPath(id, hash)]));
 }
 
-/** The address of a source's icon on the hub, or null if the source has no icon. */
+/** Null if the source has no icon. */
 export function iconUrl(hub: Hub, sourceId: number): string | null {
   const hash = sourceIcons(hub).hashOf(sourceId);
   return hash === undefined ? null : hub.config.baseUrl + iconPath(sourceId, hash);

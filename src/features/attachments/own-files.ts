@@ -6,9 +6,8 @@ import type { Attachment } from './attachment-store.ts';
 import type { ImageSize } from './recognise-images.ts';
 
 /**
- * Stands before the names of a post's own files in stored markup: an author writes `![An owl](owl.png)`. Links with
- * the prefix OWN_FILES stay valid when a draft becomes a post or BASE_URL changes. Hosts in `.invalid` never exist
- * (RFC 6761).
+ * Stands before the names of a post's own files in stored markup: an author writes `![An owl](owl.png)`. Such links
+ * stay valid when a draft becomes a post or BASE_URL changes. Hosts in `.invalid` never exist (RFC 6761).
  */
 export const OWN_FILES = 'https://file-of-this-post.invalid/';
 
@@ -52,8 +51,8 @@ export function contentWithImages(
 }
 
 /**
- * The markup of a post by others, without links of the form that leads to files and pages of the hub in own posts,
- * but to its `files` (stored addresses).
+ * Takes from a publisher's markup the links that in own posts lead to files and pages of the hub, except links to the
+ * post's `files` (stored addresses).
  */
 export function withoutOwnLinks(contentHtml: string, files: ReadonlySet<string>): string {
   if (!contentHtml.includes(OWN_FILES)) return contentHtml;

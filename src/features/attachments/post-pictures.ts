@@ -39,7 +39,7 @@ export function leadPictures(hub: LinkHub & StoreHub, posts: { id: number }[]): 
     remoteUrl === null ? [] : [[postId, remoteUrl]]));
 }
 
-/** Markup of the pictures that are large enough to stand above a post, by post id. */
+/** By post id: markup of a picture that is large enough to stand above the post, and wider than high. */
 export function largePictures(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, Html> {
   const paths = firstFitting(hub, posts, ({ bytes, width, height }) =>
     bytes <= LARGE_BYTES && width >= LARGE_WIDTH && width > height);
@@ -62,7 +62,7 @@ function firstFitting(
 /** Query parameter of an attachment's address: the hub then serves its cached copy or answers 404, without a fetch. */
 export const KEPT_ONLY = 'kept';
 
-/** The known sizes of images among the attachments, by attachment id. */
+/** By attachment id, as far as the hub knows them. */
 export function sizesOf(hub: StoreHub, all: Attachment[]): Map<number, ImageSize> {
   return new Map(knownPictures(hub, all).map(({ attachment, width, height }) => [attachment.id, { width, height }]));
 }

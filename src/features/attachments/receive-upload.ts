@@ -59,21 +59,19 @@ async function receiveForm<Result>(
   }
 }
 
-/** Moves received files from tmp/ to uploads/. Call `keepFiles` before writing the rows that name the files. */
+/** Moves received files from tmp/ to uploads/. Call it before writing the rows that name them. */
 export async function keepFiles(hub: Hub, files: ReceivedFile[]): Promise<void> {
   for (const file of files.filter(({ isKept }) => !isKept)) {
-    file.isKept = true; // `isKept` is set before the move to uploads/, which may fail after moving the file
+    file.isKept = true; // before the move, which may fail after moving the file
     await uploadFiles(hub).keep(file).catch(refuse);
   }
   await ownTurn();
 }
 
-/** Whether the body of the request is a multipart form. */
 export function isMultipart({ headers }: MemberRequest): boolean {
   return /^\s*multipart\/form-data\b/i.test(headers['content-type'] ?? '');
 }
 
-/** The first value of each form field. */
 export function firstValues(fields: Map<string, string[]>): Record<string, string> {
   return Object.fromEntries([...fields].map(([name, [value = '']]) => [name, value]));
 }
@@ -165,7 +163,6 @@ function dropUnnamed(hub: Hub, sha256: string): void {
   });
 }
 
-/** The 422 error for files over the quota, which says how many bytes of the quota are left. */
 export function overQuota(hub: Hub, left: number): HttpError {
   countMetLimit(hub, 'upload-quota');
   const rest = Math.max(0, left);
@@ -174,7 +171,6 @@ export function overQuota(hub: Hub, left: number): HttpError {
   return new HttpError(422, detail, { errors: [{ pointer: '/attachments', detail }], members: { bytesLeft: rest } });
 }
 
-/** The 422 error for a file in which the scanner has found a virus. */
 export function infected(filename: string): HttpError {
   return invalid([{ pointer: '/attachments', detail: `The file ${filename} is infected and was rejected.` }]);
 }
@@ -195,7 +191,7 @@ type UploadShare = {
 
 const shares = once((_: Hub) => new Map<number, Set<{ bytes: number }>>());
 
-/** The bytes of all upload forms that an account is sending now. */
+/** What has arrived of all the forms that an account is sending now. */
 export function bytesInFlight(hub: Hub, accountId: number): number {
   return [...shares(hub).get(accountId) ?? []].reduce((sum, { bytes }) => sum + bytes, 0);
 }
@@ -221,7 +217,7 @@ export function openShare(hub: Hub, accountId: number): UploadShare {
     release() {
       share.bytes = 0;
       ofAccount.delete(share);
-      // The map `all`, of the forms that accounts are sending, may have a newer set for the account, which must stay.
+      // By now `all` may have a newer set for the account, which must stay.
       if (ofAccount.size === 0 && all.get(accountId) === ofAccount) all.delete(accountId);
     },
   };

@@ -44,8 +44,8 @@ export const FILE_EXTENSIONS = FILE_TYPES.flatMap(({ extensions }) => extensions
 const SIGNATURE_BYTES = 16;
 
 /**
- * Starts to recognise a file, of which the parser holds less than 4 KiB at a time. Throws RefusedFile at once for a
- * refused extension. The parser's `push` throws RefusedFile for a refused type, `finish` for other faults of a file.
+ * Starts to recognise a file, of which the parser holds less than 64 KiB between two pieces. Throws RefusedFile at once
+ * for a refused extension; `push` and `finish` throw it for another type and for a damaged file.
  */
 export function startRecognition(filename: string): PushParser<RecognisedFile> {
   const expected = typeOfName(filename);

@@ -54,9 +54,9 @@ const fetches = once((hub: Hub) => ({
 }));
 
 /**
- * The first request for a file makes the hub fetch the file, so that readers' browsers never contact publishers. Throws
- * 404 if the fetch fails or the file's type is not accepted; the hub then does not fetch the file again for a while.
- * Throws 503 if too many fetches already run or wait.
+ * The first request for a file makes the hub fetch it, so that readers' browsers never contact publishers. Throws 404
+ * if that fails or the type is not accepted; the hub then does not try again for a while. Throws 503 if too many
+ * fetches run or wait.
  */
 export async function openRemoteFile(hub: Hub, url: string, naming: Naming): Promise<CachedContent> {
   if (hub.config.attachmentCacheMaxBytes === 0) {
@@ -89,7 +89,7 @@ export async function fetchAhead(hub: Hub, url: string, limits: FetchLimits): Pr
   }
 }
 
-/** Returns the cached copy of a remote file, without fetching the file; throws 404 if the hub has no copy. */
+/** Fetches nothing; throws 404 if the hub has no copy. */
 export async function openKeptFile(hub: Hub, url: string): Promise<CachedContent> {
   const kept = await findKept(hub, hash('sha256', url));
   if (!kept) throw unavailable('the hub has no copy of this file.');
@@ -97,7 +97,7 @@ export async function openKeptFile(hub: Hub, url: string): Promise<CachedContent
   return kept;
 }
 
-/** Tidies the cache of remote files: removes files over the limit, old failures, and leftovers of crashes. */
+/** Removes old failures, rows without a file, files over the limit, and leftovers of crashes. */
 export async function tidyCache(hub: Hub): Promise<void> {
   cachedFiles(hub).forgetFailures();
   await forgetMissing(hub);
@@ -105,7 +105,7 @@ export async function tidyCache(hub: Hub): Promise<void> {
   await removeStrays(hub);
 }
 
-/** The cached copy of a remote file, if any. Throws 404 if the hub could not fetch the file lately. */
+/** Undefined if there is no copy. Throws 404 if the hub could not fetch the file lately. */
 async function findKept(hub: Hub, urlHash: string): Promise<CachedContent | undefined> {
   const failure = cachedFiles(hub).failureOf(urlHash);
   if (failure !== undefined) throw unavailable(failure);
@@ -132,7 +132,7 @@ function fetchOnce(hub: Hub, urlHash: string, url: string, naming: Naming): Prom
   return fetching;
 }
 
-/** Takes a slot of the host before a slot of the hub, so that a slow host never holds a slot of the hub. */
+/** Waits for the host before it takes a slot of the hub, so that a slow host never holds more than one. */
 function inTurn(
   hub: Hub, host: string, { sourceId, ownerId }: Naming, work: () => Promise<CachedContent>,
 ): Promise<CachedContent> {

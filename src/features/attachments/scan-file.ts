@@ -31,7 +31,7 @@ const MAX_QUOTED = 200;
 const PIECE = 64 * 1024; // bytes
 const UNKNOWN = 'unknown error';
 
-/** Thrown if a virus scan ends without a verdict; the error's message becomes the `reason` of the ScanResult. */
+/** A scan without a verdict; the message becomes the `reason` of the result. */
 class ScanFailure extends Error {}
 
 /**
@@ -49,7 +49,7 @@ export async function scanFile(options: ScannerOptions, file: FileToScan): Promi
   }
 }
 
-/** The virus scanner that the operator has configured, or null. */
+/** Null if VIRUS_SCAN_URL is not set. */
 export function scannerOf({ config: { virusScanUrl: url, virusScanTimeoutSeconds } }: Hub): ScannerOptions | null {
   return url === null ? null : { url, timeoutMs: virusScanTimeoutSeconds * SECOND };
 }
@@ -154,7 +154,7 @@ function forLogLine(text: unknown): string | null {
   return text.slice(0, MAX_QUOTED).toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
 }
 
-/** Job: scans a file stored without a scanner's verdict. The job runs at least hourly until the scanner answers. */
+/** Job: scans a file stored without a scanner's verdict; tries again, in the end about hourly, until there is one. */
 export const scanUpload: JobKind<{ sha256: string }> = {
   name: 'scan-upload',
   key: ({ sha256 }) => sha256,
@@ -166,7 +166,7 @@ export const scanUpload: JobKind<{ sha256: string }> = {
   failed: (hub) => countScan(hub, 'unavailable'),
 };
 
-/** Enqueues a scan of a file without a verdict, if a scanner is configured. */
+/** Does nothing without a scanner. */
 export function scanLater(hub: Hub, sha256: string): void {
   if (scannerOf(hub)) enqueue(hub, scanUpload, { sha256 });
 }
@@ -208,7 +208,7 @@ async function scan(hub: Hub, sha256: string): Promise<void | Effects> {
   const known = uploads(hub).find(sha256);
   if (!scanner || known?.scan !== 'unscanned') return;
   const { bytes } = known;
-  // A damaged file is not scanned, because a part of the file would be missing.
+  // A scan of a damaged file would miss a part of it.
   if (await uploadFiles(hub).stateOf(sha256, bytes) !== 'there') return;
   const [first] = attachments(hub).namersOf(sha256);
   const path = uploadFiles(hub).pathOf(sha256);

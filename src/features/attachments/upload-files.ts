@@ -51,7 +51,7 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
       }
     },
 
-    /** Moves a received file from tmp/ to uploads/, where the file replaces a stored file with the same content. */
+    /** Moves a received file from tmp/ to uploads/, where it replaces one with the same content. */
     async keep({ path, sha256 }: ReceivedBytes): Promise<void> {
       const target = pathOf(sha256);
       const folder = dirname(target);
@@ -110,7 +110,7 @@ function free({ buffer, byteLength }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
-/** How long an uploaded file is kept after the last attachment that names the file is gone. */
+/** How long an uploaded file is kept after no post and no draft names it any more. */
 export const KEPT_UNNAMED = DAY;
 
 /** An upload takes up to an hour for its body, and ten minutes for each of ten scans. */

@@ -32,7 +32,7 @@ export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
   empty: 'No matching events.',
 });
 
-/** An audit record as the API and the export of an account show it. */
+/** For the API, and for the export of an account. */
 export function auditJson(record: AuditRecord) {
   const { id, at, act, actorId, actorName, targetKind, targetId, targetName, address, detail, count } = record;
   return {

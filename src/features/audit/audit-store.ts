@@ -49,7 +49,7 @@ const CONDITIONS: Record<keyof AuditFilter, string> = {
 const NOTHING_ASKED = { act: '', actor: '', targetKind: '', targetId: 0, from: 0, to: 0 };
 const FROM_THE_TOP = { at: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
 
-/** Stores the records of the audit log. Only the function `audit` in audit.ts adds records to the audit log. */
+/** Only `audit` in audit.ts adds records. */
 export const auditRecords = store(({ db }) => {
   // The trigger audit_records_of_leavers keeps the name of a deleted account from being stored.
   const insert = db.prepare<[NewRecord & Merged]>('record act', `
@@ -72,8 +72,8 @@ export const auditRecords = store(({ db }) => {
   return {
     newestAt: (): number | null => selectNewest.get()?.at ?? null,
     /**
-     * If an equal record began after `mergeSince` (unix ms), the new record replaces the equal record, keeps its target
-     * name and counts one act more. Throws 401 if the account of the actor is deleted.
+     * If an equal record began after `mergeSince` (unix ms), the new one replaces it, keeps its target name and counts
+     * one act more. Throws 401 if the actor's account is deleted.
      */
     insert(record: NewRecord, mergeSince?: number): void {
       const like = mergeSince === undefined ? undefined : selectLike.get({ ...record, since: mergeSince });

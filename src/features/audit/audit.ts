@@ -54,9 +54,8 @@ export const AUDIT_EVENTS = {
 export type AuditEvent = keyof typeof AUDIT_EVENTS;
 
 /**
- * Equal acts in MERGED by one actor on one target within a minute become one record, because people can repeat acts in
- * MERGED without end. MERGED must never contain changes of roles, passwords, tokens, links or sign-ins, which each have
- * a record of their own.
+ * Equal acts by one actor on one target within a minute become one record, because people can repeat these without
+ * end. Never add changes of roles, passwords, tokens, links or sign-ins: each has a record of its own.
  */
 const MERGED: readonly AuditEvent[] = [
   'account.exported', 'account.renamed', 'hub.changed', 'post.changed', 'source.full-text-chosen', 'source.paused',
@@ -65,8 +64,7 @@ const MERGED: readonly AuditEvent[] = [
 
 /**
  * Sign-ins, new passwords, and acts that end sessions or tokens have a rate limit of their own, so that a member can
- * always sign in and end stolen sessions and tokens. Each act in ACCESS needs the password, or the session or token
- * that the act itself ends.
+ * always sign in and end stolen sessions and tokens. Each needs the password, or the session or token that it ends.
  */
 const ACCESS: readonly AuditEvent[] = [
   'account.password-changed', 'session.created', 'session.ended', 'session.others-ended', 'token.revoked',
@@ -91,14 +89,13 @@ export const THE_HUB: Actor = { id: null, name: 'hub', address: null };
 
 export type By = Pick<MemberRequest, 'viewer' | 'address' | 'recheck'>;
 
-/** The actor of a request from a signed-in viewer. */
 export function actorOf({ viewer: { id, username }, address, recheck }: By): Actor {
   return { id, name: username, address, recheck };
 }
 
 /**
- * Runs in the caller's transaction. Throws 401 or 403 if the session, token, role or account behind the act is gone. If
- * an act ends the actor's own session or token, call `audit` before this end.
+ * Runs in the caller's transaction. Throws 401 or 403 if the session, token, role or account behind the act is gone: an
+ * act that ends the actor's own session or token must call `audit` first.
  */
 export function audit(
   hub: StoreHub, event: AuditEvent, by: Actor | By, target?: AuditTarget, detail: AuditDetail = {},

@@ -27,7 +27,6 @@ type Naming = { format(at: number): string; timeOf(name: string): number | undef
 const NIGHTLY: Naming = { format: backupName, timeOf: timeOfBackup };
 const INTERIM: Naming = { format: interimName, timeOf: timeOfInterim };
 
-/** The folder of interim backups in BACKUP_DIR. */
 export function interimFolder(backupDir: string): BackupFolder {
   return backupFolder(join(backupDir, 'interim'), INTERIM);
 }
@@ -119,8 +118,8 @@ export async function applyRetention(
 }
 
 /**
- * Removes old backups until `kept` backups are left: the new backup `made`, the newest `complete` backup and the
- * newest others. The returned `problems` name the backups that could not be removed.
+ * Removes old backups until `kept` are left: the new one (`made`), the newest `complete` one and the newest others.
+ * `problems` names those that could not be removed.
  */
 export async function keepNewest(
   folder: BackupFolder, { made, complete, kept }: { made: string; complete: string | undefined; kept: number },

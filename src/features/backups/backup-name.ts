@@ -1,6 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
 
-/** The error for a backup that cannot be made or trusted; the operator reads the error's message. */
+/** A backup cannot be made or trusted; the operator reads the message. */
 export class BackupError extends Error {}
 
 /** A backup that was just made failed its verification. */
@@ -16,7 +16,7 @@ export function backupName(at: number): string {
   return `${date.replaceAll('-', '')}-${time.replaceAll(':', '')}`;
 }
 
-/** The time of a nightly backup (unix ms) from its name; undefined if the name is not a nightly backup's name. */
+/** Unix ms, or undefined if this is not a nightly backup's name. */
 export function timeOfBackup(name: string): number | undefined {
   const at = Date.parse(name.replace(NAME, '$1-$2-$3T$4:$5:$6Z'));
   return !Number.isNaN(at) && backupName(at) === name ? at : undefined;

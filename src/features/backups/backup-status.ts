@@ -57,7 +57,7 @@ export type BackupStatus = {
   newest: (Dated & { verified: boolean }) | null; // the newest backup whose name does not lie in the future
   newestVerified: Dated | null;
   ahead: string[]; // backups whose names lie in the future, so that their age is unknown
-  newestComplete: string | null; // not known to be damaged, however old the backup is
+  newestComplete: string | null; // the newest verified one in BACKUP_DIR, even if its name lies in the future
   /** All backups; `at`: the time of the last verdict, or else of the backup; 0 if in the future. Sorted by `at`. */
   byVerification: { name: string; at: number; verdict: Verdict | null }[];
 };
@@ -67,7 +67,7 @@ export type BackupPlaces = Pick<Config, 'dataDir' | 'backupDir'>;
 /** A backup name further in the future than this shows a wrong clock; usual corrections of a clock are smaller. */
 export const AHEAD = 5 * MINUTE;
 
-/** Reads the status of the hub's backups from three small files and the list of names in BACKUP_DIR. Never throws. */
+/** Reads a few small files and the names in BACKUP_DIR. Never throws. */
 export function readBackupStatus({ config, clock }: { config: BackupPlaces; clock: Clock }): BackupStatus {
   const { dataDir, backupDir } = config;
   const [backup, verification] = [readKept(dataDir, 'backup'), readKept(dataDir, 'verification')];
@@ -110,17 +110,16 @@ function olderVerdicts(good: RunResult[], lastVerification: RunResult | null): R
   return Object.fromEntries(runs.sort((a, b) => a.at - b.at).map((run) => [run.name ?? '', run]));
 }
 
-/** Whether the newest verified backup is too old, or no verified backup exists. */
+/** Also true if there is none, or if it lies as far in the future. */
 export function isStale(newestVerified: { createdAt: number } | null, now: number): boolean {
   return newestVerified === null || Math.abs(now - newestVerified.createdAt) > OLDEST_BACKUP;
 }
 
-/** The path of the file that holds the last result of each backup. */
 export function verdictsPath(dataDir: string): string {
   return join(dataDir, 'run', 'backup-verdicts.json');
 }
 
-/** The last result of each backup, by the name of the backup. */
+/** The last verdict on each backup, by its name. */
 export function readVerdicts(dataDir: string): Record<string, Judged> {
   const kept = Object.entries(readJsonFile<Record<string, Judged | null>>(verdictsPath(dataDir)) ?? {});
   return Object.fromEntries(kept.filter((entry): entry is [string, Judged] => {
@@ -129,12 +128,11 @@ export function readVerdicts(dataDir: string): Record<string, Judged> {
   }));
 }
 
-/** The path of the file that holds the last runs of the given kind. */
 export function statusPath(dataDir: string, kind: Kind): string {
   return join(dataDir, 'run', `last-${kind}.json`);
 }
 
-/** The last run and the last good run of a kind (such as `backup`); null if the file of the runs cannot be read. */
+/** Either is null if there is no record of it. */
 export function readKept<R extends RunResult | OffsiteRun = RunResult>(dataDir: string, kind: Kind): KeptRuns<R> {
   const kept = readJsonFile<{ last?: unknown; lastGood?: unknown }>(statusPath(dataDir, kind));
   return { last: toRun<R>(kept?.last), lastGood: toRun<R>(kept?.lastGood) };
@@ -148,7 +146,7 @@ function toRun<R extends RunResult | OffsiteRun>(value: unknown): R | null {
   return isRun ? (run as R) : null;
 }
 
-/** Nightly backups in the folder, oldest first; empty if the folder cannot be read. */
+/** Nightly backups only. */
 export function listBackups(backupDir: string): Dated[] {
   return datedFolders(backupDir, timeOfBackup);
 }
@@ -215,7 +213,7 @@ export type InterimStatus = {
   isLate: boolean; // no interim or nightly backup was verified within the last 3 × `everyHours` hours
 };
 
-/** The hub's knowledge of its interim backups. Never throws. */
+/** Never throws. */
 export function readInterim({ config, clock }: { config: BackupPlaces; clock: Clock }): InterimStatus {
   const { dataDir, backupDir } = config;
   const { last: ended } = readKept<InterimRun>(dataDir, 'interim');
@@ -231,12 +229,11 @@ export function readInterim({ config, clock }: { config: BackupPlaces; clock: Cl
   return { last, everyHours, newestAt, kept: there.length, isLate };
 }
 
-/** Interim backups in BACKUP_DIR, oldest first; empty if the folder cannot be read. */
 export function listInterim(backupDir: string): Dated[] {
   return datedFolders(join(backupDir, 'interim'), timeOfInterim);
 }
 
-/** The time when scripts/recovery-kit.sh last printed the recovery kit (unix ms), or null if this time is unknown. */
+/** When scripts/recovery-kit.sh last printed the kit (unix ms); null if unknown. */
 export function recoveryKitPrintedAt(dataDir: string): number | null {
   const at = readJsonFile<{ at?: unknown }>(join(dataDir, 'run', 'recovery-kit.json'))?.at;
   return typeof at === 'number' && Number.isFinite(at) ? at : null;

@@ -28,7 +28,7 @@ export type DrillStatus = KeptDrills & {
   isSealed: boolean; // the copies at the off-site destination `name` are encrypted for an age recipient
   intervalDays: number; // 0: no drill runs by itself
   isDue: boolean;
-  isOverdue: boolean; // drills run by themselves, but no drill has proven a restore for one and a half intervals
+  isOverdue: boolean; // drills run by themselves, but the last proof of a restore is one and a half intervals old
 };
 
 const USUAL_INTERVAL = 30; // days between two drills (tests of an off-site copy) by default
@@ -60,12 +60,12 @@ function drillInterval({ dataDir, drillEveryDays }: Config): number {
   return drillEveryDays ?? (bytes !== null && bytes <= LARGEST_FETCHED ? USUAL_INTERVAL : 0);
 }
 
-/** The size in bytes of the last good backup on this machine, or null if the size is unknown. */
+/** Of the last good nightly backup; null if unknown. */
 export function lastBackupBytes(dataDir: string): number | null {
   return readKept(dataDir, 'backup').lastGood?.bytes ?? null;
 }
 
-/** The last test of an off-site copy (drill) at a destination, and the last that proved a restore; null if unknown. */
+/** Either is null if there is no record of it. */
 export function readKeptDrills(dataDir: string, name: Destination): KeptDrills {
   const { last, lastProven } = readJsonFile<KeptDrills>(statusPath(dataDir, `drill-${name}`)) ?? {};
   return { last: isDrillRun(last) ? last : null, lastProven: isDrillRun(lastProven) ? lastProven : null };

@@ -161,7 +161,7 @@ async function describe(options: BackupOptions, { partial, createdAt, store }: M
   await writeNewFile(join(partial, SUMS), text);
 }
 
-/** Maximum bytes of an archive besides a file's content: its header and the padding of its last block. */
+/** The most bytes that a file takes in an archive besides its content: header, and padding of the last block. */
 const FRAME = 2 * BLOCK;
 
 function archiveStore({ dataDir, signal, onStep, onProgress }: BackupOptions, createdAt: number): UploadStore {
@@ -181,7 +181,7 @@ function archiveStore({ dataDir, signal, onStep, onProgress }: BackupOptions, cr
   };
 }
 
-/** Makes a backup of what restic fetched. Throws BackupError if a file differs from its hash in SHA256SUMS. */
+/** Makes a backup of what restic fetched, still without hub.db. Throws BackupError if a file is lost or damaged. */
 export async function packFetched(from: string, into: string): Promise<void> {
   const { facts, hashes } = await readManifest(from);
   const database = await hashFile(join(from, DATABASE));

@@ -30,8 +30,8 @@ const HASH_LINE = /^([0-9a-f]{64})  (.+)$/;
 const COUNTS: (keyof Counts)[] = ['accounts', 'admins', 'sources', 'posts', 'attachments', 'uploads', 'uploadBytes'];
 
 /**
- * Writes SHA256SUMS with facts about the backup as comments, which `sha256sum --check --strict` ignores. The last
- * comment in SHA256SUMS is the hash of all other lines.
+ * The text of SHA256SUMS, with facts about the backup as comments, which `sha256sum --check --strict` ignores. The last
+ * comment is the hash of all other lines.
  */
 export function formatManifest({ createdAt, version, schemaVersion, counts, absent }: Facts, hashes: Hashes): string {
   const comments = [
@@ -48,8 +48,8 @@ export function formatManifest({ createdAt, version, schemaVersion, counts, abse
 }
 
 /**
- * Parses the text of SHA256SUMS. Throws BackupError if a hash of the backup is missing, or if the comments, which hold
- * the facts about the backup, lack a fact. A SHA256SUMS file without any comments is accepted.
+ * Parses the text of SHA256SUMS. Throws BackupError if the database's hash is missing, or if the comments lack a fact
+ * about the backup. A text without any comments is accepted.
  */
 export function parseManifest(text: string): Manifest {
   if (!text.endsWith('\n')) throw new BackupError('SHA256SUMS is cut off or empty');
@@ -136,7 +136,6 @@ export async function openPlainFile(path: string): Promise<FileHandle> {
 
 const MAX_SUMS = 64 * 1_024 * 1_024; // bytes: enough for a line for each of half a million lost files
 
-/** Reads and parses the file SHA256SUMS in the given folder. */
 export async function readManifest(folder: string): Promise<Manifest> {
   const file = await openPlainFile(join(folder, SUMS));
   try {
@@ -147,7 +146,7 @@ export async function readManifest(folder: string): Promise<Manifest> {
   }
 }
 
-/** The length and the SHA-256 of a file. Refuses symbolic links, pipes and devices. */
+/** Refuses symbolic links, pipes and devices. */
 export async function hashFile(
   path: string, signal?: AbortSignal, onBytes?: (bytes: number) => void,
 ): Promise<WrittenFile> {

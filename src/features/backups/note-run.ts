@@ -36,7 +36,7 @@ export async function noteOffsite(
   await noteRun(config.dataDir, `offsite-${name}`, { ...run, unsent: isOwed ? owed : run.unsent, place }, stays);
 }
 
-/** Records the result of a drill, an examination of the newest off-site copy at a destination. */
+/** Records nothing for a destination that is not configured. */
 export async function noteDrill(
   config: Config, name: Destination, drill: Omit<DrillRun, 'place'>,
 ): Promise<void> {
@@ -57,12 +57,12 @@ export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: Run
   await replaceNote(verdictsPath(dataDir), toJsonLine(Object.fromEntries(kept)));
 }
 
-/** Stores which packs of a repository were read. `place`: a hash of the repository's address (`destinationKey`). */
+/** `place`: the repository's `destinationKey`. */
 export function noteReading(dataDir: string, place: string, reading: RepositoryReading): Promise<void> {
   return replaceNote(readingPath(dataDir, place), textOfReading(reading));
 }
 
-/** Stores the result of the last call of HEARTBEAT_URL in a file, or null if HEARTBEAT_URL is not set any more. */
+/** `last`: the last call of HEARTBEAT_URL; null if it is not set any more. */
 export function noteSignOfLife(path: string, last: object | null): Promise<void> {
   return replaceNote(path, toJsonLine(last));
 }

@@ -6,17 +6,16 @@ import type { Config } from '../hub/read-config.ts';
 import { readJsonFile, readKept } from './backup-status.ts';
 import { destinationKey } from './offsite-status.ts';
 
-/** Backups never contain the file OFFSITE_HUB. A restore replaces OFFSITE_HUB as well as the data (`swap-data.ts`). */
+/** Never in a backup, but a restore replaces it together with the data (`swap-data.ts`). */
 export const OFFSITE_HUB = 'offsite-hub.json';
 
 /** Another hub that came from the same first hub, and that has backups in the same restic repository. */
 export type OlderHub = { id: string; backups: number; newest: string };
 
 /**
- * The identity by which a restic repository distinguishes this hub from other hubs, even from hubs restored from the
- * same backup. A hub's id in the repository is random and belongs to one place: the inode of DATA_DIR/run, its file
- * system and this machine. If a hub's DATA_DIR is found in another place, the hub makes a new id. If DATA_DIR moves
- * within its disk, the inode and the hub's id stay; a copy of DATA_DIR gets another inode.
+ * The identity by which a restic repository tells this hub from others, even from those restored from the same backup.
+ * The id is random and belongs to one place: the inode of DATA_DIR/run, its file system and this machine. In another
+ * place the hub makes a new id. A move of DATA_DIR within its disk keeps the inode, and so the id; a copy has another.
  */
 export type OffsiteHub = Place & {
   id: string;
@@ -65,7 +64,6 @@ function isSamePlace(kept: Place, place: Place): boolean {
   return kept.run === place.run && agree(kept.machine, place.machine) && agree(kept.fileSystem, place.fileSystem);
 }
 
-/** Stores the hub's off-site identity and syncs it to the disk. */
 export async function writeOffsiteHub(dataDir: string, hub: OffsiteHub): Promise<OffsiteHub> {
   await replaceFile(join(dataDir, OFFSITE_HUB), toLine(hub));
   return hub;
@@ -75,7 +73,7 @@ function toLine(hub: OffsiteHub): string {
   return `${JSON.stringify(hub)}\n`;
 }
 
-/** Reads the off-site identity in the file OFFSITE_HUB, even if DATA_DIR is a copy; null if the file is unreadable. */
+/** The stored identity, even if DATA_DIR is a copy; null if it is missing or damaged. */
 export function readOffsiteHub(dataDir: string): OffsiteHub | null {
   const hub = readJsonFile<OffsiteHub>(join(dataDir, OFFSITE_HUB));
   const lists = [hub?.older, hub?.adopted, hub?.left];
@@ -109,10 +107,7 @@ export function answerAbout(hub: OffsiteHub, isAdopted: boolean, about: string |
   return { ...hub, older, adopted, left: [...left, ...ids] };
 }
 
-/**
- * Sets the list `older` of this hub to the older hubs found in the restic repository `place`, without the hubs for
- * which the operator has already decided whether this hub may remove their backups.
- */
+/** `found`: what the repository `place` has. Hubs about which the operator has decided already are left out. */
 export function withOlder(hub: OffsiteHub, place: string, found: OlderHub[]): OffsiteHub {
   const decided = [hub.id, ...hub.adopted, ...hub.left];
   return { ...hub, lookedAt: place, older: found.filter(({ id }) => !decided.includes(id)) };

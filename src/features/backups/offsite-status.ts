@@ -24,9 +24,8 @@ export type OffsiteStatus = {
 };
 
 /**
- * The state of the copies at each configured off-site destination. Off-site runs read .env each time. If an off-site
- * run is newer than this process, the address that the run used replaces the address in this process's settings. Never
- * throws.
+ * The state of the copies at each configured destination. Off-site runs read .env each time, so the address of a run
+ * that is newer than this process replaces the one in the process's settings. Never throws.
  */
 export function readOffsite(hub: Pick<Hub, 'config' | 'clock'>): OffsiteStatus[] {
   const { config, clock } = hub;

@@ -5,22 +5,22 @@ import { codeOf } from '../../platform/error-code.ts';
 
 const START_OF_2026 = Date.UTC(2026, 0);
 
-/** Raises the staged database's next ids above the ids of the replaced database, if that database is readable. */
+/** Raises the next ids of the staged database above those of the replaced one, if that is readable. */
 export function raiseIdsAbove(path: string, replaced: string): void {
   changeStaged(path, (db) => raiseIds(db, idsGivenBy(replaced, numberedTables(db))));
 }
 
 /**
- * Raises the ids that a restored database gives to future rows, because the hub must not assign an id again that the
- * hub already assigned after the backup was made. New ids begin at the number of hundredths of a second since 2026,
- * which grows faster than the ids of any hub and is known even if the replaced database is unreadable.
+ * Raises the ids that a restored database gives to future rows: no id that the hub gave after the backup may be given
+ * again. New ids begin at the number of hundredths of a second since 2026, which grows faster than the ids of any hub
+ * and is known even if the replaced database is unreadable.
  */
 export function raiseIdsByTime(db: Db, now: number): void {
   const floor = Math.max(0, Math.floor((now - START_OF_2026) / 10));
   raiseIds(db, new Map(numberedTables(db).map((table) => [table, floor])));
 }
 
-/** Runs `work` on the restored database, and then empties and removes the database's write-ahead log. */
+/** Runs `work` on the restored database, then empties and removes its write-ahead log. */
 export function changeStaged<T>(path: string, work: (db: Db) => T): T {
   const db = openDatabase(path);
   try {

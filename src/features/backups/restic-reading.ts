@@ -34,12 +34,11 @@ const LONGEST_UNREAD = 30 * DAY;
 
 const BETWEEN_PRUNINGS = 7 * DAY;
 
-/** The reading of a restic repository of which the hub knows no packs and no snapshots yet. */
 export function emptyReading(): RepositoryReading {
   return { isLarge: false, checkedAt: 0, damagedAt: 0, prunedAt: 0, packs: new Map(), snapshots: new Map() };
 }
 
-/** Notes a restic repository's present packs and snapshots. `added`: bytes just sent to the restic repository. */
+/** Notes which packs and snapshots the repository has now. `added`: bytes just sent to it. */
 export function takeIn(reading: RepositoryReading, packs: string[], snapshots: string[], now: number, added = 0): void {
   const there = new Set(packs);
   const gone = [...reading.packs.keys()].filter((id) => !there.has(id));
@@ -56,8 +55,8 @@ export function takeIn(reading: RepositoryReading, packs: string[], snapshots: s
 }
 
 /**
- * Returns the part of a restic repository to read next: WHOLE, `n/t` for part n of t, or null for no part. The first
- * byte of a pack's id decides to which part the pack belongs. `isNext`: the off-site run has just read another part.
+ * The part of the repository to read next: WHOLE, `n/t` for part n of t, or null for none. The first byte of a pack's
+ * id decides to which part it belongs. `isNext`: the off-site run has just read another part.
  */
 export function nextPart(reading: RepositoryReading, now: number, isNext = false): string | null {
   const parts = partsOf(reading);
@@ -99,7 +98,6 @@ export function notePartRead(reading: RepositoryReading, part: string, bytes: nu
   }
 }
 
-/** Records that a part of the repository is damaged. */
 export function noteDamage(reading: RepositoryReading, part: string, now: number): void {
   reading.damagedAt ||= now;
   for (const pack of packsIn(reading, part)) pack.isBad = true;
@@ -131,7 +129,7 @@ export function readAtOf(reading: RepositoryReading, snapshot: string): number |
   return reading.snapshots.get(snapshot)?.readAt || null;
 }
 
-/** The file that notes a repository's read packs. `place`: a hash of the repository's address (`destinationKey`). */
+/** `place`: the repository's `destinationKey`. */
 export function readingPath(dataDir: string, place: string): string {
   return join(dataDir, 'run', `restic-reading.${place}.json`);
 }
@@ -159,7 +157,7 @@ export function loadReading(dataDir: string, place: string, now: number): Reposi
   }
 }
 
-/** JSON of which pack files of a restic repository were read, and when: about 100 bytes for each pack file. */
+/** JSON: about 100 bytes for each pack. */
 export function textOfReading({ packs, snapshots, ...facts }: RepositoryReading): string {
   const kept: StoredReading = {
     ...facts,

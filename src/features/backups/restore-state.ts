@@ -70,7 +70,7 @@ export function readRestoreState(dataDir: string): RestoreState | undefined {
  */
 type Trial = { what: 'upgrade' | 'restore' | 'rehearsal'; seconds: number | null };
 
-/** The trial in which this hub tries a restored backup or new version, or null if the hub is not on trial. */
+/** Null if the hub is not on trial. */
 export function readTrial(dataDir: string): Trial | null {
   const text = readIfThere(probationPath(dataDir));
   if (text === undefined) return null;

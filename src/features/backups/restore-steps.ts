@@ -144,7 +144,7 @@ async function removeIfEmpty(folder: string): Promise<boolean> {
   return rmdir(folder).then(() => true, () => !existsSync(folder));
 }
 
-/** Stores the phase of the restore, and syncs it to the disk. */
+/** Durable. In the phase 'probation' the state has another file, so that web and worker may start. */
 export async function writeRestoreState(dataDir: string, state: RestoreState): Promise<RestoreState> {
   const isOpen = state.phase === 'probation';
   const [path, other] = isOpen

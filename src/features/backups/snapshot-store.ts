@@ -79,7 +79,7 @@ export function onNewConnection<Result>(path: string, read: (db: Db) => Result):
   }
 }
 
-/** The size of a database in bytes. */
+/** In bytes. */
 export function databaseSize(db: Db): number {
   return Number(db.pragma('page_count')) * Number(db.pragma('page_size'));
 }
@@ -91,7 +91,7 @@ export function requireHubSchema(db: Db): number {
   return version;
 }
 
-/** Reads facts from a backup's database without checking the database. */
+/** Reads facts from a backup's database without checking it. */
 export async function readSnapshot(path: string): Promise<SavedRows> {
   return withSnapshot(path, readRows);
 }

@@ -169,7 +169,7 @@ function bringUpToDate(db: Db, { migrations, clock }: RestoreTarget): number {
   }
 }
 
-/** Ends all sessions, discards jobs that may have run after the backup was made, and records the restore. */
+/** Ends sessions, discards jobs that may have run since the backup, unschedules posts, and records the restore. */
 function settle(db: Db, backup: string, { clock, runAgain }: RestoreTarget): Settled {
   return db.write('settle restored database', () => {
     const sessions = endAllSessions({ db });

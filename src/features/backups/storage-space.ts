@@ -30,7 +30,7 @@ export function findSpace({ config, disk }: Hub, uploadBytes: number, times = 1)
   return { isLow, least: Math.min(freeBytes, forBackups), needed, isBackupDisk: isLow && !isDataLow && isOther };
 }
 
-/** A list in words of the largest uses of the disk of DATA_DIR, the largest use first. */
+/** What takes up the disk of DATA_DIR, in words, the largest first. */
 export function spaceTaken(hub: Hub): string {
   const { used, emptyPages } = hub.disk.space();
   const { databaseBytes, walBytes } = readStorageSizes(hub.config.databasePath);

@@ -14,7 +14,6 @@ export type Places = {
   kept: string; // the folder to which the hub's data before the restore moves
 };
 
-/** The folders that a restore uses within DATA_DIR. */
 export function restoreFolders(dataDir: string, id: string): Places {
   return { live: dataDir, staged: join(dataDir, `.restore-${id}`), kept: join(dataDir, `pre-restore-${id}`) };
 }
@@ -27,17 +26,15 @@ export async function releaseReserve({ staged }: Places): Promise<void> {
   await rm(join(staged, RESERVE), { recursive: true, force: true });
 }
 
-/** Whether a name in DATA_DIR is the name of a folder in which a restore unpacks the data of a backup. */
 export function isStagingName(name: string): boolean {
   return /^\.restore-\d{8}-\d{6}$/.test(name);
 }
 
-/** The function that moves a file or folder in a restore. Tests pass a function that fails or stops at any moment. */
+/** Moves a file or folder. Tests pass a function that fails or stops at any moment. */
 export type Move = (from: string, to: string) => Promise<void>;
 
 const moveByRename: Move = (from, to) => rename(from, to);
 
-/** The items of DATA_ITEMS (database, uploads and off-site identity) that exist in a folder. */
 export function itemsIn(folder: string): string[] {
   return DATA_ITEMS.filter((item) => existsSync(join(folder, item)));
 }
@@ -68,7 +65,7 @@ export async function swapBack({ live, staged, kept }: Places, old: string[], mo
     if (!isOldInPlace && existsSync(join(live, item))) await move(join(live, item), join(staged, item));
     if (old.includes(item) && !isOldInPlace) await move(join(kept, item), join(live, item));
   }
-  await syncPath(kept).catch(() => {}); // `swapIn` makes the folder `kept`; if `swapIn` never ran, `kept` is missing
+  await syncPath(kept).catch(() => {}); // `kept` is missing if `swapIn` never ran
   await syncPath(live);
 }
 

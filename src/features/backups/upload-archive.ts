@@ -22,7 +22,7 @@ type ArchiveOptions = {
   onProgress: (bytes: number) => void; // called with the size of each uploaded file that was read
 };
 
-/** The most attempts to make an archive: if an archived upload proves damaged, the next attempt omits the upload. */
+/** If an archived upload proves damaged, the next attempt omits it. */
 const ATTEMPTS = 3;
 
 /** Archives the uploaded files that the rows name. `absent`: missing and changed files, which the archive lacks. */

@@ -201,7 +201,6 @@ export async function openBackup(path: string): Promise<OpenBackup> {
   return { ...manifest, folder };
 }
 
-/** Calls `read` with the database of the backup, and returns the result of `read`. */
 export function readSaved<T>({ folder }: OpenBackup, read: (db: Db) => T): Promise<T> {
   return withSnapshot(join(folder, DATABASE), read);
 }

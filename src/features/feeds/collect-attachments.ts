@@ -66,7 +66,7 @@ export function parseDuration(text: string | null | undefined): number | null {
   return Math.round(seconds);
 }
 
-/** Parses a file's length in bytes, as a feed states the length; null if the length is missing, zero or invalid. */
+/** A file's length as feeds write it, in bytes; null if it is missing, zero or invalid. */
 export function parseByteCount(text: string | number | null | undefined): number | null {
   const digits = String(text ?? '').trim().replaceAll(',', '');
   const bytes = /^\d{1,15}(?:\.0+)?$/.test(digits) ? Number(digits) : 0;

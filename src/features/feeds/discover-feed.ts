@@ -37,7 +37,7 @@ export async function discoverFeed(hub: Hub, typed: string, options: DiscoverOpt
   }
 }
 
-/** A document that is no feed: its text, the value of its `Link` header, and the hub’s words for the document. */
+/** A document that is no feed: its text, the value of its `Link` header, and the hub’s words for it. */
 type WebPage = { url: string; html: string; header: string; answer: string };
 
 /** `typed`: the address that a person entered. `until`: by `performance.now()`, when the search ends. */
@@ -123,7 +123,7 @@ function answerOf(error: unknown, signal: AbortSignal | undefined): string {
   return error.message.replace(/\.$/, '');
 }
 
-/** Throws an error rather than send a feed's password to another origin than its owner gave the password for. */
+/** Throws rather than send a feed's password to another origin than its owner gave it for. */
 function requireSameOrigin(typed: string, url: string, authorization: string | undefined): void {
   const [asked, other] = [new URL(typed), new URL(url)];
   if (authorization === undefined || asked.origin === other.origin) return;

@@ -8,12 +8,11 @@ export type FeedPassword = { username: string; password: string };
 
 const passwords = sealedSecrets('feed');
 
-/** The value of the Authorization header for a feed with a password (HTTP Basic). */
 export function basicAuthorization({ username, password }: FeedPassword): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
-/** Stores a feed's password for the feed's present origin, in the caller's transaction; null removes the password. */
+/** Stores a feed's password for its present origin, in the caller's transaction; null removes it. */
 export function keepPassword(hub: Hub, sourceId: number, given: FeedPassword | null): void {
   const url = syncState(hub).find(sourceId)?.url;
   if (url === undefined) return;

@@ -58,7 +58,7 @@ function isHtmlTitle(title: string): boolean {
   return false;
 }
 
-/** Converts HTML to one line of plain text. */
+/** On one line. */
 export function htmlToText(html: string): string {
   return singleLine(plainText(html));
 }
@@ -68,7 +68,7 @@ export function undeclaredToLine(text: string): string {
   return looksLikeHtml(text) ? htmlToText(text) : titleText(text);
 }
 
-/** Converts plain text to HTML and keeps line breaks. */
+/** Keeps line breaks, except within one paragraph that its author wrapped (WRAPPED). */
 export function textToHtml(text: string): string {
   return withLines(escapeHtml(text.trim()));
 }
@@ -83,17 +83,17 @@ function withLines(html: string): string {
   return WRAPPED.test(html) ? html : html.replace(LINE_END, '<br>\n');
 }
 
-/** Whether a text, which may be HTML or plain text, contains an HTML tag. */
+/** Whether a text has an end tag, or a tag that needs none, such as `<br>` or `<p>`. */
 export function looksLikeHtml(text: string): boolean {
   return text.includes('<') && LOOKS_LIKE_HTML.test(text);
 }
 
-/** Converts text that may be HTML or plain text to HTML. */
+/** HTML stays as it is; in plain text, character references are decoded once more. */
 export function undeclaredToHtml(text: string): string {
   return looksLikeHtml(text) ? text : textToHtml(decodeOnceMore(text));
 }
 
-/** The text of an element on one line, or null if the text is empty. */
+/** Null if the text is empty. */
 export function lineOf(element: XmlElement | undefined): string | null {
   const text = element === undefined ? '' : singleLine(textOf(element));
   return text === '' ? null : text;
@@ -108,7 +108,7 @@ export function firstLine(element: XmlElement, names: readonly string[]): string
   return null;
 }
 
-/** The child elements whose names are in `names`, in the order of `names`. */
+/** In the order of `names`, not of the document. */
 export function childrenInOrder(element: XmlElement, names: readonly string[]): XmlElement[] {
   return names.flatMap((name) => childrenOf(element, name));
 }
@@ -159,7 +159,7 @@ export function absoluteUrl(link: string | null | undefined, base: string): stri
   return trimmed === '' ? null : webAddress(trimmed, base) ?? null;
 }
 
-/** The base URL for links inside an element. `base`: the base URL that applies around the element. */
+/** `base`: what applies around the element. */
 export function baseInside(element: XmlElement | null, base: LinkBase): LinkBase {
   const url = element === null ? null : absoluteUrl(attributeOf(element, 'xml:base'), base.url);
   return url === null ? base : { url, given: true };
@@ -204,14 +204,14 @@ export type ParsedFeed = FeedFacts & {
   hidesItems: boolean;
 };
 
-/** The error for a document that is no feed; its message says what the document is instead. */
+/** The message says what the document is instead. */
 export class NotAFeedError extends Error {
   override name = 'NotAFeedError';
   /** The document that is no feed; of a large document, `body` is only the beginning. */
   document?: Pick<OutboundResponse, 'url' | 'headers' | 'body'>;
 }
 
-/** A parsed item. The item's `guid` is the id as the publisher wrote it, so it may be missing or not unique. */
+/** `guid`: the id as the publisher wrote it, which may be missing or not unique. */
 export type UnidentifiedItem = Omit<IncomingPost, 'guid'> & { guid: string | null };
 
 /**
@@ -258,7 +258,7 @@ export function lastingItems({ items, deleted, cut }: ParsedFeed): IncomingPost[
     (updatedAt ?? publishedAt ?? 0) > (gone.get(guid) ?? -Infinity));
 }
 
-/** How a document was truncated, and whether its last item's id is complete; null for a complete document. */
+/** Null for a whole document. `ids`: the elements that may hold an item's id. */
 export function truncationOf(root: XmlElement, items: XmlElement[], ids: readonly string[]): ParsedFeed['cut'] {
   if (!root.isCut) return null;
   const last = items.at(-1);
@@ -277,7 +277,7 @@ export function hasItemLike({ children }: XmlElement): boolean {
   return children.some((child) => /(?:^|:)(?:item|entry)$/.test(child.name) || hasItemLike(child));
 }
 
-/** The id under which the hub stores a feed item: the item's id, or the hash of an id above MAX_GUID_LENGTH. */
+/** The item's id as it is stored: a hash if it is longer than MAX_GUID_LENGTH. */
 export function keptGuid(guid: string): string {
   return guid.length <= MAX_GUID_LENGTH ? guid : hash('sha256', guid);
 }

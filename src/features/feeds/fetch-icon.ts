@@ -27,7 +27,7 @@ const PLANNED_AT_ONCE = 20;
 /** Reasons of an OutboundError after which a search for an icon or pictures sends no more requests to the host. */
 export const HOPELESS = new Set(['blocked', 'dns', 'connect', 'tls', 'timeout', 'idle', 'aborted']);
 
-/** If the search for a feed's icon finds no icon, an earlier icon stays, because the site may only be down. */
+/** If none is found, an earlier icon stays, because the site may only be down. */
 export const fetchIcon: JobKind<{ sourceId: number }> = {
   name: 'fetch-icon',
   key: ({ sourceId }) => String(sourceId),

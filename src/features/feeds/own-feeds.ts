@@ -2,7 +2,6 @@ import type { Hub } from '../hub/hub.ts';
 import { saysItLeadsHere } from '../hub/own-address.ts';
 import type { Source } from '../sources/source-store.ts';
 
-/** The address of the Atom feed that the hub publishes of a source. */
 export function ownFeedUrl({ config }: Pick<Hub, 'config'>, sourceId: number): string {
   return `${config.baseUrl}/sources/${sourceId}.atom`;
 }
@@ -15,7 +14,7 @@ export function ownFeedId({ config }: Pick<Hub, 'config'>, address: string): num
   return id !== undefined && saysItLeadsHere(config, url) ? Number(id) : undefined;
 }
 
-/** The address of a source's web site, or of the source's page on the hub if no web site is known. */
+/** The source's web site, or its page on the hub if none is known. */
 export function siteOf({ config }: Pick<Hub, 'config'>, { id, siteUrl }: Pick<Source, 'id' | 'siteUrl'>): string {
   return siteUrl ?? `${config.baseUrl}/sources/${id}`;
 }

@@ -69,8 +69,8 @@ function isJson(bytes: Buffer): boolean {
 }
 
 /**
- * Reads the title of a feed, but not all its posts. If the posts of a JSON Feed stand before its title, the function
- * leaves the title empty, and only checks that the document has the members that JSON Feed requires.
+ * Reads the title of a feed, but not all its posts. If the posts of a JSON Feed stand before its title, the title stays
+ * empty, and only the members that JSON Feed requires are checked.
  */
 export function parseBeginning(document: Beginning, source: { url: string; contentType: string | null }): ParsedFeed {
   const bytes = document.bytes();

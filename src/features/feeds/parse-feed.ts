@@ -76,7 +76,7 @@ function startsWithHtml(text: string): boolean {
   return /^\s*(?:<\?xml[^>]*>\s*)?<html[\s>]/i.test(text.slice(0, 1024));
 }
 
-/** Whether a document begins with the doctype of HTML. Some servers put the doctype of HTML even in front of feeds. */
+/** Some servers put the doctype of HTML even in front of feeds. */
 function claimsToBeHtml(text: string): boolean {
   return /^\s*(?:<\?xml[^>]*>\s*)?<!doctype\s+html/i.test(text.slice(0, 1024));
 }

@@ -150,7 +150,7 @@ async function prepareSync(
   };
 }
 
-/** Plans the next synchronisation, after the pause (ms) that was asked for. `problem`: undefined if it stays. */
+/** Also plans the next one. `askedFor`: the shortest pause (ms). `problem`: undefined if it stays. */
 function succeeded(hub: Hub, sourceId: number, askedFor: number, problem: string | null | undefined): void {
   const publishedAt = sourcePosts(hub).newestTimes(sourceId, RHYTHM);
   const pause = planNextSync({ publishedAt, askedFor }, hub.clock(), hub.random);
@@ -250,7 +250,7 @@ function notifyOwner(hub: Hub, { id, ownerId: accountId, title }: Source, event:
   notifications(hub).add({ accountId, kind: `source.${event}`, title: `“${title}” ${what}`, path: `/sources/${id}` });
 }
 
-/** Counts a synchronisation and stores its result, without a duration if another process began the synchronisation. */
+/** Counts a synchronisation and stores its result, without a duration if another process began it. */
 function endRun(hub: Hub, sourceId: number, job: Job, run: Partial<SourceRun>): void {
   const startedAt = started.get(job);
   const took = startedAt === undefined ? undefined : performance.now() - startedAt;
@@ -266,7 +266,7 @@ export async function planDueSyncs(hub: Hub, stopping: AbortSignal): Promise<voi
   await throttled(hub)('plan due syncs', (limit) => planSomeSyncs(hub, limit), () => stopping.aborted);
 }
 
-/** Enqueues synchronisations for up to `limit` sources that are due; returns the number of enqueued jobs. */
+/** Returns how many sources were due, at most `limit`, even if their jobs were waiting already. */
 export function planSomeSyncs(hub: Hub, limit: number): number {
   return syncState(hub).takeDue(limit, ({ sourceId, ownerId, host, isWell }) => {
     const rank = isWell === 1 ? RANKS.usual : RANKS.doubtful;
@@ -280,7 +280,7 @@ export function syncSoon(hub: Hub, { id: sourceId, ownerId, feedUrl }: Source): 
   if (!enqueue(hub, syncSource, { sourceId }, turn)) jobs(hub).hurry(syncSource.name, keyOf(sourceId));
 }
 
-/** The progress of a running synchronisation of a large feed. */
+/** Undefined unless a large feed is being synchronised. */
 export function syncProgress(hub: Hub, sourceId: number): JobProgress | undefined {
   return jobs(hub).progressOf(syncSource.name, keyOf(sourceId));
 }

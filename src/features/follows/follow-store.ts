@@ -33,7 +33,7 @@ export type FollowChange = {
   hideGlobally?: boolean | undefined;
 };
 
-/** The name of the table of follows, which queries of reading lists join. Only `features/follows` writes to follows. */
+/** The table that queries of reading lists join. Only `features/follows` writes to it. */
 export const FOLLOWS = 'follows';
 
 /** SQL condition: the follow `f` is in `@folder`; true for every follow if `@folder` is NULL. */
@@ -68,7 +68,6 @@ export const SEEN_TITLE = 'COALESCE(f.title, s.title)';
 
 const SELECT = `SELECT ${FOLLOW}, f.title AS ownTitle, f.created_at AS createdAt FROM follows f`;
 
-/** Stores which account follows which source, in which folder, and up to which post the account has read the source. */
 export const follows = store(({ db, clock }) => {
   const select = db.prepare<[number, number], Follow>('follow', `${SELECT} WHERE f.account_id = ? AND f.source_id = ?`);
   const selectAmong = db.prepare<[number, string], { id: number }>('which sources are followed', `
@@ -117,7 +116,7 @@ export const follows = store(({ db, clock }) => {
     listed: (viewer: Pick<Viewer, 'id' | 'role'>, folder?: string): ListedFollow[] =>
       selectListed.all({ ...asking(viewer), folder: folder ?? null }),
     hasFolder: (accountId: number, name: string): boolean => selectFolder.get(accountId, name) !== undefined,
-    /** Returns at most OFFERED names of an account's folders, in alphabetical order. */
+    /** In alphabetical order. */
     folderNames: (accountId: number, most = OFFERED): string[] =>
       selectFolders.all(accountId, most).map(({ name }) => name),
     follow: (accountId: number, sourceId: number, readUpTo: number): void =>

@@ -59,7 +59,7 @@ export function wantNewest(hub: Hub, sourceId: number, limit = LAST_POSTS): numb
   return newest.map(({ id }) => id);
 }
 
-/** Compares the newest posts of a new source with their pages, to see whether to offer the owner full texts. */
+/** Compares a new source's posts with their pages, as soon as there are any, to decide whether to offer full texts. */
 export function planComparison(hub: Hub, sourceId: number): void {
   if (!hasFullTexts(hub)) return;
   hub.db.write('plan comparison', () => {

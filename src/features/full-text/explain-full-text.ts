@@ -33,7 +33,6 @@ export type FullTextState = {
   explanation?: string;
 };
 
-/** Describes the result of fetching a post's page, for pages and the API. */
 export function describeFullText(row: FullTextRow | undefined): FullTextState {
   if (!row) return { state: 'none' };
   const { state, reason, dueAt } = row;

@@ -26,7 +26,7 @@ const PLANNED_AT_ONCE = 20;
 /** The hub fetches a post's page at most this often, unless the post changes. */
 const FETCHES = 2;
 
-/** The transaction that stores a full text evicts at most this many full texts; the schedule evicts the rest. */
+/** The transaction that stores a full text evicts at most this many others; the schedule evicts the rest. */
 const EVICTED_AT_ONCE = 50;
 
 const TEASER_SHARE = 1 / 3;
@@ -34,12 +34,12 @@ const TEASER_SHARE = 1 / 3;
 /** Words and signs at the ends of teasers, without spaces. */
 const TEASER_ENDS = ['…', '...', 'readmore', 'continuereading', 'weiterlesen', 'lirelasuite'];
 
-/** In the counts of fetched pages by result, the name of the result that the hub found a full text. */
+/** The result that counts the pages with a full text; the other results are reasons why there was none. */
 export const READY = 'ready';
 
 const reading = once((_: Hub) => createLanes());
 
-/** Whether the hub keeps full texts: the operator can turn full texts off for everybody. */
+/** The operator can turn full texts off for everybody. */
 export function hasFullTexts({ config }: Pick<Hub, 'config'>): boolean {
   return config.fullTextMaxBytes > 0;
 }
@@ -136,7 +136,7 @@ function countResult(
   sourceFullTexts(hub).addResult(sourceId, reason);
 }
 
-/** Enqueues the job that fetches a post's page, in the caller's transaction. `owner`: the account that owns the job. */
+/** In the caller's transaction. `owner`: the account that owns the job. `isAsked`: a waiting job is due at once. */
 export function enqueueFullText(
   hub: Hub, { postId, url, owner, isAsked }: { postId: number; url: string; owner: number; isAsked: boolean },
 ): void {

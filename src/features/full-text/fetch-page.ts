@@ -20,7 +20,7 @@ const SITE_BYTES = 1_000;
 
 const HTML_TYPE = /^(?:text\/html|application\/xhtml\+xml)\b/i;
 
-/** Thrown if the hub must not use a page, so that a second attempt at fetching the page is useless. */
+/** The hub must not or cannot use the page: a second attempt is useless. */
 export class PageRefused extends Error {
   readonly reason: Refusal;
 
@@ -30,7 +30,7 @@ export class PageRefused extends Error {
   }
 }
 
-/** Thrown if the hub could not fetch a page. Readers see the message, which names hosts but no addresses. */
+/** The page could not be fetched. Readers see the message, which names hosts but no addresses. */
 export class PageFailed extends Error {
   readonly reason: Failure;
 
@@ -114,7 +114,7 @@ async function fetchRules(hub: Hub, origin: string, signal: AbortSignal): Promis
 
 type Wanted = Parameters<Hub['outbound']>[0] & { signal: AbortSignal };
 
-/** Fetches an address unless the address leads to this hub. Throws OutboundError, or the signal's reason. */
+/** Refuses an address that leads to this hub. Throws OutboundError, or the signal's reason. */
 async function request({ outbound, config }: Hub, wanted: Wanted): Promise<OutboundResponse> {
   try {
     return await outbound({ ...wanted, refuse: refusingOwn(config) });

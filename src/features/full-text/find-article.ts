@@ -19,18 +19,17 @@ const PARAGRAPHS = new Set(['p', 'li', 'dd', 'td', 'blockquote', 'figcaption']);
 const [MIN_PARAGRAPH, POINT, MARKED] = [25, 100, 10];
 /** Clutter that holds more than this share of the page's prose stays. */
 const MOST = 0.6;
-/** The shares of a paragraph's points for the blocks around the paragraph, innermost first. */
+/** The shares of a paragraph's points for the blocks around it, innermost first. */
 const SHARES = [1, 1 / 2, 1 / 6, 1 / 9, 1 / 12];
 /**
- * The article is first the block with the highest score. A block around the article becomes the article if the outer
- * block has no more prose than the article and at most SAME_TEXT times the article's text, or if the outer block has at
- * least MORE_PROSE times the article's prose and hardly any links (FEW_LINKS).
+ * The article is first the block with the highest score. A block around it takes its place if it has no more prose and
+ * at most SAME_TEXT times the text, or at least MORE_PROSE times the prose and hardly any links (FEW_LINKS).
  */
 const [SAME_TEXT, MORE_PROSE, FEW_LINKS, LEVELS_UP] = [1.3, 1.3, 0.1, 6];
 /** A block beside the main block belongs to the article if it has the share BESIDE of the main block's score. */
 const [BESIDE, MIN_POINTS, LONG_PARAGRAPH] = [0.2, 10, 80];
 
-/** Chooses the part of the page with the most connected prose, in parts. */
+/** Chooses the part of the page with the most connected prose. */
 export function* findArticle(page: MeasuredPage, rules: Rules): Generator<void, ChosenPart> {
   const dropped = dropClutter(page, rules);
   yield;

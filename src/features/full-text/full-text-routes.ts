@@ -16,7 +16,7 @@ export function askForFullTextJson(hub: Hub, { params, viewer }: MemberRequest):
   return json(fullTextJson(hub, post), state === 'waiting' ? 202 : 200);
 }
 
-/** Form: switches between the full text of a post and the feed's text, on the page with the address `from`. */
+/** Form: switches between a post's full text and the feed's text, then returns to the page `from`. */
 export async function submitTextSwitch(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { from, text } = await readForm(req);
   const post = visiblePost(hub, pathId(req.params), req.viewer);

@@ -37,10 +37,10 @@ type KeptText = { isCut: 0 | 1; contentHtml: string; bytes: number };
 /** The versions of a full text begin at a time, not at 0, because a post that is published again keeps its old id. */
 type Version = { postId: number; version: number };
 
-/** If the fetch of a post's page failed, the hub fetches the page once more after this time. */
+/** A page that could not be fetched is fetched once more after this time. */
 export const REPEATED_AFTER = DAY;
 
-/** After this time the schedule plans a waiting full text again, because the job of the full text may be lost. */
+/** After this time the schedule plans a waiting full text again, because its job may be lost. */
 const LOST_AFTER = 10 * MINUTE;
 
 /**
@@ -66,7 +66,7 @@ export const fullTexts = store((hub) => {
     sizesForApps: (postIds: number[]): Map<number, number> =>
       new Map(sql.sizesForApps.all(JSON.stringify(postIds)).map(({ id, bytes }) => [id, bytes])),
 
-    /** Makes a post wait for its full text after a member asked for the full text, in the caller's transaction. */
+    /** Makes a post wait for its full text after a member asked for it, in the caller's transaction. */
     ask: (postId: number): void => void sql.ask.run({ postId, now: clock(), dueAt: clock() + LOST_AFTER }),
     /** Makes a post wait for its full text, unless its page was fetched before, in the caller's transaction. */
     want: (postId: number): void => void sql.want.run({ postId, now: clock() }),

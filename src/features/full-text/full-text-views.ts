@@ -29,7 +29,7 @@ export function textSwitch({ post, which, wanted, fullText }: ShownText<{ id: nu
   value="${from}">${shown}${status}<button class="link" name="text" value="${other}">${label}</button></form>`;
 }
 
-/** Offers the owner of a source full texts for all new posts; the owner can decline the offer. */
+/** Offers a source's owner full texts for all new posts, or says that the hub is still comparing posts. */
 export function offerPanel(hub: Hub, sourceId: number, offer: FullTextOffer | null): Html | false {
   if (!offer) return false;
   if (offer.why === 'comparing') {
@@ -67,7 +67,7 @@ function sideBySide(hub: Hub, postId: number): Html | false {
 <div class="two-texts">${column('As in the feed', post.contentHtml)}${column('Full text', text)}</div>`;
 }
 
-/** The form in which an owner chooses whether a source always has full texts, and a text on past fetches of pages. */
+/** The owner's choice whether a source always has full texts, and how past fetches went. */
 export function fullTextSettings(hub: Hub, sourceId: number): Html {
   const { isAlways } = sourceFullTexts(hub).find(sourceId);
   return html`

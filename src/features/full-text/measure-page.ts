@@ -9,7 +9,7 @@ export type MeasuredPage = {
   count: number;
   sizes: Int32Array; // characters of a text, with white space collapsed; an ideograph counts as two
   linkedSizes: Int32Array; // the size of a text that is within a link; 0 for any other node
-  blocks: Int32Array; // the node itself, if the node is a block, or else the nearest block around the node
+  blocks: Int32Array; // the node itself if it is a block, else the nearest block around it
   isOuter: Uint8Array; // 1: the node is a block element that contains other block elements
   isHidden: Uint8Array;
   hints: Hint[];
@@ -23,7 +23,6 @@ export const [NODES_AT_ONCE, CHARACTERS_AT_ONCE] = [20_000, 400_000];
 const INVISIBLE_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
 const MAX_STYLE = 500;
 
-/** Measures each node of a page, in parts. */
 export function* measurePage(tree: HtmlTree): Generator<void, MeasuredPage> {
   const count = tree.names.length;
   const page: MeasuredPage = {
@@ -55,12 +54,11 @@ export function* measurePage(tree: HtmlTree): Generator<void, MeasuredPage> {
   return { ...page, prose: sumProse(page) };
 }
 
-/** Returns the index of the element around a node; the root of the page (node 0) is its own parent. */
+/** The root of the page (node 0) is its own parent. */
 export function parentOf({ tree }: MeasuredPage, node: number): number {
   return Math.max(0, tree.parents[node] ?? 0);
 }
 
-/** Adds `by` to the number at `index` of an array. */
 export function raise(array: Int32Array | Float64Array, index: number, by: number): void {
   array[index] = (array[index] ?? 0) + by;
 }
@@ -86,7 +84,7 @@ export function sumProse(page: MeasuredPage, dropped?: Uint8Array): Int32Array {
   return sumSubtrees(page, page.own.map((size) => size >= LONG ? size : 0), dropped);
 }
 
-/** For each subtree, the sum of the values of the subtree's nodes; inner subtrees marked in `dropped` do not count. */
+/** For each subtree, the sum of its nodes' values; inner subtrees marked in `dropped` do not count. */
 export function sumSubtrees(page: MeasuredPage, values: Int32Array, dropped?: Uint8Array): Int32Array {
   const sums = values.slice();
   for (let node = page.count - 1; node > 0; node -= 1) {

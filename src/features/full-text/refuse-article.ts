@@ -14,7 +14,7 @@ type Block = { isHeading: boolean; text: string; size: number; linked: number };
 const [MIN_ARTICLE, CUT_ARTICLE] = [140, 1_500];
 /** A word about consent speaks for this many characters of its block: articles cut by `br` are one block. */
 const ABOUT_CONSENT = 250;
-/** The hub looks for reasons to refuse an article in this many characters of the article. */
+/** Reasons to refuse an article are looked for in this many of its characters. */
 const MAX_READ = 100_000;
 /** Words with fewer letters say little about a text. An article must have the share IN_COMMON of its post's words. */
 const [MIN_WORD, IN_COMMON] = [5, 0.25];
@@ -27,7 +27,7 @@ const LOCKED = /"isAccessibleForFree"\s*:\s*"?false/i;
 const FREE = /"isAccessibleForFree"\s*:\s*"?true/i;
 const FORUM_TYPE = /\b(?:DiscussionForumPosting|QAPage)\b/;
 
-/** Why the chosen part of a page is no article of the post; undefined if the part is an article. */
+/** Undefined if the chosen part of the page is an article of the post. */
 export function refusalOf(page: MeasuredPage, choice: ChosenPart, post: PostOfPage): ExtractionRefusal | undefined {
   const { tree } = page;
   const blocks = blocksOf(page, choice);

@@ -34,7 +34,7 @@ export function chooseText<Shown extends WholePost>(
   return { post: withFullText(post, text), which: 'full', wanted, fullText };
 }
 
-/** The state and the content of a post's full text, as the API shows them to members. */
+/** For members, in the API. Notes the use: full texts that nobody reads are evicted first. */
 export function fullTextJson(
   hub: Hub, post: WholePost,
 ): FullTextState & { contentHtml?: string } {
@@ -46,7 +46,7 @@ export function fullTextJson(
   return { ...state, contentHtml: contentWithImages(hub, withFullText(post, text), hub.config.baseUrl) };
 }
 
-/** Returns a post with the full text as its content, and with the pictures of the full text. */
+/** The post with the full text as its content, and with the pictures of that text. */
 export function withFullText<Shown extends Pick<WholePost, 'id' | 'contentHtml' | 'attachments'>>(
   post: Shown, text: string,
 ): Shown {
@@ -63,7 +63,7 @@ function picturesOf(postId: number, text: string): Attachment[] {
   }));
 }
 
-/** The publisher's address of a picture in the full text of a post; undefined if the full text has no such picture. */
+/** The picture's address at its publisher, by its `pictureHash`; undefined if the full text has none such. */
 export function findPicture(hub: Hub, postId: number, wanted: string): string | undefined {
   const shown = imageAddresses(fullTexts(hub).contentOf(postId) ?? '').slice(0, PICTURES);
   return shown.find((url) => pictureHash(url) === wanted);

@@ -56,7 +56,7 @@ export type Condition = {
   subject: Subject; // the tile of the overview that shows the condition
   level: TroubleLevel;
   state: string; // a few words for the overview while the problem exists, such as 'none yet'
-  title: string; // names the health problem without a full stop, as the title of the alert about the problem
+  title: string; // names the problem without a full stop; the title of its alert
   href: string | null; // the administrators' page that helps to solve the health problem
   whatToDo: string;
   look(reading: HubReading): Trouble | Trouble[] | null;
@@ -64,7 +64,7 @@ export type Condition = {
   degrades?: 'disk' | 'backup-dir'; // the problem's name in `degraded` of GET /api/health
 };
 
-/** The problems that a health condition's `look` finds, each completed with the condition's own text and level. */
+/** What `look` finds, each completed with the condition's own text and level. */
 export function troublesOf({ subject, level, state, title, href, whatToDo, look }: Condition, reading: HubReading) {
   return [look(reading) ?? []].flat().map((found) => {
     const headline = found.headline ?? `${title}.`;
@@ -80,7 +80,7 @@ const WORKER_ALIVE_SECONDS = 30;
 
 export type WorkerState = { ok: boolean; lastSeenSeconds: number | null };
 
-/** The hub's state for one check or one scrape. Each function reads its part of the hub's state when first called. */
+/** The hub's state for one check or one scrape. */
 export type HubReading = {
   hub: Hub;
   pending: readonly Migration[]; // migrations that the database lacks; always empty in the web and worker processes
@@ -95,7 +95,7 @@ export type HubReading = {
   errors(): { count: number; since: number | null };
 };
 
-/** Starts one reading of the hub's state, in which most parts are read once, when first asked for. */
+/** Each part is read once, when it is first asked for; only the worker's heartbeat is read each time. */
 export function startReading(hub: Hub, pending: readonly Migration[] = []): HubReading {
   const kept = lazily(() => counts(hub).read());
   return {
@@ -116,7 +116,6 @@ function lazily<Value>(read: () => Value): () => Value {
   return () => (known ??= { value: read() }).value;
 }
 
-/** Whether the worker has sent a heartbeat in the last 30 s. */
 export function readWorker(hub: Hub): WorkerState {
   const seenAt = heartbeats(hub).lastSeen('worker');
   const lastSeenSeconds = seenAt === null ? null : wholeSeconds(hub.clock() - seenAt);

@@ -128,7 +128,7 @@ export const CONDITIONS: readonly Condition[] = [
     title: 'Sources are failing',
     whatToDo: 'See whether the hub reaches them: DNS, a firewall, a publisher that refuses it. ' +
       'Pause or delete those that are gone for good.',
-    // A few failing sources raise no alert: their owners are notified. If many sources fail, the hub may be the cause.
+    // A few failing sources are no problem of the hub: their owners are notified. If many fail, it may be the cause.
     look({ hub, kept }) {
       const failing = kept().value('sources', 'feed,failing');
       if (failing < MANY_FAILING) return null;

@@ -20,7 +20,7 @@ import { schemaVersionReader } from './read-health.ts';
 /** `off`: a part of the hub is not set up. `warn`: the hub works, but an operator should look at the problem. */
 export type Level = 'good' | 'off' | 'warn' | 'bad';
 
-/** A tile of the overview, and the problem of the tile's subject, if there is a problem. Times in unix ms. */
+/** A tile of the overview, and the problem of its subject, if there is one. Times in unix ms. */
 export type Finding = {
   subject: string;
   level: Level;
@@ -37,7 +37,7 @@ export type Finding = {
 
 type GivenFinding = Pick<Finding, 'subject' | 'state'> & Partial<Finding>;
 
-/** Adds the missing fields to a finding (a tile of the overview page). The default level of a finding is `good`. */
+/** Adds the missing fields; the default level is `good`. */
 export function finding(given: GivenFinding): Finding {
   const level = given.level ?? 'good';
   const isBad = level === 'warn' || level === 'bad';
@@ -46,7 +46,7 @@ export function finding(given: GivenFinding): Finding {
   return { ...nothing, ...given, headline, level, isBad };
 }
 
-/** The findings that require the operator to act, the worst finding first. */
+/** What the operator has to act on, the worst first. */
 export function problemsOf(all: readonly Finding[]): Finding[] {
   return [...all.filter(({ level }) => level === 'bad'), ...all.filter(({ level }) => level === 'warn')];
 }
@@ -147,7 +147,7 @@ export function findings(hub: Hub, pending: readonly Migration[] = []): Finding[
   return (Object.keys(TILES) as Subject[]).flatMap((subject) => findingOn(subject, reading));
 }
 
-/** The health of one part of the hub; an empty list if the hub shows no such part and the part has no problem. */
+/** One finding; none if the subject has neither a tile nor a problem. */
 export function findingOn(subject: Subject, reading: HubReading): Finding[] {
   try {
     const tile = TILES[subject](reading);

@@ -16,7 +16,7 @@ import { readHealth } from './read-health.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
-/** Answers a probe of liveness or readiness. While a restore replaces the data of the hub, the hub is not ready. */
+/** GET /api/health: not ready (503) during a restore, and while the database is lost or cannot be read. */
 export function showHealth(hub: Hub, req: HubRequest): Reply {
   const probe = req.query.get('probe') ?? 'ready';
   if (probe === 'live') return json({ ok: true }, 200, NO_STORE);
@@ -49,7 +49,7 @@ function unready(error: string, more: object = {}): Reply {
   return json({ ok: false, database: 'unreadable', error, ...more }, 503, NO_STORE);
 }
 
-/** The metrics of the hub for a scraper. If METRICS_TOKEN is set, throws 401 unless the scraper sends this token. */
+/** GET /api/metrics: throws 401 if METRICS_TOKEN is set and the scraper does not send it. */
 export function showMetrics(hub: Hub, { headers }: HubRequest): Reply {
   const { metricsToken } = hub.config;
   if (metricsToken !== null && !hasToken(headers.authorization, metricsToken)) {

@@ -22,7 +22,7 @@ export function makeOwnCheckSecret(dataDir: string, log: Log): string {
   return secret;
 }
 
-/** The secret of the running web process; undefined if web is not running or the secret is not readable. */
+/** The secret of the web process, also after it has stopped; undefined if there is none or it is not readable. */
 export function readOwnCheckSecret(dataDir: string): string | undefined {
   try {
     return readFileSync(secretPath(dataDir), 'utf8');

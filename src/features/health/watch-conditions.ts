@@ -43,7 +43,6 @@ function problemLines(condition: Condition, reading: HubReading): Map<string, st
     .map(({ subject, problem, since }) => [subject, singleLine(`${problem} ${sinceInWords(since)}`)]));
 }
 
-/** Sends the messages about alerts that are due by now. */
 export function tellOperator(hub: Hub): void {
   tellAlerts(hub, ALERT_WORDS);
 }
@@ -73,7 +72,7 @@ export async function watchWorker(hub: Hub): Promise<void> {
   await deliverWhile(hub, isSilent && hub.config.alertWebhookUrl !== null);
 }
 
-/** Stops delivering alerts in the web process. */
+/** In the web process; waits at most GRACE for an alert that is on its way. */
 export async function stopDeliveringAlerts(hub: Hub): Promise<void> {
   await deliverWhile(hub, false);
 }

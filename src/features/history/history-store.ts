@@ -30,7 +30,7 @@ export const FIGURES = new Map<Figure, Merging>([
   ...(Object.entries(KINDS) as [Figure, Merging][]),
 ]);
 
-/** Merges the figures that describe the hub in two successive time spans. */
+/** Merges the figures of two successive time spans. */
 export function merge(earlier: Figures, later: Figures): Figures {
   const merged = { ...earlier };
   for (const [name, value] of Object.entries(later) as [Figure, number][]) {
@@ -41,7 +41,7 @@ export function merge(earlier: Figures, later: Figures): Figures {
   return merged;
 }
 
-/** The lengths of time buckets and how long buckets are kept, in ms: at most 577 and 1441 rows, together 1.5 MB. */
+/** The lengths of time buckets and how long they are kept, in ms: at most 577 and 1441 rows, together 1.5 MB. */
 export const FINE = 5 * MINUTE;
 export const COARSE = HOUR;
 export const KEPT = new Map([[FINE, 2 * DAY], [COARSE, 60 * DAY]]);
@@ -177,7 +177,7 @@ export const backupRuns = store(({ db, clock }) => {
     'SELECT place, at, result, bytes, seconds, problem FROM backup_runs WHERE at >= ? ORDER BY at');
 
   return {
-    /** Stores a backup run in the caller's transaction; skips a backup run that is already stored. */
+    /** Stores a backup run in the caller's transaction; skips one that is already stored. */
     note(run: BackupRun): void {
       if (insert.run(run).changes === 0) return;
       removeOld.run({ place: run.place, before: clock() - RUNS_KEPT, after: clock(), skipped: MOST_RUNS - 1 });

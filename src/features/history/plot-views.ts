@@ -13,13 +13,13 @@ export type Plot = {
   shape: 'bars' | 'lines'; // the bars of several series are stacked
   unit: Unit;
   series: Series[];
-  /** The value from which the hub raises an alert, drawn as a line if the axis of the plot reaches the value. */
+  /** The value from which the hub raises an alert, drawn as a line if the axis reaches it. */
   limit?: { at: number; words: string };
 };
 
 type Axis = { steps: string[]; marks: string[] };
 
-/** The time axis of a plot, made from the times at which the plot's time steps begin. */
+/** The time axis of a plot whose steps begin at `starts`: a name for each, four marks, and `last` at the end. */
 export function axisOf(times: Times, starts: number[], form: 'clock' | 'day', last: string): Axis {
   const quarter = starts.length / 4;
   const marks = [0, 1, 2, 3].map((n) => shortTime(times, starts[Math.round(n * quarter)] ?? 0, form));

@@ -17,7 +17,6 @@ export function plotViews(hub: Hub, range: Range, times: Times): Html[] {
   return [...plots.map((plot) => plotView(plot, axis)), postsPerDay(hub, times)];
 }
 
-/** Links to the overview's plots of each time range. */
 export function rangeLinks(range: Range): Html {
   const link = ([name, { words }]: [string, { words: string }]): Html => html`
 <a class="button plain" href="/admin?range=${name}#plots" ${name === range && html`aria-current="true"`}>${words}</a>`;
@@ -93,7 +92,7 @@ function ofRoom(slots: Slot[]): Plot[] {
   ];
 }
 
-/** A plot of the new posts per day in the viewer's time zone; the page's choice of a time range does not change it. */
+/** New posts per day in the viewer's time zone, whatever time range the page shows. */
 function postsPerDay(hub: Hub, times: Times): Html {
   const values = readDays(hub, DAYS, (at) => dayNumber(times, at), 'posts');
   const first = dayNumber(times, hub.clock()) - DAYS + 1;

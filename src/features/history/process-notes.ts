@@ -38,12 +38,12 @@ function countAnswers(hub: Hub): { answers: number[]; errors: number } {
   return { answers, errors };
 }
 
-/** After its last heartbeat, a process counts as running for this long; web sends a heartbeat once a minute. */
+/** A process counts as running for this long after its last heartbeat; web sends one a minute. */
 export const PROCESS_ALIVE = 2 * MINUTE + 30 * SECOND;
 
 type Note = { names: string[] };
 
-/** Stores which changed settings need a restart of this process, so that other processes can show the settings. */
+/** Stores which changed settings need a restart of this process, so that other processes can show them. */
 export function noteChangedSettings(hub: Hub): void {
   const names = changedSettings(hub.config);
   if (noted(hub, hub.program).join() === names.join()) return;

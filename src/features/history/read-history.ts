@@ -24,7 +24,7 @@ export function readSlots(hub: Hub, range: Range): Slot[] {
   });
 }
 
-/** The sum of the values that are known, or undefined if no value is known. */
+/** The sum of the known values; undefined if none is known. */
 export function sum(values: (number | undefined)[]): number | undefined {
   const known = values.filter((value) => value !== undefined);
   return known.length === 0 ? undefined : known.reduce((all, value) => all + value, 0);

@@ -42,7 +42,7 @@ export function beatOfWorker(hub: Hub): void {
 function beatAndRecord(hub: Hub): void {
   const at = hub.clock() - hub.clock() % FINE;
   const state = open(hub);
-  // After a start of the worker, counts of the web process grow from the counts that the web process stored last.
+  // After a start of the worker, web's counts grow from those at the last bucket's end, else from its last report.
   const bucket = state.bucket ??
     { at, figures: {}, web: baseline(hub)?.web ?? readings(hub).find<WebReading>(WEB)?.reading ?? null };
   look(hub, bucket);

@@ -30,10 +30,10 @@ function certificateProblem({ from, until, isForName }: Certificate, now: number
   return isForName ? null : 'other name';
 }
 
-/** The validity of a TLS certificate in unix ms, and whether the certificate is for the requested host name. */
+/** `from`, `until`: unix ms. `isForName`: whether it is for the requested host name. */
 type Certificate = { from: number; until: number; isForName: boolean };
 
-/** Reads a server's certificate from the TLS handshake. Sends no request, and does not verify the certificate. */
+/** Reads a server's certificate from the TLS handshake. Sends no request, and does not verify it. */
 function readCertificate(host: string, port: number, timeoutMs: number): Promise<Certificate> {
   const { promise, resolve, reject } = Promise.withResolvers<Certificate>();
   const name = isIP(host) === 0 ? { servername: host } : {};

@@ -14,7 +14,7 @@ type ListFilter<Filter> = {
   read(query: URLSearchParams, dress: Dress): Filter;
   /** Links or a form below the page's title. `problem`: the error of a field of the filter. */
   controls(hub: Hub, query: URLSearchParams, filter: Filter | undefined, problem?: HttpError): Html;
-  /** The API query for the items that the page shows, if this query differs from the page's own query. */
+  /** The API query for the items that the page shows, if it differs from the page's own. */
   apiQuery?(filter: Filter): Record<string, string>;
 };
 
@@ -27,18 +27,18 @@ type Definition<Item, Key extends keyof Item, Filter> = {
   select(hub: Hub, after: Pick<Item, Key> | undefined, limit: number, filter: Filter): Item[];
   filter?: ListFilter<Filter>;
   toJson(item: Item): object;
-  csv?: CsvColumns<Item>; // a list without CSV columns can be exported as JSON lines only
-  lead?(hub: Hub): Html; // a text that introduces the list below the page's title
-  above?(hub: Hub): Html | false; // content above the items, such as a form that creates an item
-  refreshSeconds?(items: Item[]): number | undefined; // seconds until the page reloads; undefined: never
+  csv?: CsvColumns<Item>; // without these, the list is exported as JSON lines only
+  lead?(hub: Hub): Html; // introduces the list, below the page's title
+  above?(hub: Hub): Html | false; // above the items, such as a form that creates one
+  refreshSeconds?(items: Item[]): number | undefined; // until the page reloads; undefined: never
   view(items: Item[], times: Times): Html;
-  empty: string; // the text that the page shows if the list has no items
-  more?: string; // the label of the link to the next page; the default is 'Older'
+  empty: string; // shown if the list has no items
+  more?: string; // the label of the link to the next page; default: 'Older'
 };
 
 type FormAnswer = { above: Html; status?: number };
 
-/** A list for administrators, as a page and in the API; `app/frame/admin-lists.ts` names all administrators' lists. */
+/** A list that only administrators see, as a page, in the API and to download; `app/frame/admin-lists.ts` names all. */
 export type AdminList = {
   name: string;
   title: string;
@@ -47,7 +47,6 @@ export type AdminList = {
   showPage(hub: Hub, request: HubRequest, answer?: FormAnswer): Reply;
 };
 
-/** Creates a list that only administrators see: its page, its API and its downloads. */
 export function adminList<Item, Key extends keyof Item = 'id' & keyof Item, Filter = undefined>(
   list: Definition<Item, Key, Filter>,
 ): AdminList {

@@ -5,19 +5,19 @@ import { type Db, isBusy, openDatabase } from '../../platform/db/open-database.t
 
 export type FileLock = { release(): void };
 
-/** The time for which `takeFileLock` waits for a lock, longer than `isFileLocked` holds a lock to check the lock. */
+/** How long `takeFileLock` waits: longer than `isFileLocked` holds a lock to check it. */
 const PATIENCE_MS = 250;
 
 /**
- * Undefined if another process has the lock. The lock is a write lock of SQLite, which the system releases when the
- * lock's holder dies; the lock file stays empty and is never deleted.
+ * Undefined if another process has the lock. It is a write lock of SQLite, which the system releases when its holder
+ * dies; the lock file stays empty and is never deleted.
  */
 export function takeFileLock(path: string): FileLock | undefined {
   const db = takeWriteLock(path, PATIENCE_MS);
   return db && { release: () => db.close() };
 }
 
-/** Whether any process, including the calling process, holds the lock on a file. Never creates a missing file. */
+/** Whether any process, this one too, holds the lock on a file. Never creates a missing file. */
 export function isFileLocked(path: string): boolean {
   if (!existsSync(path)) return false;
   const db = takeWriteLock(path, 0);
@@ -69,12 +69,12 @@ function isAnyPlaceTaken(dataDir: string, who: 'verify' | 'worker'): boolean {
   return false;
 }
 
-/** Undefined if another web process uses DATA_DIR. Several workers may run, because workers share the job queue. */
+/** Undefined if another web process uses DATA_DIR. Several workers may run: they share the job queue. */
 export function lockForRunning(dataDir: string, program: 'web' | 'worker'): FileLock | undefined {
   return program === 'web' ? takeFileLock(lockPath(dataDir, 'web')) : takePlace(dataDir, 'worker');
 }
 
-/** Whether any web or worker process uses this DATA_DIR, on this machine itself or in a container on this machine. */
+/** Whether any web or worker process uses this DATA_DIR, on this machine itself or in a container on it. */
 export function isHubRunning(dataDir: string): boolean {
   return isFileLocked(lockPath(dataDir, 'web')) || isWorkerRunning(dataDir);
 }
@@ -95,7 +95,7 @@ export async function lockForVerifying(dataDir: string): Promise<FileLock> {
   }
 }
 
-/** Blocks new backup verifications while a backup is being removed; returns undefined if a verification is running. */
+/** Blocks new backup verifications while a backup is being removed; returns undefined if one is running. */
 export function lockForRemoving(dataDir: string): FileLock | undefined {
   const gate = takeFileLock(lockPath(dataDir, 'verify'));
   let isFree = false;

@@ -22,8 +22,8 @@ const NO_ROOM = 'The hub’s disk is full: nothing was stored. You can still rea
   'make room.';
 
 /**
- * Throws 507 if only the disk reserve is left on the hub's disk. Routes with `usesReserve` (signing in, deleting,
- * administering) may use the disk reserve. Administrators may use a third of the disk reserve for any request.
+ * Throws 507 if only the reserve is left on the hub's disk. Routes with `usesReserve` (signing in, deleting,
+ * administering) may use it; administrators may use a third of it for any request.
  */
 export function requireRoom(hub: Hub, route: Pick<Route, 'usesReserve'>, viewer: Viewer | null): void {
   if (!route.usesReserve) requireRoomOf(hub, viewer);

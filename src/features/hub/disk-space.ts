@@ -26,8 +26,8 @@ const LEAST_RESERVE = 16 * MiB;
 const LEAST_SHARE = 0.25;
 
 /**
- * After most posts were deleted, a single step may merge the whole search index, which adds up to 0.9 times the size of
- * the search index to the write-ahead log (measured). Two thirds of the disk reserve are for merging the index.
+ * After most posts were deleted, a single step may merge the whole search index, which adds up to 0.9 times its size to
+ * the write-ahead log (measured). Two thirds of the reserve are for that.
  */
 const INDEX_SHARE = 2;
 
@@ -43,7 +43,7 @@ const KEPT_MS = SECOND;
 
 type Measured = Pick<DiskSpace, 'total' | 'searchIndex'>;
 
-/** The disk reserve in bytes: DISK_RESERVE_BYTES, or a default for the sizes of the disk and the search index. */
+/** In bytes: DISK_RESERVE_BYTES, or a default for the sizes of the disk and the search index. */
 export function reserveOf({ diskReserveBytes }: Pick<Config, 'diskReserveBytes'>, measured: Measured): number {
   return diskReserveBytes ?? usualReserve(measured);
 }
@@ -113,7 +113,7 @@ export function diskUsage(folder: string): { total: number; used: number; free: 
   return { total: blocks * bsize, used: (blocks - bfree) * bsize, free: bavail * bsize };
 }
 
-/** The size of a file in bytes, or 0 if the file does not exist. */
+/** The size of a file; 0 if it does not exist. */
 export function fileBytes(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -26,8 +26,8 @@ const AFTER_QUOTES = /^\s*(?:#.*)?$/;
 
 /**
  * Parses lines of the form `KEY=value`; values are never run or expanded. A value may be quoted (\" and \\ are escapes
- * inside double quotes), ` #` begins a comment, and a later line overrides an earlier line. The problems name malformed
- * lines of .env by their numbers and never quote the lines' content.
+ * inside double quotes), ` #` begins a comment, and a later line overrides an earlier one. The problems name malformed
+ * lines by their numbers and never quote them.
  */
 export function parseEnvFile(text: string): { entries: Record<string, string>; problems: string[] } {
   const entries = new Map<string, string>();
@@ -72,7 +72,7 @@ function quoted(text: string, form: RegExp): string {
 const LONG = 10;
 const SLIPS = 2;
 
-/** The names of the environment variables of the given settings, including the names that end in `_FILE`. */
+/** The environment variables of these settings, with those that end in `_FILE`. */
 export function variableNames(list: SettingList): string[] {
   return Object.values(list).flatMap(({ name, secret }) =>
     secret === 'bytes' ? [`${name}_FILE`] : secret === 'text' ? [name, `${name}_FILE`] : [name]);

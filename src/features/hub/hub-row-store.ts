@@ -6,7 +6,7 @@ export const PRODUCT = 'Content Hub';
 /** The look of the hub: its name, the text of the public page, and the hue of the accent colour (0–359, OKLCH). */
 export type HubLook = { name: string; text: string; hue: number };
 
-/** Reads and changes the hub's look. Each page reads the hub's look anew: another process may have changed the look. */
+/** Each page reads the hub's look anew: another process may have changed it. */
 export const hubLook = store(({ db }) => {
   const select = db.prepare<[], HubLook>('look of the hub', 'SELECT name, front_text AS text, hue FROM hub');
   const update = db.prepare<[HubLook]>('change look of the hub',

@@ -57,7 +57,7 @@ export function openStores(hub: Hub): void {
   for (const find of stores) find(hub);
 }
 
-/** The time when this process began (unix ms): the time of the first call of `startedAt`, so call it at the start. */
+/** When this process began, unix ms: the time of the first call, so call it at the start. */
 export const startedAt = once(({ clock }: Pick<Hub, 'clock'>) => clock());
 
 export const counts = store(({ db }) => createCounters(db));
@@ -73,7 +73,7 @@ export const httpMetrics = once((_hub: Hub) => createHttpMetrics());
 export const turnWaits = once((_hub: Hub) => createTurnWaits());
 export const processMetrics = once(({ clock }: Hub) => createProcessMetrics({ startedAtSeconds: clock() / SECOND }));
 
-/** For how many seconds the longest-waiting due job of any kind has been due; 0 if no job is due. */
+/** For how long the longest-waiting job of any kind has been due; 0 if none is. */
 export function oldestDueSeconds(hub: Hub): number {
   // The counts of jobs have a label "kind,state" for each kind that was ever queued, so no query reads all jobs.
   const labels = counts(hub).read().labels('jobs');
@@ -154,7 +154,6 @@ export function enqueue<Payload>(
   return jobs(hub).enqueue({ kind: kind.name, payload, dedupeKey: kind.key(payload), maxAttempts, ...options });
 }
 
-/** Returns a figure of a job kind, such as its number of attempts, which may be a function of the hub's settings. */
 export function configured({ config }: Hub, number: Configurable): number {
   return typeof number === 'number' ? number : number(config);
 }

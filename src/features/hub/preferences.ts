@@ -16,7 +16,7 @@ declare module '../../platform/http/router.ts' {
   /** The preferences of a member, in addition to the time zone, which router.ts declares. */
   interface Preferences extends Chosen {
     keys: boolean; // whether keyboard shortcuts are on
-    marksOpened: boolean; // whether the member's opening a post marks the post as read
+    marksOpened: boolean; // whether opening a post marks it as read
     marksScrolled: boolean; // whether a list marks the posts as read that the member has scrolled past
     joinsDoubles: boolean; // whether lists show posts of several followed sources with the same link in one row
     nextSteps: boolean; // whether the getting-started list is shown until it is complete

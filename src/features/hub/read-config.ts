@@ -109,7 +109,7 @@ function hostNames({ baseUrl, host }: Pick<Settings, 'baseUrl' | 'host'>): strin
   return /^(?:localhost|127\.[\d.]+|::1)$/i.test(host) ? [] : null;
 }
 
-/** Reads the value of each setting; returns the values, the mistakes in the settings, and the files with secrets. */
+/** Returns the values of the settings, the mistakes in them, and the files with secrets. */
 export function readSettings<List extends SettingList>(list: List, { env, projectRoot, readFile }: SettingsSource) {
   const problems: string[] = [];
   const secretFiles: string[] = [];
@@ -200,7 +200,7 @@ function envFileText(projectRoot: string): string {
   }
 }
 
-/** Builds the URL `http://HOST:PORT`, with an IPv6 address in brackets. */
+/** `http://HOST:PORT`, an IPv6 address in brackets. */
 export function httpAddress(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
@@ -210,7 +210,6 @@ export function localAddress(host: string, port: number): string {
   return httpAddress(WILDCARDS[host] ?? host, port);
 }
 
-/** The `User-Agent` header with which the hub sends requests to other servers. */
 export function hubUserAgent({ version, baseUrl }: Config): string {
   return `ContentHub/${version} (+${baseUrl})`;
 }

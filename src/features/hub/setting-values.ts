@@ -21,7 +21,6 @@ const RESTIC_BACKEND = /^(?:rest:https?:\/\/|(?:sftp|s3|swift|b2|azure|gs|rclone
 const KEEP_RULE = /^(?:last|hourly|daily|weekly|monthly|yearly)=[1-9][0-9]{0,3}$/; // `restic forget --keep-…`
 const RCLONE_REMOTE = /^[\w.+@](?:[\w.+@ -]*[\w.+@-])?:/; // rclone's rule for names of remotes
 
-/** Parses a whole number from `min` to `max`; both are allowed values. */
 export function integer(min: number, max: number): Parse<number> {
   return (text) => {
     const number = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
@@ -30,7 +29,6 @@ export function integer(min: number, max: number): Parse<number> {
   };
 }
 
-/** Parses a value that must be one of the given words. */
 export function oneOf<Word extends string>(...words: Word[]): Parse<Word> {
   return (text) => {
     const word = words.find((candidate) => candidate === text);
@@ -47,7 +45,7 @@ export function host(text: string): string {
   throw new Error('must be a host name or an IP address (IPv6 without brackets), for example 127.0.0.1');
 }
 
-/** Parses the hub's public address: scheme, host and port. Removes the slash after the port, if there is a slash. */
+/** Scheme, host and port. A slash at the end, and the scheme's own port, are left out. */
 export function origin(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const plain = url?.pathname === '/' && !/[?#@\s\\]/.test(text);
@@ -57,13 +55,11 @@ export function origin(text: string): string {
   );
 }
 
-/** Parses 1 (yes) or 0 (no). */
 export function zeroOrOne(text: string): boolean {
   if (text === '1' || text === '0') return text === '1';
   throw new Error('must be 1 or 0');
 }
 
-/** Parses a shell command on one line. */
 export function shellCommand(text: string): string {
   if (text.trim() !== '' && !text.includes('\n')) return text;
   throw new Error('must be a shell command on a single line');
@@ -85,13 +81,13 @@ export function httpUrl(text: string): string {
   throw new Error(`must be an address with another port: fetch never connects to port ${url.port}`);
 }
 
-/** Parses the path of a folder; a relative path is resolved against the project's folder. */
+/** A relative path is resolved against the project's folder. */
 export function folder(text: string, projectRoot: string): string {
   if (text !== '' && !text.startsWith('~')) return resolve(projectRoot, text);
   throw new Error('must be a folder, absolute or relative to the project (~ is not expanded)');
 }
 
-/** Parses a list of address ranges, separated by commas; the list may be empty. */
+/** Separated by commas; may be empty. */
 export function cidrs(text: string): Cidr[] {
   try {
     return parseCidrs(text);
@@ -108,13 +104,12 @@ export function bearerToken(text: string): string {
   throw new Error(`must be a token that does not begin with ${TOKEN_PREFIX}, as the hub's API tokens do`);
 }
 
-/** Parses a number of days from 1 to 9999, written in plain digits. */
 export function days(text: string): number {
   if (/^[1-9][0-9]{0,3}$/.test(text)) return Number(text);
   throw new Error('must be a number of days from 1 to 9999');
 }
 
-/** Parses the path of a file or folder in a setting. Refuses a line break: scripts read the settings' paths by line. */
+/** Refuses a line break, because scripts read the paths line by line. */
 function absolutePath(what: string): Parse<string> {
   return (text) => {
     if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);
@@ -125,7 +120,7 @@ function absolutePath(what: string): Parse<string> {
 export const farFolder = absolutePath('a folder, for example /mnt/backup');
 export const scriptsFile = absolutePath('a file');
 
-/** Parses one or more age recipients, separated by spaces, or the absolute path of a file that lists age recipients. */
+/** Recipients separated by spaces, or the absolute path of a file that lists them. */
 export function ageRecipient(text: string): string {
   if (/AGE-SECRET-KEY/i.test(text)) {
     throw new Error('must be a recipient (age1…): this is a secret key, which must not be on this machine');
@@ -152,7 +147,7 @@ export function rcloneRemote(text: string): string {
   throw new Error('must be a remote of the rclone configuration and a path, for example box:hub');
 }
 
-/** Parses a restic repository: an absolute path, or the name of a backend with an address. */
+/** An absolute path, or the name of a backend with an address. */
 export function resticRepository(text: string): string {
   if (RESTIC_BACKEND.test(text) && !CONTROL.test(text)) return text;
   if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);

@@ -19,15 +19,15 @@ export type AlertFormat = (typeof ALERT_FORMATS)[number];
 export type Setting<Value> = {
   name: string; // the setting's environment variable, such as PORT
   parse: Parse<Value>;
-  default: string | null; // the default as written in the environment; null: the setting has no default
+  default: string | null; // as written in the environment; null: none
   meaning: string; // explains the setting in README.md and .env.example; a test compares these files with SETTINGS
   seeHandbook?: string; // the anchor of the section of scripts/README.md that explains the setting
   /**
-   * A secret setting is never shown. `text`: the variable NAME contains the secret, or the variable NAME_FILE names a
-   * file with the secret. `bytes`: the secret is binary, so that only the variable NAME_FILE can be set.
+   * A secret setting is never shown. `text`: the variable NAME contains it, or NAME_FILE names a file with it. `bytes`:
+   * it is binary, so that only NAME_FILE can be set.
    */
   secret?: 'text' | 'bytes';
-  usedBy?: 'scripts'; // only scripts read this setting, so that a change of the setting needs no restart of the hub
+  usedBy?: 'scripts'; // only scripts read it, so that a change needs no restart of the hub
 };
 
 export type SettingList = Record<string, Setting<unknown>>;
@@ -297,7 +297,7 @@ function overlaps(backupDir: string, dataDir: string, projectRoot: string): bool
   return !isUsual && !isApart;
 }
 
-/** Whether `path` is the folder `outer` or lies below this folder; both paths are absolute. */
+/** Whether `path` is the folder `outer` or lies below it; both are absolute. */
 export function isInside(outer: string, path: string): boolean {
   const way = relative(outer, path);
   return way === '' || (way !== '..' && !way.startsWith('../') && !isAbsolute(way));

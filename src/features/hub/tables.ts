@@ -3,25 +3,23 @@ import type { SETTINGS } from './settings.ts';
 type SettingName = (typeof SETTINGS)[keyof typeof SETTINGS]['name'];
 
 /**
- * `most`: the maximum number of this table's rows per account or source, or the name of the setting that limits the
- * number or the bytes of these rows. `except`: the rows of this table that are stored even beyond its maximum.
+ * `most`: the maximum number of rows per account or source, or the name of the setting that limits their number or
+ * bytes. `except`: rows that are stored even beyond it.
  */
 type Counted = {
   most: number | SettingName; of: 'account' | 'source'; then: 'refused' | 'the oldest ends'; except?: string;
 };
 
-/** A table without a maximum per account or source, and why the table stays small. */
+/** A table without a maximum per account or source, and why it stays small. */
 type Bounded = { bounded: string };
 
 /**
- * `export`: the part of `GET /api/account/export` that contains an account's rows of this table; null if the table
- * holds only secrets, sums, or rows of no account. `leaving`: when the rows of a deleted account are removed. `at
- * once`: the request that deletes the account removes the rows. `steps`: a job removes the account's rows, some at a
- * time. `cascade`: SQLite removes the rows with the row of another table that the rows refer to. `before`: the member
- * must transfer or delete the account's rows before deleting the account. `renamed`: the account's rows stay under a
- * pseudonym. `last`: the row is renamed at once, and removed after all others. `none`: no row has an account.
- * `restore`: whether a restore keeps, empties or changes the table. Waiting work in a backup may have been done since
- * the backup was made.
+ * `export`: the part of `GET /api/account/export` that contains an account's rows; null if the table holds only
+ * secrets, sums, or rows of no account. `leaving`: when the rows of a deleted account are removed. `at once`: by the
+ * request that deletes it. `steps`: by a job, some at a time. `cascade`: by SQLite, with the row of another table that
+ * they refer to. `before`: the member must transfer or delete them first. `renamed`: they stay under a pseudonym.
+ * `last`: the row is renamed at once, and removed after all others. `none`: no row has an account. `restore`: whether a
+ * restore keeps, empties or changes the table. Waiting work in a backup may have been done since that was made.
  */
 type Table = (Counted | Bounded) & {
   export: string | null;

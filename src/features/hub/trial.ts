@@ -19,7 +19,7 @@ export function beginTrial(hub: Hub, endIfOver: () => boolean): void {
   hub.db.pragma('query_only = ON');
 }
 
-/** Ends the trial of a new version or restored backup, so that this process may write to the database again. */
+/** From now on, this process may write again. */
 export function endTrial(hub: Hub): void {
   hub.db.pragma('query_only = OFF');
   trials(hub).isOpen = false;

@@ -4,7 +4,6 @@ import { isFrozen } from './database-file.ts';
 import { configured, type Hub, type JobKind, jobs, once } from './hub.ts';
 import { mayRecord } from './disk-reserve.ts';
 
-/** For each of the given kinds of jobs, the function that a worker calls to run a job. */
 export function jobHandlers(hub: Hub, kinds: JobKind<never>[]): JobHandlers {
   return Object.fromEntries(kinds.map((kind) => [kind.name, handlerOf(hub, kind)]));
 }
@@ -19,6 +18,6 @@ function handlerOf(hub: Hub, kind: JobKind<never>): JobHandler {
   };
 }
 
-/** The job queue for a worker in this process. Web runs a worker of its own only while web delivers alerts. */
+/** The job queue for a worker in this process. Web runs a worker of its own only while it delivers alerts. */
 export const workerQueue = once((hub: Pick<Hub, 'db' | 'clock' | 'random'>) =>
   createWorkerQueue(hub.db, hub.clock, hub.random, LEASE, jobs(hub)));

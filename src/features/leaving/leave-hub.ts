@@ -58,7 +58,7 @@ function depart(hub: Hub, id: number, role: Role): void {
   audit(hub, 'account.deleted', { id: null, name, address: null }, { kind: 'account', id: null, name });
 }
 
-/** Returns the reason why an account cannot be deleted, or undefined if it can. */
+/** The 409 that says why an account cannot be deleted; undefined if it can. */
 export function obstacleToLeaving(hub: Hub, { id, role }: Pick<Viewer, 'id' | 'role'>): HttpError | undefined {
   const owned = ownedSources(hub, id);
   if (owned.length > 0) {
@@ -70,7 +70,7 @@ export function obstacleToLeaving(hub: Hub, { id, role }: Pick<Viewer, 'id' | 'r
   return undefined;
 }
 
-/** Sources that an account owns, without sources that are being removed. */
+/** Without those that are being removed. */
 export function ownedSources(hub: Hub, accountId: number): OwnedSource[] {
   return sources(hub).listOwned(accountId, 0, Number.MAX_SAFE_INTEGER).map(({ id, title }) => ({ id, title }));
 }

@@ -28,7 +28,7 @@ import { asSentence } from './source-state.ts';
 
 const ADD_LIMIT: NamedLimit = { name: 'add-source', burst: 30, everyMs: 20 * SECOND };
 
-/** Maximum number of new feeds that the hub fetches at the same time; each feed may take 10 MiB of memory. */
+/** New feeds fetched at the same time; each may take 10 MiB of memory. */
 const OPENED_AT_ONCE = 2;
 const WAITING = 50;
 
@@ -54,7 +54,6 @@ export async function addSource(hub: Hub, values: Record<string, unknown>, by: B
   return hub.db.write('add source', () => storeSource(hub, wanted, opened, by));
 }
 
-/** Number of further sources that an account may add. */
 export function sourcesLeft(hub: Hub, ownerId: number): number {
   return Math.max(0, hub.config.sourcesMax - (sources(hub).countOwned([ownerId]).get(ownerId) ?? 0));
 }
@@ -128,7 +127,7 @@ function refuseUnreadable(error: unknown): never {
 
 const PASSWORD_MAX = 1_024; // bytes
 
-/** Maximum characters of a feed's address, checked before any regular expression or parser reads the address. */
+/** Characters; checked before any regular expression or parser reads an address. */
 export const ADDRESS_MAX = 2_000;
 
 type WantedSource = {
@@ -177,7 +176,7 @@ export function readPassword(input: Input): FeedPassword | null | undefined {
   return { username, password };
 }
 
-/** Reads the visibility. A source that has or had a password is always private. */
+/** A source that has or had a password is always private. */
 export function readVisibility(input: Input, hadPassword: boolean): Visibility | undefined {
   const visibility = input.optionalChoice('visibility', VISIBILITIES);
   const isOpen = hadPassword && visibility === 'public';
@@ -185,7 +184,7 @@ export function readVisibility(input: Input, hadPassword: boolean): Visibility |
   return hadPassword ? 'private' : visibility;
 }
 
-/** Reads the typed address of a feed or web page. */
+/** Returns '' beside an error in `input`. */
 export function readAddress(input: Input): string {
   const typed = input.text('url', { max: ADDRESS_MAX });
   const { url } = feedAddress(typed) ?? {};

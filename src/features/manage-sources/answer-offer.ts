@@ -20,7 +20,7 @@ function openOffer(hub: Hub, id: number, mayAnswer: (offer: Offer) => boolean): 
   throw notFound('offer');
 }
 
-/** Whether the viewer may answer or withdraw an offer. Throws 410 for an offer that has ended. */
+/** True, or throws: 410 for an offer that has ended, 404 for one that the viewer may neither answer nor withdraw. */
 export function isOfferOf(hub: Hub, id: number, viewer: Viewer): boolean {
   return openOffer(hub, id, (offer) => offer.receiverId === viewer.id || mayWithdraw(hub, offer, viewer)) !== undefined;
 }
@@ -38,7 +38,7 @@ function receivedOffer(hub: Hub, id: number, viewer: Viewer): Offer {
 export function acceptOffer(hub: Hub, id: number, by: By): Promise<Source> {
   const offer = receivedOffer(hub, id, by.viewer);
   return changeOwner(hub, { sourceId: offer.sourceId, ownerId: by.viewer.id, by, offer }, (source) => {
-    receivedOffer(hub, id, by.viewer); // the offer of the source is checked again, because it may have ended
+    receivedOffer(hub, id, by.viewer); // checked again, because it may have ended
     requireRoom(hub, source, by.viewer);
   });
 }
@@ -60,7 +60,7 @@ function requireRoom(hub: Hub, source: Source, { id, role }: Viewer): void {
   throw new HttpError(422, detail, { members: { bytesMissing: missing } });
 }
 
-/** Declines the offer of a source to the viewer, and notifies the offer's sender and the source's owner. */
+/** Notifies the offer's sender and the source's owner. */
 export function declineOffer(hub: Hub, id: number, by: By): void {
   hub.db.write('decline offer', () => {
     const offer = receivedOffer(hub, id, by.viewer);

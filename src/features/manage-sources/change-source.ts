@@ -49,12 +49,10 @@ export async function changeSource(hub: Hub, id: number, sent: Record<string, un
   return changingReaders(hub, { name: 'change source', sourceId: id, accountId: by.viewer.id }, apply);
 }
 
-/** Pauses a source; returns the source. Throws status 403 or 404 if the viewer may not manage the source. */
 export function pauseSource(hub: Hub, id: number, by: By): Promise<Source> {
   return changeSource(hub, id, { paused: true }, by);
 }
 
-/** Ends the pause of a source; returns the source. Throws status 403 or 404 if the viewer may not manage the source. */
 export function resumeSource(hub: Hub, id: number, by: By): Promise<Source> {
   return changeSource(hub, id, { paused: false }, by);
 }

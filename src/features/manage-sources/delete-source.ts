@@ -54,7 +54,6 @@ export const removeSource: JobKind<{ sourceId: number }> = {
   },
 };
 
-/** Returns the sources of an account that are being removed, with the progress of each removal. */
 export function removalsOf(hub: Hub, ownerId: number): Removal[] {
   return manySources(hub).beingRemoved(ownerId).map(({ id, title }) => (
     { title, progress: jobs(hub).progressOf(removeSource.name, removeSource.key({ sourceId: id })) }));

@@ -38,7 +38,7 @@ export function transferSource(
   });
 }
 
-/** Gives or offers a source to the longest follower not asked in the last 90 days; throws 409 without a follower. */
+/** To the person who has followed the source longest, of those not asked in 90 days; throws 409 if there is none. */
 export function handOverSource(hub: Hub, id: number, by: By): Promise<Transferred> {
   return giveSource(hub, id, by, (source) => {
     const asked = offers(hub).askedFor(id);
@@ -98,7 +98,7 @@ function offerSource(hub: Hub, source: Source, { account, toFollower }: Receiver
 
 type OwnerChange = { sourceId: number; ownerId: number; by: By; offer?: Offer };
 
-/** Changes a source's owner and notifies both owners. `check`, in the transaction, throws to prevent the change. */
+/** Also notifies both owners, the offer's sender and the followers. `check` runs in the transaction, and may throw. */
 export function changeOwner(
   hub: Hub, { sourceId, ownerId, by, offer }: OwnerChange, check: (source: Source) => void,
 ): Promise<Source> {

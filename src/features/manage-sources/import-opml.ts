@@ -28,7 +28,7 @@ type ImportResult = {
 
 type Importing = { viewer: Follower; visibility: Visibility };
 
-/** Adds the feeds of an OPML document; a second import completes a crashed import. Throws status 422. */
+/** Adds the feeds of an OPML document; a second import completes a crashed one. Throws status 422. */
 export async function importOpml(
   hub: Hub, document: string, visibility: Visibility, by: By,
 ): Promise<ImportResult> {
@@ -135,7 +135,7 @@ async function readLines(hub: Hub, document: string): Promise<NewLine[]> {
 }
 
 function toLine({ url: typed, title: named, folder }: Outline): NewLine {
-  const title = feedAddress(named ?? '')?.password ? undefined : named; // of a feed without a title: its address
+  const title = feedAddress(named ?? '')?.password ? undefined : named; // the title may be an address with a password
   const refused = (reason: string): NewLine =>
     ({ url: withoutPassword(typed), title: excerpt(title ?? '', TITLE_MAX), folder, outcome: 'refused', reason });
   if (typed.length > ADDRESS_MAX) return refused(`is longer than ${ADDRESS_MAX} characters`);

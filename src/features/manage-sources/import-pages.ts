@@ -38,7 +38,7 @@ export function showImportForm(hub: Hub, { viewer }: MemberRequest): Reply {
   return page(importFormPage({ earlier }));
 }
 
-/** Form: begins the import of an OPML document, and leads to the page that shows the progress of the import. */
+/** Form: begins an import, and leads to the page of its progress. */
 export async function submitOpml(hub: Hub, req: MemberRequest): Promise<Reply> {
   let form: Partial<ImportForm> = {};
   return orAgain(async () => {
@@ -75,7 +75,7 @@ async function readImportForm(req: MemberRequest): Promise<ImportForm> {
   return { opml: uploaded || pasted, isPasted: pasted.trim() !== '', visibility: fields.get('visibility')?.[0] };
 }
 
-/** Page: the progress of an import and the outcome of each line. Throws status 404 for another account's import. */
+/** Page: an import's progress, and what became of each line. `id-guards.ts` refuses other accounts' imports. */
 export function showImport(hub: Hub, { params, viewer, query }: MemberRequest): Reply {
   const found = imports(hub).find(pathId(params));
   if (!found) throw notFound('import');

@@ -74,7 +74,7 @@ function readWanted(query: URLSearchParams): Wanted {
 
 type Act = (hub: Hub, id: number, req: MemberRequest, folder: string) => unknown;
 
-/** `usesReserve`: whether members may do the act on a full disk, because the act frees space. */
+/** `usesReserve`: whether members may do the act on a full disk, because it frees space. */
 type BulkAct = { said: SaidCode; run: Act; usesReserve?: boolean };
 
 const ACTS: Record<string, BulkAct> = {

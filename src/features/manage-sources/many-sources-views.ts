@@ -39,7 +39,7 @@ const ORDERS: [Wanted['sort'], string][] = [
 ];
 const KINDS: Record<Source['kind'], string> = { feed: 'a feed', webhook: 'a webhook', native: 'own posts' };
 
-/** Returns the address of the list of sources with these filters; leaves out default values. */
+/** The list's address with these filters; leaves out default values. */
 export function sourcesPath(wanted: Partial<Wanted>): string {
   const { show = 'all', q = '', folder = '', sort = 'failing', after = 0 } = wanted;
   const query = new URLSearchParams({
@@ -199,7 +199,6 @@ function pages({ items, before, total, next, wanted }: Shown): Html | false {
 
 type Chosen = { source: Source; followers: number };
 
-/** Page: confirm that several sources are deleted. */
 export function confirmDeleteSeveral(chosen: Chosen[], back: string): Page {
   const followed = chosen.filter(({ followers }) => followers > 0).length;
   const main = html`
@@ -219,7 +218,7 @@ export function confirmDeleteSeveral(chosen: Chosen[], back: string): Page {
   return { title, main, bar: html`<h1>${title}</h1>`, section: 'sources' };
 }
 
-/** Returns the number of followers of a source without its owner, as a text such as "3 people follow this source". */
+/** Such as "3 people follow this source"; `followers` does not count the owner. */
 export function followersText(followers: number): string {
   return followers === 1 ? 'one person follows this source' : `${followers} people follow this source`;
 }

@@ -35,7 +35,7 @@ export async function submitAccept(hub: Hub, req: MemberRequest): Promise<Reply>
   }, (problem) => showOffers(hub, req, problem, id), [409, 422]);
 }
 
-/** Takes a post back into a draft, and opens the draft, also if the button was pressed twice. */
+/** Form: withdraws an offer. */
 export function submitWithdraw(hub: Hub, req: MemberRequest): Reply {
   const { sourceId } = withdrawOffer(hub, pathId(req.params), req);
   return seeOther(saying(`/sources/${sourceId}`, 'offer-withdrawn'));
@@ -94,13 +94,13 @@ function withdrawForm({ id, title }: Offer): Html {
     <button class="secondary" aria-label="Withdraw the offer of ${title}">Withdraw</button></form>`;
 }
 
-/** The notice that a source is offered to a new owner, for people who may manage the source. */
+/** The notice of a source's open offer, for those who may manage the source. */
 export function offerNotice(offer: Offer, times: Times): Html {
   return html`<div class="said"><span>Offered to ${receiverOf(offer)} until ${
     showTime(times, offer.expiresAt)}. It keeps its owner until then.</span>${withdrawForm(offer)}</div>`;
 }
 
-/** The notice that says how many sources other people offer to a member; false if there is no offer. */
+/** The notice of how many sources are offered to a member; false without any. */
 export function offeredNotice(offered: number): Html | false {
   return offered > 0 && html`<p class="said"><span>You are offered ${plural(offered, 'source')}.</span>
 <a class="button" href="/offers">See offers</a></p>`;
@@ -113,13 +113,13 @@ export function listOffers(hub: Hub, { viewer, path, query }: MemberRequest): Re
   return json({ items: items.map((offer) => offerJson(offer, viewer.id)), next }, 200, nextLink(path, query, next));
 }
 
-/** A source's offer to a new owner, for its sender. `to`, the receiver, is null if the hub chose the receiver. */
+/** An offer for its sender. `to`, the receiver, is null if the hub chose them. */
 export function sentOfferJson({ id, sourceId, title, receiverId, receiver, toFollower, expiresAt }: Offer) {
   const to = toFollower ? null : { id: receiverId, displayName: receiver };
   return { id, source: { id: sourceId, title }, to, expiresAt: isoTime(expiresAt) };
 }
 
-/** An offer as the API lists it for its sender or its receiver. */
+/** An offer for its sender or its receiver, in the API and in the export. */
 export function offerJson(offer: Offer, viewerId: number) {
   const isReceived = offer.receiverId === viewerId;
   const { receiverId, receiver, senderId, sender, offeredAt } = offer;

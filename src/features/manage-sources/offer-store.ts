@@ -6,7 +6,7 @@ import { joinSource } from '../sources/source-store.ts';
 
 export const OFFER_LIFETIME = 14 * DAY;
 const OFFERS_COUNTED = 100;
-/** Time for which the hub keeps an ended offer, so that the hub next offers the source to another follower. */
+/** Ended offers are kept this long, so that the next hand-over asks another follower. */
 export const ENDED_OFFERS_KEPT = 90 * DAY;
 
 /** An offer of a source by `senderId`, its owner or an administrator, to `receiverId`. All times are in unix ms. */
@@ -70,12 +70,12 @@ export const offers = store(({ db, clock }) => {
       selectPage.all({ accountId, after, limit, now: clock() }),
     listOf: (accountId: number, after: number, limit: number): Offer[] =>
       selectPage.all({ accountId, after, limit, now: null }),
-    /** Returns the accounts to which ownership of the source is offered, or was offered in the last 90 days. */
+    /** The accounts with an offer of the source that is open or ended in the last 90 days; a withdrawn one is gone. */
     askedFor: (sourceId: number): Set<number> => new Set(selectAsked.all(sourceId).map(({ id }) => id)),
     countSent: (id: number): number => countSent.get({ id, now: clock() })?.n ?? 0,
     countReceived: (id: number): number => countReceived.get({ id, now: clock() })?.n ?? 0,
 
-    /** Adds an open offer to give a source to a new owner; the source must not have another open offer. */
+    /** The source must not have another open offer. */
     add(offer: NewOffer): Offer {
       removeSame.run(offer);
       const row = insert.get({ ...offer, now: clock(), expiresAt: clock() + OFFER_LIFETIME });

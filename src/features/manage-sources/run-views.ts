@@ -10,7 +10,7 @@ import { DELETING } from '../webhooks/read-event.ts';
 type StripDay = { name: string; good: number; failed: number; look: 'new' | 'same' | 'err' | 'none' };
 type Strip = { kind: Source['kind']; days: StripDay[] };
 
-/** Makes 30-day charts, up to today, from the sources' daily totals of synchronisations or events, by source id. */
+/** Returns a function that makes a source's chart of 30 days, up to today (UTC), from its daily totals in `found`. */
 export function stripsOf({ now }: Times, found: Map<number, RunDay[]>) {
   const first = Math.floor((now ?? 0) / DAY) - DAYS + 1;
   const dates = Array.from({ length: DAYS }, (_, index) => ({
@@ -102,7 +102,7 @@ function sumOf({ kind, days }: Strip): string {
   return `Last ${DAYS} days: ${parts.join(', ') || (isHook ? 'no events' : 'not fetched yet')}.`;
 }
 
-/** The HTML of a source's last runs, for its owner: time, result, duration and received bytes. */
+/** A source's last runs, for its managers: time, result, duration and received bytes. */
 export function lastRuns(runs: SourceRun[], { kind, state }: Source, times: Times): Html | false {
   const what = kind === 'webhook' ? 'deliveries' : 'synchronisations';
   return runs.length > 0 && html`

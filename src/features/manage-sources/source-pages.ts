@@ -150,7 +150,7 @@ export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply>
   }, (problem) => settingsAgain(hub, req, { form: 'list', values, problem }), REFUSALS);
 }
 
-/** Form: chooses whether the full text of each new post of a source is fetched. */
+/** Form: whether a source's new posts get full texts; with `fullTextOfLast`, its newest posts get theirs now. */
 export async function submitFullText(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const fullTextOfLast = formSwitch(values, 'fullTextOfLast');
@@ -158,19 +158,17 @@ export async function submitFullText(hub: Hub, req: MemberRequest): Promise<Repl
   return seeOther(saying(`/sources/${id}`, 'full-text-chosen'));
 }
 
-/** Page: asks before a source is deleted. Throws status 403 or 404 if the viewer may not manage the source. */
 export function showDeleteSource(hub: Hub, req: MemberRequest): Reply {
   const source = manageableSource(hub, pathId(req.params), req.viewer);
   return page(confirmDeleteSourcePage(source, countFollowers(hub, source)));
 }
 
-/** Form: gives or offers a source to the person who has followed the source longest. */
+/** Form: gives or offers a source to the person who has followed it longest. */
 export async function submitHandOver(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { source, offer } = await handOverSource(hub, pathId(req.params), req);
   return seeOther(saying(`/sources/${source.id}`, offer ? 'source-offered' : 'source-handed-over'));
 }
 
-/** Page: the form to transfer a source. Throws status 403 or 404 if the viewer may not manage the source. */
 export function showTransfer(hub: Hub, req: MemberRequest): Reply {
   return page(transferForm(hub, req));
 }
@@ -180,7 +178,7 @@ function transferForm(hub: Hub, { params, viewer }: MemberRequest, form: AddForm
   return transferPage(source, offerOf(hub, source, viewer), form);
 }
 
-/** Form: transfers a source to an administrator, or offers the source to a member. */
+/** Form: transfers a source to an administrator, or offers it to a member. */
 export async function submitTransfer(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const id = pathId(req.params);
@@ -197,7 +195,7 @@ export function showAddSource(hub: Hub, req: MemberRequest): Reply {
   return page(addPage(url ? { values: fillPassword({ url }) } : {}, follows(hub).folderNames(req.viewer.id)));
 }
 
-/** Form: fetches the feed at an address and shows a preview of the feed. */
+/** Form: fetches the feed at an address, and previews it. */
 export async function submitLook(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = withPassword(await readForm(req));
   const asked = { ...values, ...withoutPassword(values) };

@@ -108,7 +108,7 @@ function followedAmong(hub: Hub, viewer: Viewer | null, all: Source[]): Set<numb
 
 type Asking = { isOwner: boolean; isFollowed: boolean | null };
 
-/** A source as the API shows it. The API also shows the source's owner the state of the synchronisation or webhook. */
+/** A source in the API and in the export; with `isOwner`, also what only its managers may see. */
 export function sourceJson(hub: Hub, source: Source, { isOwner, isFollowed }: Asking) {
   const { id, kind, title, visibility, owner, feedUrl, siteUrl, description } = source;
   const webhook = isOwner && kind === 'webhook' ? webhooks(hub).find(id) : undefined;

@@ -142,7 +142,6 @@ function handOverForm({ id }: Source): Html {
 </form>`;
 }
 
-/** Page: confirm that a source is deleted. */
 export function confirmDeleteSourcePage(source: Source, followers: number): Page {
   const main = html`
 <form method="post" class="stack">
@@ -157,10 +156,7 @@ ${followers > 0 && handOverForm(source)}`;
   return { title: 'Delete this source?', main, bar: html`<h1>Delete this source?</h1>`, section: 'sources' };
 }
 
-/**
- * Page: confirm that a source with followers becomes private. `values`: the form fields that the page sends again to
- * the hub.
- */
+/** `values`: what the confirmed form sends again; a password must be typed once more. */
 export function confirmHidePage(source: Source, followers: number, values: Record<string, string>): Page {
   const kept = Object.entries(values).filter(([name]) => name !== 'password' && name !== 'sure');
   const main = html`
@@ -178,7 +174,7 @@ ${handOverForm(source)}`;
   return { title, main, bar: html`<h1>${title}</h1>`, section: 'sources' };
 }
 
-/** Page: the form that transfers a source. `offer`: the notice of the source's open offer, if there is an offer. */
+/** `offer`: the notice of an open offer. */
 export function transferPage(source: Source, offer: Html | null, { values = {}, problem }: AddForm): Page {
   const main = html`
 <section class="narrow">

@@ -5,7 +5,7 @@ import type { Webhook } from '../webhooks/webhook-store.ts';
 
 type Level = 'good' | 'warn' | 'bad' | 'off';
 
-/** The HTML of a source's state in words. Only managers of the source see the reason for its state. */
+/** Only managers of the source see the reason for its state. */
 export function stateLine(source: Source, times: Times, mayManage: boolean, webhook?: Webhook): Html {
   const [level, words] = stateOf(source, times, mayManage, webhook);
   return html`<span class="state ${level}">${words}</span>`;

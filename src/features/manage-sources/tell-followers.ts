@@ -13,29 +13,29 @@ const HAPPENED = {
 
 const REMOVED_AT_ONCE = 100;
 
-/** The path of notifications about a deleted source, by which `leave-hub.ts` finds and removes the notifications. */
+/** The path of notifications about a deleted source, by which `leave-hub.ts` finds and removes them. */
 export function aboutGone(id: number): string {
   return `/sources?gone=${id}`;
 }
 
-/** The path of a page: where a member sees that a source is offered to the member, and accepts or declines. */
+/** Where a member answers the offer of a source. */
 export function offersPath(sourceId: number): string {
   return `/offers#source-${sourceId}`;
 }
 
-/** Removes the notification that told the receiver about an offer that has ended. */
+/** Removes what told the receiver of an offer that has ended. */
 export function forgetOffered(hub: Hub, sourceId: number): void {
   notifications(hub).removeAbout(offersPath(sourceId), REMOVED_AT_ONCE);
 }
 
-/** Returns the number of followers of a public source, without its owner; 0 for a private source. */
+/** Without the owner; 0 for a private source. */
 export function countFollowers(hub: Hub, { id, ownerId, visibility }: Source): number {
   return visibility === 'public' ? follows(hub).countOthers(id, ownerId) : 0;
 }
 
 /**
- * Notifies the followers of a source who could see it `before`, except its owners and the accounts in `except`, in the
- * caller's transaction. Followers who can still see the source, although it is now hidden, get no notification.
+ * Notifies the followers of a source who could see it `before`, except its owner then and the accounts in `except`, in
+ * the caller's transaction. Followers who can still see the source, although it is now hidden, get no notification.
  */
 export function tellFollowers(
   hub: Hub, kind: keyof typeof HAPPENED, before: Source, after: Source | null, except: number[] = [],

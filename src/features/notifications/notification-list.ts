@@ -13,7 +13,7 @@ import { notifications, type Notification } from './notification-store.ts';
 
 const MAX_IDS = 1000;
 
-const BATCH = 500; // a transaction marks so many notifications as read within a few milliseconds
+const BATCH = 500; // marked as read in one transaction, in a few milliseconds
 
 /** GET /api/notifications: a page of the viewer's notifications, newest first. */
 export function listNotifications(hub: Hub, req: MemberRequest): Reply {
@@ -66,7 +66,7 @@ function isIds(value: unknown): value is number[] {
   return Array.isArray(value) && value.length <= MAX_IDS && value.every((id) => Number.isSafeInteger(id));
 }
 
-/** A notification as the API shows it. */
+/** A notification in the API and in the export. */
 export function notificationJson({ createdAt, readAt, urgent, ...rest }: Notification) {
   return { ...rest, urgent: urgent === 1, createdAt: isoTime(createdAt), readAt: isoTime(readAt) };
 }

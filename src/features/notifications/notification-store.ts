@@ -15,13 +15,13 @@ const NOTIFICATIONS_KEPT = TABLES.notifications.most / 2;
 const NEWS_AN_HOUR = 20;
 const REST = { kind: 'source.more', title: 'More has happened to sources that you follow', path: '/sources' };
 
-/** A notification to an account. `path`: the page about the event; `senderId`: the account that caused the event. */
+/** `path`: the page about the event; `senderId`: the account that caused it. */
 type NewNotification = { accountId: number; kind: string; title: string; path: string; senderId?: number | null };
 export type Notification = Omit<NewNotification, 'accountId' | 'senderId'> & {
   id: number;
-  count: number; // number of equal notifications that this notification stands for
-  urgent: number; // 1 if the notification is about security or a failure
-  createdAt: number; // time in unix ms when the latest of the equal notifications was created
+  count: number; // how many equal notifications this one stands for
+  urgent: number; // 1 if it is about security or a failure
+  createdAt: number; // unix ms, of the latest of the equal ones
   readAt: number | null;
 };
 
@@ -88,9 +88,9 @@ export const notifications = store(({ db, clock }) => {
 
   return {
     /**
-     * Adds a notification, in the caller's transaction. Unread notifications with equal text and page become one
-     * notification with a count. If one account causes more than NEWS_AN_HOUR news (notifications that are not urgent)
-     * in an hour, a single notification counts the rest of the news; once the notification is read, the rest is lost.
+     * In the caller's transaction. Unread notifications with equal kind, text and page become one with a count. Of the
+     * news (what is not urgent) that one account causes within an hour, the last of NEWS_AN_HOUR notifications counts
+     * the rest; once it is read, the rest is lost.
      */
     add(notification: NewNotification): void {
       const row = { senderId: null, ...notification, posts: null };

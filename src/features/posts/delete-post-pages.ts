@@ -9,7 +9,6 @@ import { feedPosts } from './feed-posts-store.ts';
 import { deletablePost } from './post-access.ts';
 import { posts, type Post } from './post-store.ts';
 
-/** Page: asks for confirmation before a post is deleted. Throws 403 or 404 if the viewer may not delete the post. */
 export function confirmDeletePost(hub: Hub, req: MemberRequest): Reply {
   const post = deletablePost(hub, pathId(req.params), req.viewer);
   const main = html`
@@ -26,15 +25,14 @@ export function confirmDeletePost(hub: Hub, req: MemberRequest): Reply {
   return page({ title: 'Delete this post?', main });
 }
 
-/** Form: deletes a post. Throws status 403 or 404 if the viewer may not delete the post. */
 export function submitDeletePost(hub: Hub, req: MemberRequest): Reply {
   const { sourceId } = deletePost(hub, pathId(req.params), req);
   return seeOther(saying(`/sources/${sourceId}`, 'post-deleted'));
 }
 
 /**
- * Deletes a post and leaves a tombstone, so that no synchronisation brings the post back. SQLite overwrites the deleted
- * post's row with zeros. The post's words leave the search index with the index's next merge.
+ * Leaves a tombstone, so that no synchronisation brings the post back. SQLite overwrites its row with zeros; its words
+ * leave the search index with the next merge.
  */
 export function deletePost(hub: Hub, id: number, by: By): Post {
   const post = deletablePost(hub, id, by.viewer);

@@ -7,7 +7,7 @@ import { hintOfSearch, type FaultPlace } from './expression.ts';
 
 export const HELP_PATH = '/help/search';
 
-/** The HTML of a faulty expression: the expression with a mark at the fault, and a sentence about the fault. */
+/** What is wrong with an expression, and the expression with a mark at the fault. */
 export function faultShown(typed: string, { at, detail }: FaultPlace): Html {
   return html`<div class="problem" role="alert"><p>${detail} <a href="${HELP_PATH}">How to search</a></p>${
     placeShown(typed, at)}</div>`;

@@ -108,7 +108,7 @@ function addPart(parsed: Expression, part: Part, joined: { before: Clause | null
   return joined.before;
 }
 
-/** Whether the search index cannot find a phrase, because its field is not a part of the indexed text. */
+/** Whether a phrase is about the name of an author, a source or a folder, not about the words of a post. */
 export function isNamed({ field }: Phrase): boolean {
   return field !== 'text' && field !== 'title';
 }
@@ -162,7 +162,7 @@ function serious(faults: Fault[], at: number, problem: string): void {
   faults.push({ at, problem, isHarmless: false });
 }
 
-/** Whether an expression has nothing to look for: no part at all, or only parts with a minus sign. */
+/** Whether an expression has nothing to look for: no part at all, or only words and names with a minus sign. */
 export function isEmptyExpression({ clauses, from, until, states }: Expression): boolean {
   return clauses.every(({ isExcluded }) => isExcluded) && from === -Infinity && until === Infinity && states.size === 0;
 }

@@ -141,8 +141,8 @@ export const feedPosts = store(({ db, clock }) => {
     },
 
     /**
-     * Records posts of the source that are missing from the feed's latest document, which has these `guids`; at most
-     * LEAVING_AT_ONCE posts per call. `noteContained` runs in the transaction that stores the feed's posts.
+     * Notes which posts of the source are missing from the feed's latest document, which has these `guids`, at most
+     * LEAVING_AT_ONCE per call, and which are in it again. In the transaction that stores the feed's posts.
      */
     noteContained(sourceId: number, guids: string[]): void {
       const all = JSON.stringify(guids);
@@ -150,7 +150,7 @@ export const feedPosts = store(({ db, clock }) => {
       setLeft.run(clock(), sourceId, all, LEAVING_AT_ONCE);
     },
 
-    /** Deletes posts that the publisher withdrew after the posts' last change; returns the number of deleted posts. */
+    /** Deletes posts that the publisher withdrew after their last change; returns how many. */
     takeBack: (sourceId: number, deleted: DeletedPost[]): number => deleted
       .map(({ guid, deletedAt }) => removeUnchanged.run(sourceId, guid, deletedAt ?? Number.MAX_SAFE_INTEGER).changes)
       .reduce((sum, one) => sum + one, 0),

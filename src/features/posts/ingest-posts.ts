@@ -198,7 +198,6 @@ export async function preparePost(post: IncomingPost, contentHash: string): Prom
   };
 }
 
-/** Makes the search terms of a stored post. */
 export async function searchableText(
   { title, author }: Pick<Post, 'title' | 'author'>, contentHtml: string,
 ): Promise<SearchTerms> {
@@ -257,7 +256,7 @@ function wholeNumber(value: number | null): number | null {
   return Number.isSafeInteger(rounded) && rounded >= 0 ? rounded : null;
 }
 
-/** The last segment of the URL's path without dangerous characters; "attachment" for a name of dots, as of a folder. */
+/** The last segment of the URL's path without dangerous characters; "attachment" if only dots or nothing is left. */
 function filenameOf(url: string): string {
   const segment = decode(new URL(url).pathname.split('/').findLast((part) => part !== '') ?? '');
   const cleaned = segment.replace(/[\p{Cc}\p{Bidi_Control}/\\]/gu, '').slice(0, 120).toWellFormed();

@@ -5,14 +5,13 @@ import { fromSource, joinSource } from '../sources/source-store.ts';
 export const DOUBLES = 'doubles';
 
 /**
- * Maximum number of posts with one link that lists show in one row; later posts with this link have rows of their own.
- * For each row, a list examines all posts with the link, so more posts would make lists slow. Posts of other owners'
- * private sources do not count towards the maximum: else owners could learn that a private source of another owner has
- * a link.
+ * Maximum number of posts with one link that lists show in one row; later ones have rows of their own. For each row, a
+ * list examines all posts with its link, so more would make lists slow. Posts of other owners' private sources do not
+ * count: else owners could learn that such a source has a link.
  */
 const ROW_MAX = 32;
 
-/** If all sources have this many posts with one link, lists show each further post with the link in its own row. */
+/** If all sources together have this many posts with one link, lists show each further one in a row of its own. */
 const LINKED_MAX = 1_000;
 
 const LINKED_UP_TO = 'posts_linked_up_to';

@@ -199,9 +199,9 @@ export const posts = store((hub) => {
       return isThere || writing.tombstone.get(sourceId, guid) !== undefined;
     },
     /**
-     * Stores one post, in the caller's transaction; a publishing time in the future becomes the current time. Returns
-     * undefined if the post is unchanged, has a tombstone, or its source is being removed. `was`: the id and creation
-     * time of a post that its author took back into a draft.
+     * Stores one post, in the caller's transaction; its publishing time becomes at most `firstSeenAt`. Undefined if it
+     * is unchanged, has a tombstone, or its source is being removed. `was`: the id and creation time of a post that its
+     * author took back into a draft.
      */
     put(sourceId: number, post: PreparedPost, firstSeenAt: number, was: { id?: number; createdAt?: number } = {}) {
       const now = clock();

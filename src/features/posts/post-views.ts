@@ -54,7 +54,7 @@ export function languageOf({ language }: Pick<Post, 'language'>): Html {
   return html`lang="${language ?? ''}"`;
 }
 
-/** HTML of the posts on a source's page for visitors; `older` is the address of the page with older posts. */
+/** The posts on a source's page for visitors. `older`: the address of the page with older ones. */
 export function postList(posts: Post[], older: string | null, empty: string): Html {
   if (posts.length === 0) return html`<p class="empty">${empty}</p>`;
   return html`<ol class="posts">${posts.map(postItem)}</ol>
@@ -80,7 +80,7 @@ function privateLabel(hub: Hub, { isPublic, sourceKind, ownerId }: WholePost): H
 
 export const INFECTED = html`<span class="tag failing">infected, quarantined</span>`;
 
-/** The HTML of a whole post. `note`: the HTML below the head of the post; `after`: the HTML below the post. */
+/** `note`: what stands below the post's head; `after`: what stands below the post. */
 export async function postArticle(
   hub: Hub, post: WholePost, times: Times, may: { change: boolean },
   { note, after }: { note?: Html | false; after?: Html | false } = {},

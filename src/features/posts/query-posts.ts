@@ -68,7 +68,7 @@ export function positionCursor({ publishedAt, id }: Position): string {
   return cursorOf(publishedAt, id);
 }
 
-/** A post as the API shows it. */
+/** A post in the API and in the export. */
 export function postJson(hub: LinkHub, post: WholePost) {
   return {
     id: post.id,

@@ -12,14 +12,13 @@ export function findSavedPost(db: Db, id: number): SavedRow | undefined {
 
 type FoundPost = { id: number; publishedAt: number; title: string };
 
-/** Returns the posts of a backup whose title contains the text, ignoring case, newest first. */
+/** Posts of a backup whose title contains the text, ignoring case (of ASCII only), the last arrived first. */
 export function searchSavedPosts(db: Db, text: string, limit: number): FoundPost[] {
   return db.prepare<[string, number], FoundPost>('search saved posts', `
     SELECT id, published_at AS publishedAt, title FROM posts WHERE instr(lower(title), lower(?)) > 0
      ORDER BY id DESC LIMIT ?`).all(text, limit);
 }
 
-/** Returns the number of posts in a database. */
 export function countPosts({ db }: { db: Db }): number {
   return db.prepare<[], { n: number }>('count posts', 'SELECT COUNT(*) AS n FROM posts').get()?.n ?? 0;
 }

@@ -28,9 +28,8 @@ export type Unindexed = {
 const MERGED_PAGES = 100;
 
 /**
- * Page numbers of SQLite's search index (fts5_index.c, "%_data table"): each segment of the index has its own range of
- * page numbers, which begins with the leaves. Pages of the index from the number OTHERS on list the index's deleted
- * rows.
+ * Page numbers of SQLite's search index (fts5_index.c, "%_data table"): each segment has its own range, which begins
+ * with its leaves. Pages from OTHERS on list deleted rows.
  */
 const SEGMENT = 2 ** 37;
 const LEAVES = 2 ** 31;
@@ -144,9 +143,8 @@ export function emptyIndex(db: Db, index: string, limit: number): number {
 }
 
 /**
- * Returns a function that does one step of a merge of a search index, which drops the words of removed posts; `isFirst`
- * starts a new merge. The returned function returns true if the merge of the search index needs further steps (FTS5
- * manual, "The merge command").
+ * Returns a function that does one step of a merge, which drops the words of removed posts; `isFirst` starts a new
+ * merge. The function returns true if further steps are needed (FTS5 manual, "The merge command").
  */
 function createMerge(db: Db, merge: { run(pages: number): unknown }): (isFirst: boolean) => boolean {
   const selectChanges = db.prepare<[], { n: number }>('changes so far', 'SELECT total_changes() AS n');

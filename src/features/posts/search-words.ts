@@ -68,9 +68,9 @@ export function readingTerms(text: string): Reading<string> {
 }
 
 /**
- * Makes the search terms of a text. Compatible forms of a letter become one form, and Greek loses its accents (SQLite
- * removes only Latin accents). An emoji becomes a word of the search terms. Scripts without spaces are split into
- * overlapping pairs (bigrams) plus the last character, so that any part of a run can be found.
+ * Compatible forms of a letter become one form, and Greek loses its accents (SQLite removes only Latin ones). An emoji
+ * becomes a word. Scripts without spaces are split into overlapping pairs (bigrams) plus the last character, so that
+ * any part of a run can be found.
  */
 export function searchTerms(text: string): string {
   refuseInTransaction('making search terms');
@@ -83,8 +83,8 @@ export function searchTerms(text: string): string {
  */
 export function phraseTerms({ text, mayGoOn }: { text: string; mayGoOn: boolean }) {
   const { before, run } = partsOf(text);
-  // The search index has a text without spaces as pairs of characters, and the text's last character alone. A search
-  // for a text looks only for the text's pairs of characters, because a post may have the text within a longer text.
+  // The index has a text without spaces as pairs of characters, and its last character alone. A search asks only for
+  // the pairs, because a post may have the text within a longer one.
   const signs = pairsOf(run).slice(0, Math.max(1, run.length - 1));
   const terms = [inTerms(before), ...signs].join(' ').trim();
   return { terms, isBeginning: run.length === 0 ? mayGoOn : run.length === 1 };
@@ -120,7 +120,7 @@ export function folded(text: string): string {
     .replace(OPTIONAL_MARKS, '').replace(INVISIBLE_SIGNS, '');
 }
 
-/** The mark around the owner's id in each search term of a private post; `folded` removes this mark from any text. */
+/** The mark around the owner's id in each search term of a private post; `folded` removes it from any text. */
 const OWNER_MARK = '\ue000';
 const WORDS = /[\p{L}\p{N}\p{Co}\p{Mn}\p{Mc}]+/gu;
 

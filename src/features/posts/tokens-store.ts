@@ -9,9 +9,9 @@ const WORDS = /[^\0-/:-@[-`{-\x7f]+/g; // ASCII letters and digits, and all char
 const written = new Map<string, string>();
 
 /**
- * Returns search terms (`searchTerms`) exactly as the search index of SQLite has them: without accents.
- * Tokens consist of letters and digits of ASCII and of all other characters that are not ASCII. SQLite's tokenizer
- * treats each character alone, so the hub looks up only once how SQLite writes a character.
+ * Returns search terms (`searchTerms`) exactly as SQLite's search index has them: without accents. Tokens consist of
+ * ASCII letters and digits and of all characters outside ASCII. SQLite's tokenizer treats each character alone, so each
+ * is looked up only once.
  */
 export function indexedText(terms: string): string {
   if (IS_ASCII.test(terms)) return terms;

@@ -43,9 +43,7 @@ function requireEditable(values: URLSearchParams): void {
   }
 }
 
-/**
- * An app that marks a single post has opened the post, so the post joins the reading history, as on the hub's pages.
- */
+/** An app that marks a single post has opened it, so it joins the reading history, as on the hub's pages. */
 function noteOpened(hub: Hub, viewer: Viewer, ids: number[], isRead: boolean): void {
   const [post] = ids.length === 1 ? readMarks(hub).statesOf(viewer, ids) : [];
   if (!post) return;

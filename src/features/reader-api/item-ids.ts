@@ -28,7 +28,7 @@ export function parseItemId(text: string): number | undefined {
   return itemId > FIRST && Number.isSafeInteger(itemId) ? itemId - FIRST : 0;
 }
 
-/** The post ids of the parameters `i`, without texts that are no item ids. */
+/** The post ids of the parameters `i`, without texts that can name no post. */
 export function itemIdsIn(values: URLSearchParams): number[] {
   return values.getAll('i').flatMap((id) => parseItemId(id) || []);
 }

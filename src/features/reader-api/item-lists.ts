@@ -147,12 +147,12 @@ function readCount(text: string | null, defaultCount: number, maxCount: number):
   return text !== null && /^[1-9]\d{0,8}$/.test(text) ? Math.min(Number(text), maxCount) : defaultCount;
 }
 
-/** The continuation of a page consists of digits, because apps put the continuation into URLs without encoding. */
+/** A continuation consists of digits, because apps put it into URLs without encoding. */
 function continuationOf(next: number | null): Continuation {
   return next === null ? {} : { continuation: decimalId(next) };
 }
 
-/** The first post ids whose contents together fit into PAGE_BYTES; at least one post id. */
+/** The first posts whose contents together fit into PAGE_BYTES; at least one. */
 function fittingIds(hub: Hub, ids: number[]): number[] {
   let bytes = 0;
   const sizes = sizesForApps(hub, ids);

@@ -36,7 +36,7 @@ export function refuseApp({ status, message, headers }: HttpError): Reply {
   return { status, headers: { 'content-type': PLAIN_TEXT, ...headers }, body: `${line}\n` };
 }
 
-/** The options of a route for apps: who may call the route, and how the route refuses a request. */
+/** The options of a route for apps: who may call it, and how it refuses a request. */
 export function appAccess(hub: Hub, handler: AppHandler) {
   const signedOut = (request: HubRequest): Promise<Reply> => answerByToken(hub, request, handler);
   return { ...appHeaderAccess(hub), signedOut };

@@ -54,7 +54,7 @@ export function parseStream(text: string): Stream | undefined {
   return state && { state };
 }
 
-/** Parses a stream id, which names a list of posts. Throws 400 for any other text, which must never mean all posts. */
+/** As `parseStream`, but throws 400 for any other text, which must never mean all posts. */
 export function requireStream(text: string): Stream {
   const stream = parseStream(text);
   if (!stream) throw new HttpError(400, 'Unknown stream.');

@@ -120,7 +120,7 @@ export function renameTag(hub: Hub, { viewer, values }: AppRequest): Reply {
   return plain();
 }
 
-/** POST disable-tag: deletes the folders `s` of the reading list, if they exist; the folders' sources stay. */
+/** POST disable-tag: deletes the folders `s` of the reading list, if they exist; their sources stay. */
 export function disableTags(hub: Hub, { viewer, values }: AppRequest): Reply {
   const names = labelsIn(fewStreams(values, 's', CHANGED_MAX));
   hub.db.write('delete folders of app', () => {
@@ -143,7 +143,7 @@ export async function importSubscriptions(hub: Hub, request: MemberRequest): Pro
   return plain();
 }
 
-/** GET tag/list: the starred state, and the folders of followed sources; apps look up each folder in tag/list. */
+/** GET tag/list: the starred state, and the folders of followed sources; apps look up each folder here. */
 export function listTags(hub: Hub, { viewer }: AppRequest): Reply {
   const labels = new Set(follows(hub).listed(viewer).map(({ folder }) => folderStream(folder)));
   const folders = [...labels].sort().map((id) => ({ id, type: 'folder' }));
@@ -162,7 +162,7 @@ export function listSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
       id: feedStream(source.id),
       title: title || feedStream(source.id),
       categories: [{ id: folderStream(folder), label: folder ?? NO_FOLDER }],
-      // The feed's own address may hold a secret: only members who manage the source get this address.
+      // The feed's own address may hold a secret: only members who manage the source get it.
       url: mayManage(source, viewer) && source.feedUrl !== null ? source.feedUrl : ownFeedUrl(hub, source.id),
       htmlUrl: siteOf(hub, source),
       ...(icon !== undefined && { iconUrl: hub.config.baseUrl + sign(icon) }),

@@ -5,7 +5,7 @@ import type { Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
 import { arrivals } from './arrival-store.ts';
 
-/** `sources`: of which posts are wanted. `since`, `until`: unix ms of arrival. */
+/** `sources`: those whose posts are wanted. `since`, `until`: unix ms of arrival. */
 export type ArrivalView = {
   sources: number[];
   isRead?: boolean | undefined;

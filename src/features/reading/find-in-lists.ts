@@ -45,7 +45,7 @@ export function followedPosts(hub: Hub, list: ReadingList, paging: Paging): Posi
   return [...found, ...list.isUnread ? withExceptions(hub, nearest, list, rest) : nearest];
 }
 
-/** Whether the page is the first page of a list with the oldest post first. */
+/** Whether the page is the first of an oldest-first list. */
 function isFromOldest({ from }: Paging): boolean {
   return from.publishedAt === OLDEST.publishedAt;
 }
@@ -186,7 +186,6 @@ export function searchDays(
   return withoutLaterDoubles(hub, list.query, { found, limit: paging.limit }, params);
 }
 
-/** Whether a search finds one post. */
 function finds(hub: Hub, query: SearchQuery, post: NamedFacts & { searchKey: number }): boolean {
   const range = { key: post.searchKey + 1, end: post.searchKey - 1 };
   const meets = (match: string): boolean => searchesInLists(hub).matches.get({ ...range, match }) !== undefined;

@@ -27,7 +27,7 @@ function readHistoryPage(hub: Hub, { query, viewer }: MemberRequest) {
     readingHistory(hub).list(viewer, after, limit));
 }
 
-/** An entry of the reading history as the API shows it. */
+/** An entry of the reading history in the API and in the export. */
 export function historyJson({ postId, title, sourceId, sourceTitle, readAt }: ReadPost) {
   return { postId, title, source: { id: sourceId, title: sourceTitle }, readAt: isoTime(readAt) };
 }

@@ -54,14 +54,14 @@ export function showsOf({ kind, folder, sourceId }: View): Choice['show'][] {
   return kind === 'unread' ? ['unread', 'each'] : ['all'];
 }
 
-/** Returns the view of a list with the member's choice for the list. */
+/** A list as the member chose to see it; the starred and the muted list take only the order. */
 export function withChoice(list: View, { order, show }: Choice): View {
   const isKept = list.kind === 'starred' || list.kind === 'muted';
   const kind = isKept ? list.kind : show === 'all' ? 'all' : 'unread';
   return { ...list, kind, ...(order === 'oldest' && { order }), ...(show === 'each' && { each: true }) };
 }
 
-/** Returns the order and the kind of posts that a member must choose for a list to look like the given view. */
+/** The choice that makes a list look like the view. */
 export function choiceOf({ kind, order, each }: View): Choice {
   return { order: order ?? 'newest', show: each ? 'each' : kind === 'unread' ? 'unread' : 'all' };
 }
@@ -75,13 +75,9 @@ export function listOfSection(section: string): View | undefined {
   return kind === undefined || name !== '' ? undefined : { kind: kind as View['kind'] };
 }
 
-/**
- * Query parameters in the address of a page of a post list. `show`: lists all posts although the reader chose unread
- * posts for the list.
- */
+/** Query parameters of a list's page. `show`: all posts, although the reader chose the unread ones for the list. */
 export type Opened = { show?: 'all'; since?: number; cursor?: string | null; newest?: number };
 
-/** Returns the address of a list of posts. */
 export function listPath(view: View, page: Opened = {}): string {
   return withQuery(pathOf(view) || '/', { ...queryOf(view), ...page });
 }
@@ -92,7 +88,7 @@ export function postPaths(view: View, { since, cursor }: Opened): (postId: numbe
   return (postId) => `${path}/posts/${postId}${query}`;
 }
 
-/** Returns, for the view of a search in a reading list, the view of the reading list without the search. */
+/** The list that the view searches. */
 export function withoutSearch({ q, by, ...view }: View): View {
   return view;
 }

@@ -14,7 +14,7 @@ export function unreadOrAll(view: View): Html | false {
   choiceButton(view, { show: 'unread' }, 'Unread')}${choiceButton(view, { show: 'all' }, 'All')}</form>`;
 }
 
-/** A list’s menu “View”. If a member changed the list, the menu’s button names the posts and the order. */
+/** A list’s menu “View”. If a member changed the list, its button names the posts and the order. */
 export function orderMenu(view: View): Html {
   const shows = showsOf(view);
   const unusual = unusualChoice(view);

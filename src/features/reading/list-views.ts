@@ -134,7 +134,7 @@ ${next && html`<nav class="more" aria-label="Pages"><a class="button" rel="next"
   searchedTo !== null ? 'Search on' : `${isOldestFirst ? 'Newer' : 'Older'} posts`}</a></nav>`}`;
 }
 
-/** The cursor after the last post of the page: posts that arrive later come after this post in an oldest-first list. */
+/** The cursor after the last post of the page: posts that arrive later come after it in an oldest-first list. */
 function endOf({ items, cursor }: ShownList): string | null {
   const last = items.at(-1);
   return last ? positionCursor(last) : cursor;
@@ -213,7 +213,7 @@ function textsOf({ view: { q }, found: { found, texts } }: ShownList, post: List
   return { title: markFound(title, found), rest: markFound(texts.get(post.id) ?? rest, found) };
 }
 
-/** The link to a form for a rule against posts like a post. */
+/** Leads to the form for a rule against posts like this one. */
 export function lessLikeThis(id: number): Html {
   return html`<a class="button" data-less href="/settings/rules/new?post=${id}">Less like this</a>`;
 }

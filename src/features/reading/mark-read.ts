@@ -31,9 +31,7 @@ const SOURCES_AT_ONCE = 50;
 
 type Marking = { accountId: number; undoable: Undoable; maxExceptions: number };
 
-/**
- * Returns an empty record of a mark-as-read action, for undoing. `byApp`: 0 begins a count of posts marked by an app.
- */
+/** An empty record of a mark-as-read action, for undoing. `byApp`: 0 begins a count of posts marked by an app. */
 export function undoableNow(hub: Hub, byApp?: 0): Undoable {
   return { id: 0, madeAt: hub.clock(), changes: { moved: [], marked: [], ...(byApp !== undefined && { byApp }) } };
 }
@@ -124,7 +122,7 @@ function markPosts(hub: Hub, viewer: Viewer, wanted: number[], marking: Marking)
   return visible.length;
 }
 
-/** Marks a post as read by a read-state exception, and notes the post's earlier read-state exception for undoing. */
+/** Marks a post as read by a read-state exception, and notes for undoing whether it had one before. */
 export function addException(
   hub: Hub, sourceId: number, postId: number, { accountId, undoable }: Omit<Marking, 'maxExceptions'>,
 ): void {

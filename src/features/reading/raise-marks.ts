@@ -5,10 +5,7 @@ import { once, throttled, type Hub } from '../hub/hub.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
 import { readMarks, readUndo } from './reading-store.ts';
 
-/**
- * From this many read posts per unread post above a high-water mark, up to which a source's posts count as read,
- * raising the high-water mark saves rows in `read_marks`.
- */
+/** From this many read posts per unread one above a high-water mark, raising it saves rows in `read_marks`. */
 const READ_PER_UNREAD = 16;
 
 type FollowMark = { accountId: number; sourceId: number; readUpTo: number };
@@ -63,8 +60,8 @@ const COMPACTED_EVERY = 10 * MINUTE;
 const compactedAt = once((_hub: Hub) => new Map<number, number>());
 
 /**
- * Raises the account's high-water marks and removes needless read-state exceptions, so that the account can mark more
- * posts one by one. Changes no marks while a marking can be undone, or within ten minutes of the last `compactMarks`.
+ * Raises the account's high-water marks and removes needless read-state exceptions, so that it can mark more posts one
+ * by one. Changes nothing while a marking can be undone, or within ten minutes of the last call.
  */
 export async function compactMarks(hub: Hub, accountId: number): Promise<void> {
   const [last, now] = [compactedAt(hub).get(accountId), hub.clock()];

@@ -48,7 +48,7 @@ function sum(counted: CountedSource[], list: keyof LaterDoubles): number {
 
 const counted = new WeakMap<Viewer, ReadingCounts>();
 
-/** The unread and starred counts of the viewer's sources, counted once for each request. */
+/** As `readingCounts`, but counted only once for each request. */
 export function countsForPage(hub: Hub, viewer: Viewer): ReadingCounts {
   const counts = counted.get(viewer) ?? readingCounts(hub, viewer);
   counted.set(viewer, counts);

@@ -19,7 +19,7 @@ const READERS = `
     UNION ALL SELECT (SELECT MIN(account_id) FROM reading_history WHERE account_id > readers.id) FROM readers
      WHERE id IS NOT NULL)`;
 
-/** Stores which posts each person has opened, and when the person first opened each post. */
+/** Which posts each person has opened, and when first. */
 export const readingHistory = store(({ db, clock }) => {
   const select = db.prepare<[number, number], { at: number }>('whether a post was opened before',
     'SELECT read_at AS at FROM reading_history WHERE account_id = ? AND post_id = ?');

@@ -78,7 +78,6 @@ function startOf(view: View): Position {
   return isOldestFirst(view) ? OLDEST : FROM_THE_TOP;
 }
 
-/** Returns the neighbours of a post in a list. */
 export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position): Neighbours {
   const from = { publishedAt: post.publishedAt, id: post.id };
   const { previous, below, nextUnread } = view.each && !isSearch(view) ? aroundInEach(hub, viewer, view, from)

@@ -31,7 +31,7 @@ export type PostState = {
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
   marked: [sourceId: number, postId: number, before: 0 | null][];
-  /** The number of posts that one request of an app has marked as read; undefined if a page marked the posts. */
+  /** How many posts one request of an app has marked as read; undefined if a page marked them. */
   byApp?: number;
 };
 
@@ -79,7 +79,7 @@ export const readMarks = store(({ db, clock }) => {
   const remove = db.prepare<[number, number, number]>('remove the read mark of a post',
     'DELETE FROM read_marks WHERE account_id = ? AND source_id = ? AND post_id = ?');
 
-  // Few posts are newer than the posts to mark, and are found by date; many posts are older, and are found by arrival.
+  // Newer posts are few: use published_at. Older ones: use the arrival index.
   const selectUnselectedNewer = db.prepare<[Selection], { id: number | null }>('first newer post that is unread', `
     SELECT MIN(+p.id) AS id FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND +p.id > @after AND +p.id <= @upTo

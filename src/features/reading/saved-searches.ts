@@ -48,20 +48,18 @@ export function deleteSearch(hub: Hub, { viewer, params }: MemberRequest): Reply
   return noContent();
 }
 
-/** Form: saves the search that the member has made. */
 export async function submitSearch(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { q } = saveSearch(hub, req.viewer, await readForm(req));
   return seeOther(saying(searchPath(q), 'search-saved'));
 }
 
-/** Form: removes a saved search from the sidebar. */
 export function submitRemoveSearch(hub: Hub, req: MemberRequest): Reply {
   const search = savedSearches(hub).listOf(req.viewer.id).find(({ id }) => id === pathId(req.params));
   deleteSearch(hub, req);
   return seeOther(saying(searchPath(search?.q ?? ''), 'search-removed'));
 }
 
-/** The address of the list of all posts that a saved search finds. */
+/** The address of all posts that a saved search finds. */
 export function searchPath(q: string): string {
   return listPath({ kind: 'all', q });
 }

@@ -16,7 +16,6 @@ export function searchHead(view: View, q: string, found: SearchFacts | undefined
     fault ? faultShown(q, fault) : hintShown(q)}${searchSyntax(isOpen)}</div>`;
 }
 
-/** The form to search a list. */
 export function searchForm(view: View, kind: 'find only-wide' | 'search'): Html {
   const [path, query = ''] = listPath(withoutSearch(view)).split('?');
   const label = `Search ${scopeText(view)}`;
@@ -59,7 +58,7 @@ beginning of a longer word, if it has three letters or more.</li>
 </details>`;
 }
 
-/** The HTML that says that a search of a list found no posts, and offers searches of larger lists. */
+/** Says that a search of a list found nothing, and offers to search larger lists. */
 export function emptySearch(view: View, name: string): Html {
   const { kind, folder, sourceId, q = '' } = view;
   if (isEmptyExpression(parseExpression(q, { isSearch: true }))) {

@@ -15,7 +15,7 @@ type OldRows = {
   countBefore(before: number): number;
 };
 
-/** A kind of row and the number of days for which the hub keeps such rows; 0 means for ever. */
+/** `days`: for how many days the hub keeps rows of the kind; 0 means for ever. */
 type RetentionRule = { kind: string; days(config: Config): number; rowsOf(hub: Hub): OldRows };
 
 export type ExpiredRows = { kind: string; keptMs: number; before: number | null; rows: number };
@@ -31,7 +31,7 @@ const RULES: RetentionRule[] = [
   { kind: 'errorEvents', days: () => ERROR_DAYS, rowsOf: errorEvents },
 ];
 
-/** Time after which the removal of old rows pauses until the next call, so that a stopping worker does not wait. */
+/** After this time, a removal pauses until the next call, so that a stopping worker does not wait. */
 const SLICE_MS = 4 * SECOND;
 
 /** Scheduled task: continues an unfinished removal of old rows, or begins a removal if the last one is a day old. */
@@ -40,7 +40,7 @@ export async function removeOldRows(hub: Hub): Promise<void> {
   if (isDue || isUnderWay(hub)) await work(hub, THE_HUB, SLICE_MS);
 }
 
-/** Removes all old rows now, or finishes a begun removal of old rows. */
+/** Removes all old rows now, or finishes a begun removal. */
 export function removeOldRowsNow(hub: Hub, actor: Actor): Promise<void> {
   return work(hub, actor, Infinity);
 }

@@ -26,7 +26,7 @@ export const retentionRuns = store(({ db }) => {
       update.run(JSON.stringify({ ...removed, [kind]: (removed[kind] ?? 0) + rows }));
     },
 
-    /** Marks a removal of old rows as finished; returns false if another process has already finished the removal. */
+    /** False if another process has finished the run already. */
     finish: (at: number): boolean => finish.run(at).changes === 1,
   };
 });

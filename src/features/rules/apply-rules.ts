@@ -37,7 +37,7 @@ function currentMatcher(hub: Hub): Matcher<Rule> | null {
 /** The source of posts that rules are matched against; `id` is null while the source is only being added. */
 type MatchedSource = { id: number | null; title?: string };
 
-/** Matches posts with all rules before the transaction that stores the posts, and calls `arrived` and `mutedFor`. */
+/** Matches posts with all rules, before the transaction that stores them and calls `arrived` and `mutedFor`. */
 export async function matchRules(
   hub: Hub, source: MatchedSource, items: { prepared: PreparedPost }[],
 ): Promise<Omit<Storing, 'kind'>> {

@@ -19,7 +19,7 @@ const PREVIEWED = 500;
 /** Maximum number of muted posts that one transaction puts back into lists, which takes a few milliseconds. */
 const SHOWN_AT_ONCE = 500;
 
-/** Adds a rule; returns the rule. Throws status 422 for a mistake in the rule, or if the account has too many rules. */
+/** Throws status 422 for a mistake in the rule, or at the limit of rules. */
 export function addRule(hub: Hub, viewer: Viewer, values: Values): Rule {
   return storeRule(hub, viewer, readTerms(hub, viewer, values));
 }
@@ -78,8 +78,8 @@ export function renameFolder(hub: Hub, accountId: number, from: string, to: stri
 }
 
 /**
- * Puts a rule's muted posts back into lists, in short transactions. The last of these transactions also runs `act`,
- * which changes or removes the rule: if the process is killed before the last transaction, the rule stays as before.
+ * Puts a rule's muted posts back into lists, in short transactions. The last one also runs `act`, which changes or
+ * removes the rule: if the process is killed before it, the rule stays as it was.
  */
 async function showMuted(hub: Hub, ruleId: number, act: () => void): Promise<void> {
   const showSome = (): boolean => hub.db.write('show muted posts', () => {

@@ -42,8 +42,8 @@ type NameCheck = (source: SourceNames) => boolean;
 type CompiledClause = { isExcluded: boolean; numbers: number[]; names: NameCheck[] };
 
 /**
- * A rule with its clauses. `key`: the clause whose words a post must have before the rule's other clauses are compared
- * with the post; undefined if the rule has no clause that only asks for words.
+ * A rule with its clauses. `key`: the clause whose words a post must have before the others are compared with it;
+ * undefined if no clause asks only for words.
  */
 type Compiled<Rule> = {
   rule: Rule; clauses: CompiledClause[]; key: CompiledClause | undefined; from: number; until: number;

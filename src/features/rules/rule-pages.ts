@@ -42,15 +42,15 @@ function wordsOf(title: string): string[] {
 }
 
 /**
- * Chooses a word of a title for a new rule: the longest capitalised word after the title's first word, because such a
- * capitalised word may be a name; or else the longest word of the title.
+ * Chooses a word of a title for a new rule: the longest capitalised word after the first, because it may be a name; or
+ * else the longest word.
  */
 function likelyWord(words: string[]): string[] {
   const names = words.slice(1).filter((word) => /^\p{Lu}/u.test(word));
   return (names.length > 0 ? names : words).toSorted((a, b) => b.length - a.length).slice(0, 1);
 }
 
-/** The path and query of the page of the hub whose link was followed; empty if the browser names no page of the hub. */
+/** The path and query of the hub's page whose link was followed; empty if the browser names none. */
 function pageBefore({ headers: { referer = '', host } }: MemberRequest): string {
   const page = URL.parse(referer);
   return page !== null && page.host === host ? page.pathname + page.search : '';

@@ -39,7 +39,7 @@ export async function previewRuleJson(hub: Hub, req: MemberRequest): Promise<Rep
   return json({ count: posts.length, among, items });
 }
 
-/** A rule as the API shows it to its owner. */
+/** A rule in the API and in the export. */
 export function ruleJson({ id, match, act, sourceId, folder, applied, lastAppliedAt, createdAt }: Rule) {
   const [last, created] = [isoTime(lastAppliedAt), isoTime(createdAt)];
   return { id, match, act, sourceId, folder, applied, lastAppliedAt: last, createdAt: created };

@@ -35,7 +35,6 @@ const SHOWN = 30;
 export type RefusedImport = { problem: HttpError; document: string };
 type Around = { sources: Map<number, string>; times: Times; refused?: RefusedImport | undefined };
 
-/** Page: the viewer's rules. */
 export function rulesPage(all: Rule[], { sources, times, refused }: Around): Page {
   const bar = html`<h1>Rules</h1><span class="space"></span><a class="button primary" href="/settings/rules/new">Add a
   rule</a>`;

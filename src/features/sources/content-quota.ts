@@ -15,7 +15,7 @@ const NO_ROOM_FOR_CONTENT = 'The sources of this feed’s owner have reached the
 /** Share of the content quota below which stopped feeds continue, low enough that feeds do not stop again at once. */
 const GOES_ON_BELOW = 0.99;
 
-/** Whether an account's contents have reached CONTENT_QUOTA_BYTES; administrators have no content quota. */
+/** Whether an account's contents have reached `part` of CONTENT_QUOTA_BYTES; administrators have no content quota. */
 export function isContentFull(hub: Hub, usage: ContentUsage | undefined, part = 1): boolean {
   const quota = hub.config.contentQuotaBytes;
   if (!usage || quota === 0 || usage.bytes < quota * part) return false;
@@ -24,7 +24,7 @@ export function isContentFull(hub: Hub, usage: ContentUsage | undefined, part = 
 
 export type ContentRoom = { bytes: number; quota: number | null; isFull: boolean };
 
-/** Bytes of contents that an account's sources use, and the account's quota in bytes; `quota`: null without a limit. */
+/** Bytes of contents that an account's sources use, and its quota; `quota`: null without a limit. */
 export function contentRoom(hub: Hub, accountId: number): ContentRoom {
   const usage = contentUsage(hub).of(accountId);
   const isBounded = hub.config.contentQuotaBytes > 0 && accounts(hub).find(accountId)?.role === 'member';
@@ -48,7 +48,7 @@ export function requireContentRoom(hub: Hub, sourceId: number): void {
   if (isSourceFull(hub, sourceId)) throw contentFull(hub);
 }
 
-/** Runs `change` in the caller's transaction; throws status 507 if the contents grow beyond the owner's quota. */
+/** Runs `change` in the caller's transaction; throws 507 if the owner's quota was used up and the contents grow. */
 export function withinContentQuota<Result>(hub: Hub, sourceId: number, change: () => Result): Result {
   const [isFull, before] = [isSourceFull(hub, sourceId), contentUsage(hub).ofSource(sourceId)];
   const result = change();
@@ -90,8 +90,8 @@ function goOn(hub: Hub, { accountId }: ContentUsage): void {
 const LATER = 5 * MINUTE;
 
 /**
- * Throws NotNowError if the disk or the quota of the source's owner has become full since the job began. The caller
- * calls `requireMayStore` in the transaction that stores the job's posts.
+ * In the transaction that stores a job's posts: throws NotNowError if the disk or the quota of the source's owner has
+ * become full since the job began.
  */
 export function requireMayStore(hub: Hub, sourceId: number): void {
   if (!mayRecord(hub)) throw new NotNowError('the hub may not store posts now', hub.clock() + LATER);

@@ -10,7 +10,7 @@ const NOTHING = { times: 1, failed: 0, added: 0, changed: 0, tookMs: null, bytes
 /** Results of a source's synchronisations or webhook events that are not stored yet: daily sums, and the newest. */
 export type Noted = Omit<RunDay, 'day'> & { last: SourceRun[] };
 
-/** Results of no synchronisation or webhook event, to which `addRun` adds results. */
+/** Results of no runs yet, to which `addRun` adds. */
 export function nothingNoted(): Noted {
   return { runs: 0, failed: 0, added: 0, last: [] };
 }
@@ -26,7 +26,7 @@ export function addRun(hub: StoreHub, noted: Noted, ended: Partial<SourceRun>): 
   else if (noted.last.push(run) > RUNS) noted.last.shift();
 }
 
-/** Stores collected runs (synchronisations or events) of a source, in the caller's transaction. */
+/** In the caller's transaction; stores nothing if the source is gone. */
 export function writeRuns(hub: StoreHub, sourceId: number, { last, ...sums }: Noted): void {
   const day = { day: Math.floor(hub.clock() / DAY), ...sums };
   if (!sourceRuns(hub).noteDay(sourceId, day)) return;
@@ -35,14 +35,14 @@ export function writeRuns(hub: StoreHub, sourceId: number, { last, ...sums }: No
   }
 }
 
-/** Stores the results of a source's synchronisations or events, in the caller's transaction. */
+/** As `writeRuns`, for runs that are not collected first. */
 export function noteRuns(hub: StoreHub, sourceId: number, runs: Partial<SourceRun>[]): void {
   const noted = nothingNoted();
   for (const run of runs) addRun(hub, noted, run);
   writeRuns(hub, sourceId, noted);
 }
 
-/** Stores failed runs with the same reason; failures of one day become one run. */
+/** Stores failed runs with the same reason; they join a run that last failed for it less than a day ago. */
 export function noteFailures(hub: StoreHub, sourceId: number, note: string, times: number): void {
   const endedAt = hub.clock();
   const day = { day: Math.floor(endedAt / DAY), runs: times, failed: times, added: 0 };

@@ -40,9 +40,8 @@ export const sourceRuns = store(({ db, clock }) => {
 
   return {
     /**
-     * Adds runs (synchronisations or events) to a source's totals of a day. Returns false if the source no longer
-     * exists. The first synchronisation or event of a new day removes the source's totals of at most two old days
-     * rather than of all old days, because the clock may be wrong.
+     * Adds runs to a source's totals of a day. Returns false if the source no longer exists. The first run of a new day
+     * removes the totals of at most two old days, not of all, because the clock may be wrong.
      */
     noteDay(id: number, added: RunDay): boolean {
       const runs = noteDay.get({ id, ...added })?.runs;

@@ -33,7 +33,7 @@ export type Source = {
   description: string | null;
   hasPassword: number; // 1 if the feed needs a password
   hadPassword: number; // 1 if the feed needs or once needed a password, so that the source stays private
-  showsAuthors: number; // 1 if posts show the names of the members who wrote the posts
+  showsAuthors: number; // 1 if posts show the names of the members who wrote them
   idSeed: string; // random seed for the ids of the source and its posts in published feeds
 };
 
@@ -111,7 +111,7 @@ export const sources = store(({ db, clock }) => {
 
   return {
     find: (id: number): Source | undefined => select.get(id),
-    /** Whether a source with this id existed and is gone, because the source was removed or lost by a restore. */
+    /** Whether a source with this id existed and is gone, because it was removed or lost by a restore. */
     wasDeleted: (id: number): boolean => select.get(id) === undefined && selectGiven.get(id) !== undefined,
     list: (viewer: Viewer | null, after: number, limit: number): Source[] =>
       selectVisible.all(after, viewer?.id ?? 0, limit),

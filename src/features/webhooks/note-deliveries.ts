@@ -11,7 +11,7 @@ const REASONS: Record<number, string> = {
   429: 'The webhook got more events than its rate limit allows.',
 };
 
-/** Statuses of refusals because a webhook does not exist or is paused; the hub does not note these refusals. */
+/** Statuses of refusals because a webhook does not exist or is paused; these are not noted. */
 const UNKNOWN = [404, 410];
 
 type Refusal = { sourceId: number; note: string; times: number };

@@ -53,7 +53,7 @@ function verifyEvent(hub: Hub, { sourceId, rawHeaders, body }: IncomingEvent): V
   return verified;
 }
 
-/** Returns the webhook's valid secrets. Throws status 404 for an unknown webhook, 410 if it is paused or deleted. */
+/** The valid secrets. Throws 404 for an unknown webhook, 410 if it is paused or deleted, 503 if they are unreadable. */
 export function secretsOf(hub: Hub, sourceId: number): SigningKeys[] {
   try {
     const secrets = liveSecrets(hub, sourceId);
@@ -123,9 +123,9 @@ function subjectOf(event: WebhookEvent): { guid: string | null; happenedAt: numb
 const RATE: NamedLimit = { name: 'webhook-rate', burst: 10_000, everyMs: SECOND / 100 };
 
 /**
- * A verified event. `apply` stores or deletes the event's post in the caller's transaction and returns values for
- * `delivered`, the record of the event's delivery; `apply` is null if the event changes no post. `makesRoom`: whether
- * the event deletes a post, and is accepted even beyond the quota.
+ * A verified event. `apply` stores or deletes its post in the caller's transaction and returns values for `delivered`,
+ * the record of its delivery; null if it changes no post. `makesRoom`: whether it deletes a post, and is accepted even
+ * beyond the quota.
  */
 type Acceptance = AcceptedEvent & {
   delivered: Partial<SourceRun>;

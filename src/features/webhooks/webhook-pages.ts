@@ -8,7 +8,7 @@ import { manageableSource, type Source } from '../sources/source-store.ts';
 import { rotateSecret, type WebhookAccess } from './manage-webhooks.ts';
 import type { Webhook } from './webhook-store.ts';
 
-/** Form: creates a new secret for a webhook and shows the secret on a page. */
+/** Form: creates a new secret, and shows it this once. */
 export function submitRotateSecret(hub: Hub, req: MemberRequest): Reply {
   const source = manageableSource(hub, pathId(req.params), req.viewer);
   const note = 'It will not be shown again. The previous one stays valid for 24 hours.';
@@ -22,7 +22,7 @@ const STATES: Record<Webhook['state'], string> = {
   disabled: 'paused: senders are told to stop (410)',
 };
 
-/** The HTML about a webhook for its owner: the webhook's state, instructions, and a button for a new secret. */
+/** For a webhook's managers: its state, instructions, and a button for a new secret. */
 export function webhookPanel(webhook: Webhook, url: string, times: Times): Html {
   const { sourceId, state, lastEventAt, previousUntilAt } = webhook;
   const until = previousUntilAt !== null && showTime(times, previousUntilAt, 'exact');
@@ -52,7 +52,7 @@ export function webhookPanel(webhook: Webhook, url: string, times: Times): Html 
   </details>`;
 }
 
-/** The page after a webhook was created; shows the webhook's secret only once. */
+/** Shows the secret of a new webhook, this once. */
 export function newWebhookPage(source: Source, access: WebhookAccess): Page {
   return secretPage('The webhook is ready', source, access, 'It will not be shown again.');
 }

@@ -15,7 +15,7 @@ const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
-/** API: receives an event of a webhook, and stores the event on the disk before the reply. */
+/** API: receives an event, and stores it on the disk before the reply. */
 export async function receiveWebhookEvent(hub: Hub, req: HubRequest): Promise<Reply> {
   try {
     await receiveEvent(hub, await readIncoming(hub, req));
@@ -40,7 +40,7 @@ async function readIncoming(hub: Hub, req: HubRequest): Promise<IncomingEvent> {
   return { sourceId, body, rawHeaders, headerType: typeof headerType === 'string' ? headerType : null };
 }
 
-/** API: creates a new secret for a webhook and shows the secret only once. */
+/** API: creates a new secret, and shows it this once. */
 export function rotateWebhookSecret(hub: Hub, req: MemberRequest): Reply {
   const source = manageableSource(hub, pathId(req.params), req.viewer);
   return json({ webhook: rotateSecret(hub, source, req) }, 200, NO_STORE);

@@ -31,7 +31,7 @@ const COLUMNS = `source_id AS sourceId, state, last_event_at AS lastEventAt, pre
 
 export const ROTATION_GRACE = DAY;
 
-/** Tolerance for a clock that is set back after a rotation; beyond this tolerance, the previous secret ends at once. */
+/** Tolerance for a clock that is set back after a rotation; beyond it, the previous secret ends at once. */
 const CLOCK_TOLERANCE = 5 * MINUTE;
 export const LONGEST_LEFT = ROTATION_GRACE + CLOCK_TOLERANCE;
 

@@ -22,7 +22,7 @@ export function postOfForm(hub: Hub, accountId: number, form: string): PostOfFor
   return deletedAt === undefined ? undefined : { state: 'deleted', mark: deletedAt };
 }
 
-/** The id, in feeds, of the first post published from a form; the record of a post's deletion keeps the post's id. */
+/** The guid of the first post published from a form; the tombstone of a deleted post keeps it. */
 export function guidOfForm(accountId: number, form: string): string {
   const hash = createHash('sha256').update(`post of ${accountId} from ${form}`).digest('hex');
   return `urn:uuid:${hash.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-a$4-$5')}`; // UUIDv8 (RFC 9562)
@@ -45,8 +45,8 @@ const PUBLISHED: Record<PostOfForm['state'], string> = {
 };
 
 /**
- * Returns an error 409 if another tab has saved, published or discarded the draft since this tab loaded or saved the
- * draft. A tab that saved the draft last may save it again, because the answer to its last save may have been lost.
+ * Returns an error 409 if another tab has saved, published or discarded the draft since this tab loaded or saved it. A
+ * tab that saved it last may save it again, because the answer to its last save may have been lost.
  */
 export function lateness(hub: Hub, accountId: number, form: string, { name, revision }: Tab): HttpError | undefined {
   const current = revisionOf(hub, accountId, form);
@@ -59,7 +59,7 @@ export function lateness(hub: Hub, accountId: number, form: string, { name, revi
   return new HttpError(409, detail, { members: { revision: current } });
 }
 
-/** Returns an error 409 if a post no longer has the `version` that the post had when the post's form was shown. */
+/** Returns an error 409 if a post no longer has the `version` that it had when its form was shown. */
 export function staleness(hub: Hub, id: number, version: unknown): HttpError | undefined {
   const current = posts(hub).versionOf(id);
   if (version === undefined || version === current) return undefined;

@@ -120,7 +120,7 @@ export const drafts = store((hub) => {
       sql.remove.run(accountId, form + SCHEDULED);
       sql.endSchedule.run(accountId, form);
     },
-    /** The account's drafts, the drafts that were saved last first, and then the discarded drafts. */
+    /** The account's drafts, the last saved first, and then the discarded ones. */
     list: (accountId: number): ListedDraft[] => sql.list.all(accountId, clock() - RESTORABLE),
     listOf: (accountId: number, after: number, limit: number): Draft[] =>
       sql.selectOf.all(accountId, after, limit).map(opened),
@@ -149,7 +149,7 @@ export const drafts = store((hub) => {
     },
     allScheduled: (): Draft[] => sql.allScheduled.all().map(opened),
 
-    /** Saves a pending draft; returns the secret with which `adopt` finds the draft, and stores the secret's hash. */
+    /** Returns the secret with which `adopt` finds the draft; only its hash is stored. */
     savePending(accountId: number, form: string, fields: DraftFields, { name, revision = -1 }: Tab): string {
       const secret = newSecret();
       const row = { accountId, form, fields: JSON.stringify(fields), savedBy: name, revision, now: clock() };
@@ -158,7 +158,7 @@ export const drafts = store((hub) => {
       return secret;
     },
 
-    /** Lets pages show a pending draft. A newer draft of the same form from another tab becomes a discarded draft. */
+    /** Lets pages show a pending draft. A newer draft of the same form from another tab becomes a discarded one. */
     adopt(accountId: number, form: string, secret: string): void {
       const taken = sql.takePending.get(hashSecret(secret), accountId, form, clock() - PENDING_LIFETIME);
       if (!taken) return;
@@ -169,7 +169,7 @@ export const drafts = store((hub) => {
     },
 
     remove: (accountId: number, form: string): void => void sql.remove.run(accountId, form),
-    /** Hides a draft of an account, which can be restored for a day; the draft's form can have a new draft. */
+    /** Hides a draft, which can be restored for a day; its form can have a new one. */
     discard(accountId: number, id: number): void {
       const row = sql.selectById.get(id, accountId);
       if (row) discard(accountId, opened(row));

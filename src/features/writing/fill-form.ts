@@ -55,7 +55,7 @@ export async function fieldsOfPost(
   return { title, content, contentType: text === undefined ? 'text/html' : 'text/plain', url: url ?? '' };
 }
 
-/** The content of a preview as the post's page will show the content. */
+/** A preview's content as the post's page will show it. */
 export function shownContent(
   hub: Hub, req: MemberRequest, { content }: DraftFields, contentHtml: string,
 ): Promise<Html> {

@@ -12,7 +12,7 @@ const FIELDS = {
 
 const EMPTY: DraftFields = { title: '', content: '', contentType: '', url: '' };
 
-/** A field of `length` characters that was cut to `kept` characters, because the field may have at most `max`. */
+/** A field of `length` characters that was cut to `kept`, because it may have at most `max`. */
 export type CutField = { label: string; length: number; max: number; kept: number };
 export type Typed = { fields: DraftFields; cut: CutField[]; tab: Tab };
 
@@ -40,7 +40,7 @@ export function withLineFeeds(fields: DraftFields): DraftFields {
   return content === undefined ? fields : { ...fields, content: content.replaceAll('\r\n', '\n') };
 }
 
-/** The sentences that say for each cut field how much too long the field was, and how much of its text is left. */
+/** Each says of a cut field how much too long it was, and how much of it is left. */
 export function cutSentences(cut: CutField[], left: 'kept' | 'shown'): string[] {
   const count = (characters: number): string => characters.toLocaleString('en');
   return cut.map(({ label, length, max, kept }) =>

@@ -113,7 +113,7 @@ export function takeDraftFiles(hub: Hub, accountId: number, form: string | undef
   return draft ? draftFiles(hub).take(draft.id) : [];
 }
 
-/** Removes a file from the draft of a form. */
+/** Does nothing if the form's draft has no such file. */
 export function removeDraftFile(hub: Hub, accountId: number, form: string, fileId: number): void {
   hub.db.write('remove a file of a draft', () => {
     const draft = drafts(hub).find(accountId, form);

@@ -49,7 +49,7 @@ export async function schedulePost(hub: Hub, { at, files, values, ...post }: Sch
   });
 }
 
-/** API: the answer to a request that has made a draft. The author can change the draft on the page `url`. */
+/** API: the answer to a request that has made a draft. The author can change it on the page `url`. */
 export function draftCreated(hub: Hub, draft: Draft): Reply {
   return json(draftJson(hub, draft), 201, { location: hub.config.baseUrl + draft.form });
 }
@@ -166,7 +166,7 @@ function giveUp(hub: Hub, draft: Draft, { message }: HttpError): void {
   tellAuthor(hub, makeDraft(hub, draft), 'Your post', `was not published: ${message}`);
 }
 
-/** The author of a scheduled post, as who the worker publishes the post. Throws 403 if the account may not write. */
+/** The author of a scheduled post, as whom the worker publishes it. Throws 403 if the account is disabled or gone. */
 function authorOf(hub: Hub, accountId: number): Pick<By, 'viewer'> {
   const account = accounts(hub).find(accountId);
   if (!account || account.disabledAt !== null) throw new HttpError(403, 'The author’s account is disabled.');

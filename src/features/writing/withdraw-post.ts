@@ -28,7 +28,7 @@ export function withdrawPost(hub: Hub, before: WholePost, fields: DraftFields, b
     const draft = keepDraft(hub, by.viewer, form, { fields, tab: { name: newKey(), revision: undefined } });
     withdrawnStates(hub).keep(draft.id, id);
     posts(hub).withdraw(post.sourceId, post.guid);
-    // The files have left the post before the draft gets the files, so that the quota counts each file only once.
+    // The files have left the post before the draft gets them, so that the quota counts each only once.
     draftFiles(hub).add(draft.id, by.viewer.id, uploadsOf(post));
     const { guid, publishedAt, createdAt } = post;
     drafts(hub).setWithdrawn(draft.id, { id, guid, publishedAt, createdAt, form: publishedFrom });

@@ -37,10 +37,10 @@ import { withdrawPost } from './withdraw-post.ts';
 import { JSON_LIMIT, previewContent, previewPost, removeFile, rewritePost, writePost } from './write-post.ts';
 import { changePostPage, firstPlacePage, writePage, type PostForm } from './write-views.ts';
 
-/** Rate limit of an account's late forms; a late form is a form that was sent after the session ended. */
+/** Of one account. A late form is one that was sent after its session ended. */
 const LATE_FORMS: NamedLimit = { name: 'late-forms', burst: 10, everyMs: MINUTE };
 
-/** Page: the form for a new post, or for a draft. The form selects the source of `?source=` or of the draft. */
+/** Page: the form for a new post, or for a draft. It selects the draft's source, or `?source=`, or the last used. */
 export function showWrite(hub: Hub, req: MemberRequest): Reply {
   const wanted = req.query.get('source') ?? '';
   if (wanted) writableSource(hub, pathId({ id: wanted }), req.viewer);
@@ -86,7 +86,7 @@ export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
   });
 }
 
-/** Form: makes a native source for the member's posts, and leads back to the form of the post. */
+/** Form: makes a native source for the member's posts, and leads back to the post's form. */
 export async function submitOwnSource(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { form = '', ...values } = await readForm(req);
   const path = form.startsWith('/write/') ? form : '/write';
@@ -135,7 +135,7 @@ export async function submitDraft(hub: Hub, req: MemberRequest): Promise<Reply> 
   return json({ revision, preview: preview.markup });
 }
 
-/** Takes a post back into a draft, and opens the draft, also if the button was pressed twice. */
+/** Takes a post back into a draft, and opens it, also if the button was pressed twice. */
 export async function submitWithdraw(hub: Hub, req: MemberRequest): Promise<Reply> {
   const form = await takeBack(hub, req).then((draft) => draft.form, (error: unknown) => {
     const taken = drafts(hub).formOfWithdrawn(req.viewer.id, pathId(req.params));
@@ -145,7 +145,6 @@ export async function submitWithdraw(hub: Hub, req: MemberRequest): Promise<Repl
   return seeOther(saying(form, 'post-withdrawn'));
 }
 
-/** API: takes a post back into a draft. */
 export async function withdrawPostJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   return draftCreated(hub, await takeBack(hub, req));
 }
@@ -246,7 +245,7 @@ function filesJson(hub: Hub, draft: Draft | undefined): object {
     ({ id, filename, mediaType, size: byteSize(bytes) })) };
 }
 
-/** Receives a form sent without a session, if the form's address proves for which account the form was made. */
+/** Receives a form sent without a session, if its address proves for which account it was made. */
 export async function submitSignedOut(hub: Hub, req: HubRequest): Promise<Reply> {
   const accountId = provenAccount(hub, req);
   if (accountId === undefined) throw new HttpError(401, 'Sign in first.');

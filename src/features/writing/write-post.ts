@@ -33,7 +33,6 @@ export const POST_MAX = { title: 500, content: 400_000, url: 2_000 }; // charact
 /** Maximum bytes of a JSON post: 400,000 characters of content, each escaped as \u…, and the other fields. */
 export const JSON_LIMIT = 2.5 * 1024 * 1024;
 
-/** API: adds files to a post. */
 export async function createAttachments(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
   changeablePost(hub, id, req.viewer); // the rights are checked before the hub reads megabytes
@@ -41,7 +40,6 @@ export async function createAttachments(hub: Hub, req: MemberRequest): Promise<R
   return json({ items: added.map((attachment) => attachmentJson(hub, attachment)) }, 201);
 }
 
-/** API: removes an uploaded file from its post. */
 export function deleteAttachment(hub: Hub, req: MemberRequest): Reply {
   removeFile(hub, pathId(req.params), req);
   return noContent();

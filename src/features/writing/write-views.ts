@@ -203,7 +203,7 @@ function fileFields({ problem, fileBytes, bytesLeft, files: ofDraft }: PostForm,
 </section>`;
 }
 
-/** Without a file, the template that the page's script fills for a file that the script uploads. */
+/** Without a file: the template that the page's script fills for one that it uploads. */
 function fileItem(file?: DraftFile | Attachment): Html {
   const [name, remove] = [file?.filename ?? '', file && 'postId' in file && `/attachments/${file.id}/delete`];
   return html`

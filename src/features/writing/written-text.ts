@@ -48,7 +48,7 @@ function* withLinks(text: string): Generator<void, string> {
   return linked + escapeHtml(text.slice(end));
 }
 
-/** Makes a link of a URL, without punctuation after the URL and without a bracket that was opened before the URL. */
+/** Makes a link of a URL, without punctuation after it and without a bracket that was opened before it. */
 function linkTo(typed: string): string {
   let end = typed.length;
   while (end > 0 && AFTER_ADDRESS.includes(typed[end - 1] ?? ' ')) end--;

@@ -41,9 +41,9 @@ function levelFor(content: Buffer): number {
 }
 
 /**
- * Unpacks a gzip file of one or more members; the archives of version 1.0.0 have many members. Throws ArchiveError for
- * a damaged file and for data after its last member. `onBytes` gets all packed bytes of the file, in order; the bytes
- * are valid during this call only.
+ * Unpacks a gzip file of one or more members; `gzipFile` writes many. Throws ArchiveError for a damaged file and for
+ * data after its last member. `onBytes` gets all packed bytes of the file, in order; they are valid during this call
+ * only.
  */
 export async function* gunzipFile(
   file: FileHandle, onBytes: (bytes: Buffer) => void = () => {},

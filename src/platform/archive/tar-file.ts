@@ -54,7 +54,7 @@ type Parsing<Result> = Generator<number, Result, Buffer>;
 /**
  * Reads a tar archive strictly: plain files and folders with relative names, each once, then the end mark and zeros.
  * Throws ArchiveError for links, devices, pipes, `..`, set-uid files, a missing end mark and bytes after the end. Holds
- * at most one block of the archive in memory, whatever the archive claims.
+ * at most the names and a block, or MAX_PAX bytes of records, in memory, whatever the archive claims.
  */
 export async function unpackTar(chunks: AsyncIterable<Buffer>, onMember: OnMember): Promise<void> {
   const parsing = parseArchive(onMember);

@@ -82,7 +82,7 @@ export function applyPax(bytes: Buffer, header: TarHeader): TarHeader {
   return changed;
 }
 
-/** The number of padding bytes after an archived file of `size` bytes, up to the next block of the archive. */
+/** Bytes of padding after a file of `size` bytes, up to the next block. */
 export function paddingOf(size: number): number {
   return (BLOCK - (size % BLOCK)) % BLOCK;
 }
@@ -91,7 +91,7 @@ function writeOctal(block: Buffer, [offset, length]: Field, value: number): void
   block.write(`${value.toString(8).padStart(length - 1, '0')}\0`, offset, 'latin1');
 }
 
-/** Writes a size. A size beyond 8 GiB is written in binary with the highest bit set, as GNU tar writes such sizes. */
+/** A size beyond 8 GiB is written in binary with the highest bit set, as GNU tar does. */
 function writeSize(block: Buffer, size: number): void {
   if (size <= LARGEST_OCTAL) return writeOctal(block, SIZE, size);
   block[SIZE[0]] = 0x80;

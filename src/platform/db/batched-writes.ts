@@ -16,9 +16,8 @@ const MAX_STEP = 5_000;
 const SMALL_PORTION = 10;
 
 /**
- * `some` changes up to `limit` rows and returns their number; fewer than `limit` rows mean that the change is complete.
- * The promise resolves to false if the caller's `isOver` returned true, which ends the writing before all rows are
- * changed.
+ * `some` changes up to `limit` rows and returns their number; fewer than `limit` mean that the change is complete.
+ * Resolves to false if `isOver` ended the writing before that.
  */
 type ThrottledWrites = (name: string, some: Portion, isOver?: () => boolean) => Promise<boolean>;
 
@@ -103,8 +102,8 @@ const LONG_BATCH_MS = 25;
 
 /**
  * Lets concurrent writes share one transaction, and so one fsync (group commit), which begins after GATHERING_MS at the
- * latest. If a single write throws, only the promise of this write rejects. If the commit of the shared transaction
- * fails (full disk, lock), the promises of all writes gathered for the transaction reject.
+ * latest. If a single write throws, only its promise rejects. If the commit fails (full disk, lock), those of all
+ * gathered writes reject.
  */
 export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedWrite<Item> {
   let waiting: Waiting<Item>[] = [];

@@ -10,7 +10,7 @@ const FIRST_OF_0_1_0 = 'ad7ad3bc0726638dd79de087755cdd712739a1a69eff86c8d0af4292
 const MIGRATION_BUSY_TIMEOUT_MS = 10 * 60_000; // another process's migration may be building an index of many posts
 
 /**
- * Applies the pending migrations, each in one transaction, and returns the applied migrations. Throws SchemaError if
+ * Applies the pending migrations, each in one transaction, and returns those that it applied. Throws SchemaError if
  * the database has applied other migrations than the hub knows, or if a pending migration may lose data.
  */
 export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsafe = false): Migration[] {
@@ -135,7 +135,6 @@ function assertKnown(row: AppliedRow, known: Migration | undefined): void {
   }
 }
 
-/** Describes the pending migrations, and how the operator applies them. */
 export function describePending(pending: readonly Migration[]): { which: string; whatToDo: string } {
   const [first, last] = [pending.at(0), pending.at(-1)].map((one) => `${one?.version} (${one?.name})`);
   return {
@@ -170,7 +169,7 @@ export function schemaGaps(db: Db, migrations: Migration[]): string[] {
   ];
 }
 
-/** Caches the schema objects that a list of migrations makes in 50 ms; a key joins the checksums of the migrations. */
+/** What lists of migrations make, which takes 50 ms to find out; the keys are their checksums, joined. */
 const knownObjects = new Map<string, SchemaObject[]>();
 
 function expectedObjects(migrations: Migration[]): SchemaObject[] {

@@ -20,8 +20,8 @@ export type Statement<Params extends unknown[], Row> = {
 };
 
 /**
- * The hub's only SQLite database. Statements have names, so that slow statements can be found in the log. Transactions
- * are always IMMEDIATE: a deferred transaction that reads and then writes fails at once with SQLITE_BUSY_SNAPSHOT if
+ * The hub's only SQLite database. Statements have names, so that slow ones can be found in the log. Transactions are
+ * always IMMEDIATE: a deferred transaction that reads and then writes fails at once with SQLITE_BUSY_SNAPSHOT if
  * another process has committed in between, whatever the timeout.
  */
 export type Db = {

@@ -47,7 +47,7 @@ export function createRateLimitStore(db: Db, clock: Clock) {
   });
 
   return {
-    /** Counts an act that a rate limit admits and returns 0, or returns the ms until the limit admits the act. */
+    /** Counts an act and returns 0, or returns the ms until the limit admits it. */
     take,
 
     refund: db.transaction('refund rate limit', (limit: Limit, who: string): void => {

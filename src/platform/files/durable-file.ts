@@ -7,7 +7,7 @@ import { codeOf } from '../error-code.ts';
 const WRITTEN_THROUGH = constants.O_WRONLY | constants.O_DSYNC;
 const MODE = 0o600;
 
-/** Bytes per write: the size of a socket's chunk. With O_DSYNC, a write of 512 KiB is as fast as a write of 64 KiB. */
+/** Bytes per write: the size of a socket's chunk. With O_DSYNC, a write of 512 KiB is as fast as one of 64 KiB. */
 const BATCH = 64 * 1024;
 const BATCH_THROUGH = 512 * 1024;
 
@@ -72,7 +72,7 @@ export async function syncPath(path: PathLike): Promise<void> {
   }
 }
 
-/** Writes the chunks into a new file and syncs it. `chunks` may reuse the memory of a chunk for the next chunk. */
+/** Writes the chunks into a new file and syncs it. `chunks` may reuse the memory of a chunk for the next. */
 export async function writeChunks(handle: FileHandle, chunks: AsyncIterable<Buffer>): Promise<void> {
   const batch = Buffer.allocUnsafeSlow(maySync === false ? BATCH_THROUGH : BATCH);
   let filled = 0;

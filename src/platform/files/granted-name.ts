@@ -1,8 +1,7 @@
 /**
  * Linux's link /proc/self/root to the folder / gives every path a second name, which Node's permission model treats as
  * another path. Node denies a granted folder whose name is a prefix of another granted path (/x/data beside /x/data-y).
- * To grant both /x/data and /x/data-y, the hub passes /proc/self/root/x/data-y to Node's flags, and opens the folder
- * /x/data-y under this longer name.
+ * So that both can be granted, /x/data-y is named /proc/self/root/x/data-y in Node's flags, and opened by that name.
  */
 const ROOT_LINK = '/proc/self/root';
 
@@ -15,9 +14,9 @@ export function nameBehindLinks(path: string, links: number): string {
 }
 
 /**
- * The name under which Node's permission model lets this process read an absolute path; the path itself if Node lets
- * the process read no name. `grantedName` first tries each name as a folder, because `permission.has` of Node 24.7 also
- * returns true for the common beginning of two granted paths.
+ * The name under which Node's permission model lets this process read an absolute path; the path itself if there is
+ * none. Tries each name as a folder first, because `permission.has` of Node 24.7 also returns true for the common
+ * beginning of two granted paths.
  */
 export function grantedName(path: string): string {
   const permission = process.permission as typeof process.permission | undefined; // undefined without --permission

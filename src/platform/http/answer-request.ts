@@ -35,12 +35,12 @@ export type AnswerOptions = CallHandlerOptions & {
 /** The most bytes of an HTML page. Lists and texts on pages are bounded, so a larger page is a bug of the hub. */
 export const MAX_PAGE_BYTES = 2.5 * 1024 * 1024;
 
-/** Paths that only programs request: error replies to these programs are never HTML pages. */
+/** Paths that only programs request: they get no error as an HTML page. */
 const FOR_PROGRAMS = /^\/+(?:api|reader|accounts)\//;
 
 const NOT_KEPT = -1; // stands for the content version if the response must not be cached
 
-/** Returns functions that answer or refuse a request; both resolve to the status sent, or CLIENT_GONE. */
+/** Returns functions that answer or refuse a request. Both resolve to the status sent, `answer` also to CLIENT_GONE. */
 export function createAnswerRequest(options: AnswerOptions) {
   const { cache, security, errorPage, noteFault, untaken, discardBytes = DISCARD_BYTES } = options;
   const callHandler = createCallHandler(options);

@@ -132,7 +132,7 @@ export async function readJson(request: WithBody, limit = limitFor(request, JSON
   return value;
 }
 
-/** Whether a JSON value is an object, neither null nor an array. */
+/** Neither null nor an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -36,12 +36,11 @@ export function openExchange(req: IncomingMessage, res: ServerResponse, id: stri
 /** Status 499 in log and metrics, as in nginx: the client closed the connection before the response. */
 export const CLIENT_GONE = 499;
 
-/** Whether the client has closed its connection, or half of the connection: node:http then closes the other half. */
+/** Whether the client has closed its connection, or half of it: node:http then closes the other half. */
 export function isGone({ socket }: IncomingMessage): boolean {
   return socket.destroyed || !socket.writable;
 }
 
-/** Whether the method is safe, as GET and HEAD are. */
 export function isRead({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD';
 }
@@ -51,7 +50,7 @@ export function isAnonymousRead(req: IncomingMessage): boolean {
   return isRead(req) && isAnonymous(req);
 }
 
-/** Whether a request has no credentials. */
+/** Whether a request has neither cookies nor an Authorization header, whatever they hold. */
 export function isAnonymous({ headers }: IncomingMessage): boolean {
   return headers.cookie === undefined && headers.authorization === undefined;
 }
@@ -75,7 +74,8 @@ const NOBODY: Caller = { viewer: null, hasCookie: false };
 
 /**
  * Returns a function that checks a request's path, host, sender and permissions, then calls the route's handler.
- * Throws HttpError (400, 401, 403, 404, 405, 421).
+ * Throws HttpError (400, 401, 403, 404, 405, 421; 499 or 503 if the client leaves responses unread) and what
+ * `admitWrite` throws.
  */
 export function createCallHandler(options: CallHandlerOptions) {
   const { match, baseUrl, trustedProxies, hostNames, bodyMemory, authenticate, admitWrite, untaken } = options;

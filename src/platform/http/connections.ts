@@ -27,12 +27,10 @@ type Networks = readonly string[]; // the smallest first
 type Place = { networks: Networks; isExempt: boolean };
 
 /**
- * Refuses connections over the limits. If `places` connections are open, a new connection replaces an open connection
- * that is idle, or whose network has more open connections than the network of the new connection. If several open
- * connections can be replaced, the hub takes the network with the most connections, and closes the oldest idle
- * connection of this network, or the oldest connection if all are busy. Connections from `proxies` and this machine
- * have no limit per address, and are not closed while busy. The returned function tells if a connection is an extra
- * connection for monitoring.
+ * Refuses connections over the limits. If `places` are open, a new one replaces one that is idle, or whose network has
+ * more open than its own. Of several such, it is one of the network with the most: the oldest that is idle, or the
+ * oldest if all are busy. Connections from `proxies` and this machine have no limit per address, and are not closed
+ * while busy. The returned function tells whether a connection is an extra one for monitoring.
  */
 export function limitConnections(
   server: Server, proxies: readonly Cidr[], metLimit: MetLimit, refuse: (socket: Socket, error: HttpError) => void,

@@ -3,10 +3,10 @@ import type { IncomingMessage } from 'node:http';
 /** Bytes of a body that a client may still send after the answer. */
 export const DISCARD_BYTES = 2 * 1024 * 1024;
 
-/** The maximum number of bodies discarded at the same time: a thousand bodies would block the event loop. */
+/** Bodies discarded at the same time: a thousand would block the event loop. */
 const DISCARDED_AT_ONCE = 16;
 
-/** After this time, the bodies that the hub is discarding give way to bodies that wait to be discarded. */
+/** After this time, the bodies being discarded give way to those that wait. */
 const TURN_MS = 250;
 
 /** Each waiting body takes up to 128 KiB of memory. */

@@ -25,7 +25,7 @@ export function faulty(problem: HttpError | undefined, name: string, options: Fi
   return html`aria-invalid="true" aria-describedby="fault-${name}" ${isFirst && html`autofocus`}`;
 }
 
-/** The reason why a field was refused, to be shown below the field. */
+/** Why a field was refused, shown below it; `faulty` links the two. */
 export function faultOf(problem: HttpError | undefined, name: string, options: FieldOptions = {}): Html | false {
   const detail = problem && detailOf(problem, name, options);
   return detail !== undefined && html`<span class="fault" id="fault-${name}" role="alert">${detail}</span>`;

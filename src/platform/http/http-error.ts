@@ -3,7 +3,7 @@ export type FieldError = { pointer: string; detail: string; at?: number };
 
 type ProblemExtras = Partial<Pick<HttpError, 'headers' | 'errors' | 'members'>>;
 
-/** Thrown to refuse a request; `detail` goes to the client. Errors other than HttpError become a reply with 500. */
+/** Thrown to refuse a request; `detail` goes to the client. `toHttpError` says what becomes of other errors. */
 export class HttpError extends Error {
   readonly status: number;
   readonly headers: Record<string, string | string[]>;

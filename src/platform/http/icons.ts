@@ -1,6 +1,6 @@
 import { html, type Html } from './html.ts';
 
-/** The strokes of each icon in a square of 20 by 20, drawn in the colour of the text beside the icon. */
+/** In a square of 20 by 20, drawn in the colour of the text beside it. */
 const STROKES = {
   add: 'M10 4v12M4 10h12',
   away: 'M8 4H4v12h12v-4M11 3h6v6M17 3 9.5 10.5',
@@ -34,7 +34,7 @@ const STROKES = {
 
 export type IconName = keyof typeof STROKES;
 
-/** A decorative icon: the button or link around the icon has the accessible name. */
+/** Decorative: the button or link around it has the accessible name. */
 export function icon(name: IconName): Html {
   return html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true"><path d="${STROKES[name]}"/></svg>`;
 }

@@ -21,7 +21,7 @@ export type Input = {
   optionalSwitch(name: string): boolean | undefined;
   optionalInteger(name: string, min: number, max: number): number | undefined;
   integer(name: string, min: number, max: number): number;
-  /** A text of `min` to `max` bytes of UTF-8. The text is not trimmed and may contain any characters. */
+  /** A text of `min` to `max` bytes of UTF-8, not trimmed, of any characters. */
   secret(name: string, min: number, max: number): string;
   has(name: string): boolean;
   /** A field with the value null reads as undefined. */
@@ -101,7 +101,7 @@ export function formSwitch(values: JsonObject, name: string): boolean | undefine
   return readInput(values, (input) => input.optionalSwitch(name));
 }
 
-/** Returns the fields of a JSON object or form that `read` reads; throws 422 with all faults of the fields. */
+/** Returns the fields of a JSON object or form that `read` reads; throws 422 with all their faults. */
 export function readInput<Fields>(values: JsonObject, read: (input: Input) => Fields): Fields {
   const input = createInput(values);
   const fields = read(input);
@@ -109,7 +109,7 @@ export function readInput<Fields>(values: JsonObject, read: (input: Input) => Fi
   return fields;
 }
 
-/** Reads an id from a request's URL path. Throws 404 unless the id is a positive integer. */
+/** Reads an id from a request's URL path. Throws 404 unless it is a positive integer. */
 export function pathId(params: Record<string, string>, name = 'id'): number {
   const id = parseId(params[name] ?? '');
   if (id === undefined) throw new HttpError(404, 'There is nothing at this address.');
@@ -205,7 +205,7 @@ export function localPath(path: string | null | undefined): string {
 export const STANDARD_LIMIT = 30;
 const MAX_LIMIT = 100;
 
-/** Reads the query parameter `limit`, 1 to 100; returns `standard` if the parameter is absent. */
+/** Reads the query parameter `limit`, 1 to 100; `standard` if it is absent. */
 export function readLimit(query: URLSearchParams, standard = STANDARD_LIMIT): number {
   const value = query.get('limit');
   if (value === null) return standard;
@@ -226,7 +226,7 @@ export function readCursor(query: URLSearchParams, parts: number): number[] | un
   return numbers.map(Number);
 }
 
-/** The cursor after a row with these sort keys, opaque to clients; `readCursor` decodes the cursor. */
+/** The cursor after a row with these sort keys, opaque to clients; `readCursor` decodes it. */
 export function cursorOf(...numbers: number[]): string {
   return Buffer.from(numbers.join('.'), 'latin1').toString('base64url');
 }
@@ -257,7 +257,7 @@ export function readPage<Row, Key extends keyof Row>(
   return pageOf(rows, limit, (last) => cursorOf(...key.map((name) => Number(last[name]))));
 }
 
-/** Reads the query parameter `unread`, 1 or 0; returns false if the parameter is absent. */
+/** Reads the query parameter `unread`, 1 or 0; false if it is absent. */
 export function isUnreadOnly(query: URLSearchParams): boolean {
   const unread = query.get('unread') ?? '';
   if (!['', '0', '1'].includes(unread)) throw new HttpError(400, 'unread must be 1 or 0.');

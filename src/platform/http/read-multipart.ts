@@ -44,9 +44,8 @@ type StartedPart = { head: PartHead; first: MultipartEvent };
  * files to `onFile` one after the other, with back-pressure. An empty file input (no name, no bytes) is ignored.
  *
  * Rejects with an HttpError and leaves the rest of the body unread: 415 for another media type, 413 for a body over a
- * limit, 400 for a malformed or incomplete body. The `chunks` of the file that is being read throw this HttpError, so
- * that `onFile` can remove its copy of the file. The caller of `readMultipart` removes the files that `onFile` has
- * stored completely before the body fails.
+ * limit, 400 for a malformed or incomplete body. The `chunks` of the file that is being read throw this error, so that
+ * `onFile` can remove its copy. Files that `onFile` had stored whole before are for the caller to remove.
  *
  * `typed` gets the fields as they arrive, so that the form can be shown again: with `typed`, even a body that is too
  * large is read up to its first file.

@@ -7,11 +7,11 @@ import { HttpError } from './http-error.ts';
 
 export type ReplyHeaders = Record<string, string | string[]>;
 
-/** A page's content; the server puts the site's head and navigation around the page. */
+/** A page's content; the server puts the site's head and navigation around it. */
 export type Page = {
   title: string;
   main: Html;
-  /** The title bar: the only `h1`, and actions for the page. A page without a title bar has its `h1` in `main`. */
+  /** The title bar: the only `h1`, and actions for the page. Without a bar, the `h1` is in `main`. */
   bar?: Html;
   /**
    * The page's layout: `work` (default) is a column with margins, `list` goes from edge to edge, `article` has no
@@ -39,23 +39,19 @@ export type Reply = {
 /** A reply whose page has been rendered, and whose text has been encoded. */
 export type RenderedReply = Omit<Reply, 'body'> & { body: Buffer | Readable | FileSlice | null; isText: boolean };
 
-/** A reply with the content of a page, to which the server adds the head and the navigation. */
 export function page(content: Page, status = 200, headers: ReplyHeaders = {}): Reply {
   return { status, headers, body: content };
 }
 
-/** A reply with a value as JSON. */
 export function json(value: unknown, status = 200, headers: ReplyHeaders = {}): Reply {
   const contentType = 'application/json; charset=utf-8';
   return { status, headers: { 'content-type': contentType, ...headers }, body: JSON.stringify(value) };
 }
 
-/** A 200 reply with text of the given media type. */
 export function text(body: string, contentType: string, headers: ReplyHeaders = {}): Reply {
   return { status: 200, headers: { 'content-type': contentType, ...headers }, body };
 }
 
-/** A 204 reply, without a body. */
 export function noContent(headers: ReplyHeaders = {}): Reply {
   return { status: 204, headers, body: null };
 }
@@ -111,7 +107,7 @@ export function statusTitle(status: number): string {
   return http.STATUS_CODES[status] ?? 'Error';
 }
 
-/** The faults of a submitted form, to be shown above the form. */
+/** The faults of a refused form, shown above it. */
 export function formProblem(problem: HttpError): Html {
   const details = problem.errors.length > 0 ? problem.errors.map((error) => error.detail) : [problem.message];
   return html`<div class="problem" role="alert">${details.map((detail) => html`<p>${detail}</p>`)}</div>`;

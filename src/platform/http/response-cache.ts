@@ -92,8 +92,8 @@ function sizeOf(key: string, { response }: CachedAnswer): number {
 /**
  * Returns the version of the public content: a number that changes with all content that anonymous readers can see.
  * `PRAGMA data_version` takes 3 µs and tells whether another connection has committed, so `reader` must be a read-only
- * connection. Requests that Node has read in one pass of its event loop share one reading of the version: for eight
- * visitors at a time, the sharing saves 7 % of the processor time of a cached response.
+ * connection. Requests that Node has read in one pass of its event loop share one look: with eight visitors at a time,
+ * that saves 7 % of the processor time of a cached response.
  */
 export function createContentVersion(reader: Db): () => number {
   const dataVersion = reader.prepare<[], { data_version: number }>('data version', 'PRAGMA data_version');

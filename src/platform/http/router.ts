@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { HttpError } from './http-error.ts';
 import type { Reply } from './reply.ts';
 
-/** A person's preferences for pages; this is an interface, so that features can declare their own preferences. */
+/** A person's preferences for pages; an interface, so that features can declare their own. */
 export interface Preferences {
   /** An IANA time zone; null for the time zone of this machine. */
   timeZone: string | null;
@@ -84,9 +84,9 @@ type Pattern = `${Method} /${string}`;
 type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequest;
 
 /**
- * Declares a route, as in `route('GET /posts/:id', 'public', 'One post', showPost)`: a search for the URL finds the
- * handler. `:name` stands for a path segment, `:name.atom` for a segment that ends in `.atom`, `:name*` for the rest of
- * the path. Anonymous callers reach 'public' routes only.
+ * Declares a route, as in `route('GET /posts/:id', 'public', 'One post', showPost)`: a search for its URL finds its
+ * handler. `:name` stands for a path segment, `:name.atom` for one that ends in `.atom`, `:name*` for the rest of the
+ * path. Anonymous callers reach 'public' routes only.
  */
 export function route<A extends Access>(
   pattern: Pattern,

@@ -6,10 +6,10 @@ import type { FileSlice, Reply } from './reply.ts';
 
 const [readFd, closeFd] = [promisify(read), promisify(close)];
 
-/** Bytes of one file buffer. Each response uses a pair of buffers: the first is sent while the second is filled. */
+/** Each response has two buffers of this size: one is sent while the other is filled. */
 const BUFFER_BYTES = 128 * 1024;
 
-/** Maximum pairs of unused buffers kept for later responses: new buffers would take a third of a download's time. */
+/** Most unused pairs kept for later responses: new buffers would take a third of a download's time. */
 const MOST_SPARE = 16;
 
 type Pair = [Buffer, Buffer];
@@ -20,12 +20,11 @@ const spare: Pair[] = [];
 export async function sendFile(res: ServerResponse, slice: FileSlice): Promise<void> {
   const pair = spare.pop() ?? [Buffer.allocUnsafeSlow(BUFFER_BYTES), Buffer.allocUnsafeSlow(BUFFER_BYTES)];
   await pump(res, slice, pair);
-  // If sending a file fails, the two buffers are not kept for later responses, because Node may still be using them.
+  // After a failure the buffers are not kept: Node may still be using them.
   if (spare.length < MOST_SPARE) spare.push(pair);
   res.end();
 }
 
-/** Closes the stream or the file of a reply. */
 export async function closeBody(body: Reply['body']): Promise<void> {
   if (body instanceof Readable) body.destroy();
   else if (typeof body === 'object' && body !== null && 'fd' in body) await closeFd(body.fd);

@@ -128,7 +128,7 @@ export async function withCompressed(response: CachedResponse): Promise<CachedRe
   return { ...response, compressed: { headers: [...headers, 'content-encoding', 'gzip'], body, etag } };
 }
 
-/** Whether an Accept-Encoding header accepts gzip. */
+/** Whether an Accept-Encoding header wants gzip at least as much as no encoding (RFC 9110 §12.5.3). */
 export function acceptsGzip(header = ''): boolean {
   const weights = readWeights(header);
   const weight = weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0;

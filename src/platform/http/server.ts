@@ -23,7 +23,7 @@ import { createUntakenAnswers } from './untaken-answers.ts';
 const LIMITS = { headersTimeout: 15 * SECOND, requestTimeout: HOUR, keepAliveTimeout: 65 * SECOND };
 const IDLE_MS = 2 * MINUTE;
 
-/** The high-water mark of Node's buffers for a socket, in bytes; a buffer may exceed this mark by one read. */
+/** The high-water mark of Node's buffers for a socket, in bytes; a buffer may exceed it by one read. */
 const READ_AHEAD = 16 * 1024;
 
 const STATUS_LINES: Record<string, string> = {
@@ -46,7 +46,7 @@ export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   pageScripts?: Record<string, string>;
   log: Log;
   metLimit: MetLimit;
-  /** The account of a request's session or token; undefined without a valid session or token. Must be cheap. */
+  /** The account of a request's session or token; undefined without a valid one. Must be cheap. */
   accountOf(req: IncomingMessage): number | undefined;
   /** Whether a health check or scrape is answered before waiting requests. Throws HttpError for too many probes. */
   admitUrgent(req: IncomingMessage): boolean;
@@ -58,7 +58,7 @@ export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   now?: () => number;
 };
 
-/** Creates the hub's HTTP server, not yet listening. The server caches responses, and logs and counts requests. */
+/** Creates the hub's HTTP server, not yet listening. It caches responses, and logs and counts requests. */
 export function createHubServer(options: ServerOptions): Server {
   const { routes, log, cache, idleMs = IDLE_MS, now = () => performance.now() } = options;
   const security = securityHeaders(options.baseUrl.startsWith('https:'));
@@ -124,11 +124,11 @@ export function createHubServer(options: ServerOptions): Server {
     }
     options.observeWait(client[0], (now() - asked) / SECOND);
     if (isGone(exchange.req)) return CLIENT_GONE;
-    // While a request waits, another request may put the response into the cache, so the hub asks the cache again.
+    // While it waited, another request may have put the response into the cache.
     return sendKept(exchange) ?? withTicket(ticket, () => act(exchange));
   }
 
-  /** Refuses a request, closes the request's connection, and ignores later requests on this connection. */
+  /** Refuses a request, closes its connection, and ignores later requests on it. */
   function end(exchange: Exchange, error: unknown): Promise<number> {
     ending.add(exchange.req.socket);
     return refuse(exchange, error);
@@ -188,7 +188,7 @@ function createGroupsOf({ trustedProxies, accountOf }: ServerOptions) {
     return groupsOf(clientAddress(req.socket.remoteAddress, req.headers, trustedProxies));
   };
 
-  /** The answer to the request reports the error of an unreadable database. */
+  /** If the database is unreadable, the answer to the request reports it. */
   function accountIfReadable(req: IncomingMessage): number | undefined {
     try {
       return accountOf(req);
@@ -227,9 +227,9 @@ function requestIds(): () => string {
 }
 
 /**
- * Refuses input that is not HTTP or too slow, and ends the connection. If the response to an earlier request of the
- * connection is still being made (`expect`), the connection ends after this response, without a refusal, because
- * clients match responses to requests by order.
+ * Refuses input that is not HTTP or too slow, and ends the connection. If the response to an earlier request on it is
+ * still being made (`expect`), it ends after that, without a refusal, because clients match responses to requests by
+ * order.
  */
 function createClientErrorHandler(headers: Record<string, string>) {
   const lastExpected = new WeakMap<Duplex, ServerResponse>();

@@ -9,7 +9,7 @@ import type { Viewer } from './router.ts';
  */
 export type Times = { now: number | null; zone: string | undefined };
 
-/** How public pages show times: never relative to the current time, because public pages are cached. */
+/** How public pages show times: never relative to the current time, because they are cached. */
 export const EVERYBODY: Times = { now: null, zone: undefined };
 
 /** How pages for a viewer show times: relative to the current time, in the viewer's time zone. */
@@ -18,9 +18,8 @@ export function timesOf({ clock }: { clock: Clock }, viewer: Viewer | null): Tim
 }
 
 /**
- * A time in the form `ago` reads "5 min ago", "yesterday, 21:14" or "19 November". A time in the form `row`, for rows
- * below a heading with the day, reads "5 min" or "21:14". The form `since` shows a time as "21:14",
- * "yesterday", "Thursday" or "19 November". A time in the form `exact` reads "19 November 2026, 21:14".
+ * `ago`: "5 min ago", "yesterday, 21:14" or "19 November". `row`, for rows below a heading with the day: "5 min" or
+ * "21:14". `since`: "21:14", "yesterday", "Thursday" or "19 November". `exact`: "19 November 2026, 21:14".
  */
 type TimeForm = 'ago' | 'row' | 'since' | 'exact';
 
@@ -139,7 +138,7 @@ function makeFormats(timeZone: string | undefined) {
     wholeDate: make({ ...date, year: 'numeric' }),
     exact,
     year: known(QUARTER, (at) => yearFormat.format(at)),
-    /** The `<time>` tag of a time; the tag is cached, because many pages show the times of the same posts. */
+    /** The start tag of `<time>`, cached because many pages show the times of the same posts. */
     tag: known(1, (at) => html`<time datetime="${isoTime(at)}" title="${exact.format(at)} ${zoneName(at)}" dir="ltr">`),
     /** Milliseconds by which the time zone is ahead of UTC at a time. */
     offset(at: number): number {

@@ -9,7 +9,7 @@ const OF_ALL = 96 * 1024 * 1024;
 const WAITING_OF_ONE = 100;
 const WAITING_OF_ALL = 1_000;
 
-/** The bytes of memory that the budget counts for a streamed response: about the longest post in an export. */
+/** What a streamed response counts as, in bytes: about the longest post in an export. */
 export const STREAM_BYTES = 2.5 * 1024 * 1024;
 
 /** `Asked`: a request with its response. */
@@ -19,9 +19,9 @@ type Held = { who: string; bytes: number };
 
 /**
  * Limits the memory for unread responses; `clientOf` names the client of a request. A response counts in full until the
- * operating system has taken its last byte, because Node holds the whole response until then. A file that is sent does
- * not count towards this limit of memory, because the hub reads a file only as fast as the client takes the bytes. If
- * unread responses take too much memory, the oldest responses are cut off, because their readers are the slowest.
+ * operating system has taken its last byte, because Node holds the whole of it until then. A file does not count: it is
+ * read only as fast as the client takes it. If unread responses take too much memory, the oldest are cut off, because
+ * their readers are the slowest.
  */
 export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   metLimit: MetLimit, clientOf: (asked: Asked) => string,
@@ -82,8 +82,8 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
 
   /**
    * Resolves when the client has read enough, or has closed the request's connection. Throws 503 if too many requests
-   * wait for slow clients. `room` resolves to a function that begins the client's next waiting request: call the
-   * function once the response of the request counts against the memory limits.
+   * wait for slow clients. The result begins the client's next waiting request: call it once the response to this one
+   * counts (`note`).
    */
   function room(asked: Asked): Promise<() => void> {
     const { res } = asked;

@@ -7,7 +7,7 @@ import { createOwnerTurns, type JobColumns } from './take-turns.ts';
 /** A claimed job. Only the worker that holds `leaseToken` may finish the job. */
 export type Job = Omit<JobColumns, 'payload'> & {
   payload: unknown;
-  attempts: number; // number of the job's attempts, including the current attempt
+  attempts: number; // including the current one
   leaseToken: string;
 };
 
@@ -92,7 +92,7 @@ function createDeadLettering(db: Db, clock: Clock, lease: number) {
     onDeadLettered(toJob(row, row.leaseToken), error);
   }
 
-  /** If `onDeadLettered` throws, the job is postponed by one lease, so that the job does not block other jobs. */
+  /** If `onDeadLettered` throws, the job is postponed by one lease, so that it does not block others. */
   function deadLetterOrPostpone(row: LeasedColumns, onDeadLettered: OnDeadLettered): void {
     try {
       deadLetter(row, onDeadLettered);

@@ -4,7 +4,7 @@ import { toError } from '../error-code.ts';
 import type { Job } from './claim-jobs.ts';
 import { createReplacement } from './job-records.ts';
 
-/** A function that writes in the transaction that ends a job; runs again if the commit of this transaction fails. */
+/** Writes in the transaction that ends a job; runs again if its commit fails. */
 export type Effects = () => void;
 
 export type Fate = 'retrying' | 'failed';

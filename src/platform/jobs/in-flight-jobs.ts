@@ -58,7 +58,7 @@ export function createInFlightJobs({ queue, handlers, log, onError, onEnd }: Sur
     });
   }
 
-  /** A job whose failure cannot be stored is retried when its lease has ended. */
+  /** A job whose failure cannot be stored keeps its lease; when that ends, it is claimed again or dead-lettered. */
   function fail(failures: Failure[]): void {
     const results = queue.failMany(failures.map(([one, error]) => toFailed(one, error)));
     for (const [index, fate] of results.entries()) {

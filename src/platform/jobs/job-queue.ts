@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 import { createJobReadings, createJobRecords, type JobReadings, type JobRecords } from './job-records.ts';
 
-/** Ranks of jobs with owners: a user asked for the job, the job succeeded last time, or the job failed or is new. */
+/** Of jobs with owners: a user asked for it, it succeeded last time, it failed last time or is new. */
 export const RANKS = { asked: 0, usual: 1, doubtful: 2 } as const;
 
 export type Rank = (typeof RANKS)[keyof typeof RANKS];
@@ -68,8 +68,8 @@ function prepareInsert(db: Db) {
 }
 
 /**
- * Queues unfinished jobs of the kinds in `runAgain`, and discards other jobs, which may have run since the backup;
- * returns the number of discarded jobs.
+ * Unfinished jobs of the kinds in `runAgain` will run again; the others are discarded, as they may have run since the
+ * backup. Forgets all heartbeats too. Returns how many jobs were discarded.
  */
 export function settleRestoredJobs(db: Db, now: number, runAgain: readonly string[]): number {
   const discarded = db.prepare<[number, string]>('discard jobs of a restored hub', `

@@ -2,7 +2,7 @@ import { DAY, HOUR, SECOND, type Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 import { createTimeRepair, type StoredTime } from './scheduler.ts';
 
-/** All job states: states that need attention first, final states last. */
+/** Those that need attention first, the final ones last. */
 export const JOB_STATES = ['failed', 'retrying', 'queued', 'running', 'done', 'discarded'] as const;
 
 export type JobState = (typeof JOB_STATES)[number];
@@ -45,7 +45,7 @@ export function dueTimes(furthest: number, kind?: string): StoredTime {
 
 export type JobRecords = ReturnType<typeof createJobRecords>;
 
-/** Lists, retries and discards jobs for administrators, and removes old jobs. */
+/** Finds and changes stored jobs. Workers claim and end them in claim-jobs.ts and finish-jobs.ts. */
 export function createJobRecords(db: Db, clock: Clock) {
   const sql = prepareStatements(db);
 
@@ -66,12 +66,12 @@ export function createJobRecords(db: Db, clock: Clock) {
     /** Makes the waiting job with this key due now. Returns false if no such job is waiting. */
     hurry: (kind: string, dedupeKey: string): boolean => sql.hurry.run(clock(), kind, dedupeKey).changes === 1,
     bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE)]),
-    /** After a job's success, discards failed jobs of the job's kind and dedupe key. Returns the number discarded. */
+    /** Discards failed jobs whose work has been done since, or is no longer wanted. Returns how many. */
     settleFailed: (kind: string, dedupeKey: string): number => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
     /** Discards up to `limit` failures that hubs before 2.1.0 kept beside a later one of the same kind and key. */
     discardReplaced: (limit: number): number => sql.discardReplaced.run(clock(), limit).changes,
     discard: (id: number): boolean => sql.discard.run(clock(), id).changes === 1,
-    /** Removes up to `limit` jobs done or discarded before `before` (unix ms). Returns the number of removed jobs. */
+    /** Removes up to `limit` jobs done or discarded before `before` (unix ms). Returns how many. */
     prune: (before: number, limit: number): number => sql.prune.run(before, limit).changes,
   };
 }
@@ -147,7 +147,7 @@ function toRow(row: JobColumns): JobRow {
 
 export type JobReadings = ReturnType<typeof createJobReadings>;
 
-/** `done` of `total` units of a job's work are done; `total` is null if the job does not know the number of units. */
+/** In units of the job's own choice; `total` is null if the job does not know it. */
 export type JobProgress = { done: number; total: number | null };
 
 /** Queue figures for health checks, metrics and the worker; every query stays fast as the table `jobs` grows. */

@@ -3,16 +3,15 @@ import type { Job } from './claim-jobs.ts';
 import type { Effects, Fate } from './finish-jobs.ts';
 
 /**
- * Runs jobs of one kind. `run` may be called more than once for a job. `run` throws to fail the job, and must obey its
- * signal (deadline, shutdown). A function that a job's `run` returns is called in the transaction that completes the
- * job, so this function may contain only SQL.
+ * Runs jobs of one kind. `run` may be called more than once for a job. It throws to fail the job, and must obey its
+ * signal (deadline, shutdown). The function that it returns runs in the transaction that completes the job: only SQL.
  */
 export type JobHandler = {
   concurrency: number;
   run(job: Job, signal: AbortSignal): Promise<void | Effects>;
   /** Called in the transaction that records the failure of a job, also of a job whose worker died. */
   failed?(job: Job, error: Error, fate: Fate): void;
-  /** While `mustWait` returns true, the worker claims no job of this kind; it calls `mustWait` at least every 5 s. */
+  /** While this returns true, the worker claims no job of this kind; it asks at least every 5 s. */
   mustWait?(): boolean;
 };
 
@@ -45,7 +44,7 @@ export type InFlightJob = {
 };
 
 const DEADLINE = 0.9; // share of the lease after which the handler is told to stop
-const LAST_CALL = 0.05; // share of the lease for which the worker waits for a handler after telling the handler to stop
+const LAST_CALL = 0.05; // share of the lease that the handler then has to end
 
 /** Starts a job's handler, whose signal aborts at 90 % of the lease; a handler that ignores its signal is given up. */
 export function runJob(job: Job, handler: JobHandler, lease: number, onEnd: () => void): InFlightJob {

@@ -7,7 +7,7 @@ export type Task = {
   name: string;
   everyMs: number;
   run(stopping: AbortSignal): void | Promise<void>;
-  /** A scheduled task does not start while its `isHeld` returns true; if overdue, the task starts right afterwards. */
+  /** The task does not start while this returns true; if overdue, it starts right afterwards. */
   isHeld?(): boolean;
 };
 
@@ -70,9 +70,9 @@ export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions
 export type SettledTimes = { earliest: number; latest: number };
 
 /**
- * The earliest and the latest of the last two readings of the clock that are half a minute apart. What a time ends or
- * repairs for good goes by these: a clock that is wrong for seconds, as when a machine boots, does neither.
- * `before`: what the clock said before this process.
+ * The earlier and the later of what the clock says now and said at least half a minute ago. What is ended or repaired
+ * for good goes by these: a clock that is wrong for seconds, as when a machine boots, does neither. `before`: what the
+ * clock said before this process.
  */
 export function createSettledTimes(clock: Clock, before: number | null): () => SettledTimes {
   let [previous, last] = [before, before];
@@ -107,7 +107,7 @@ export type StoredTime = {
   table: string; column: string; furthest: number; to?: number; where?: string; along?: string;
 };
 
-/** Jobs would wait too long for times that were stored while the clock was ahead: sets these times to now. */
+/** Brings back times that were stored while the clock was ahead: what waits for them would wait too long. */
 export function createTimeRepair(db: Db, clock: Clock, times: StoredTime[]): (now?: number) => void {
   const repairs = times.map((time) => prepareRepair(db, time));
   return (now = clock()) => {

@@ -14,7 +14,7 @@ export type JobColumns = {
 /** For every fourth job to run, a worker looks first for doubtful jobs (new or failed last time), lest they starve. */
 const DOUBTFUL_EVERY = 4;
 
-/** Jobs whose host has lately hung may be at most this share of the running jobs of a kind, so that others run too. */
+/** Doubtful jobs take at most this share of the places of a kind: their hosts may hang, and others must run too. */
 const DOUBTFUL_SHARE = 3 / 4;
 
 type OwnedColumns = JobColumns & { owner: number };

@@ -89,7 +89,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
     let [lastVersion, othersWroteAt] = [undefined as unknown, 0];
     for (let troubles = 0; !stopping; ) {
       try {
-        // The worker reads SQLite's data_version before `round`, to notice writes of other processes during `round`.
+        // Read before `round`, to notice what other processes write meanwhile.
         const version = db.pragma('data_version');
         const lookedAt = clock();
         const began = performance.now();
@@ -118,7 +118,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
     await nextTurn();
   }
 
-  /** Waits for `milliseconds`, or until the worker stops. A job that ends during the wait does not shorten the wait. */
+  /** Waits for `milliseconds`, or until the worker stops. A job that ends meanwhile does not shorten it. */
   async function pause(milliseconds: number): Promise<void> {
     const until = performance.now() + milliseconds;
     for (let left = milliseconds; !stopping && left > 0; left = until - performance.now()) await idle.wait(left);

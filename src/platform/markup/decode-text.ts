@@ -22,7 +22,7 @@ export function decodeText(bytes: Buffer, contentType: string | null): string {
   return atOnce(decodingText(bytes, contentType));
 }
 
-/** Decodes a long document in steps, like `decodeText`. */
+/** As `decodeText`, in steps. */
 export function decodingText(bytes: Buffer, contentType: string | null): Reading<string> {
   return readingInParts(decode(bytes, contentType));
 }

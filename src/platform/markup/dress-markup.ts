@@ -2,7 +2,7 @@ import { escapeHtml, unescapeHtml } from './entities.ts';
 import { placesOf } from './markup-places.ts';
 import { ID_PREFIX } from './markup-rules.ts';
 
-/** Matches tags written by sanitizeHtml, which escapes a > within an attribute value. */
+/** Matches tags as the sanitiser writes them: it escapes a > within an attribute value. */
 const DRESSED =
   /<(\/?)(table|pre|p|h[1-6]|ul|ol|li|dl|dt|dd|blockquote|figcaption|details|summary|caption)((?: [^<>]*)?)>/g;
 

@@ -9,7 +9,7 @@ export type Formula = {
   depth: number;
   /** The visible characters of the formula on one line, such as `E = mc2`. */
   words: string;
-  /** The text that stands for a formula without `markup`: the formula's attribute `alttext`, else its words. */
+  /** What stands for a formula without `markup`: its attribute `alttext`, else its words. */
   alternative: string;
 };
 

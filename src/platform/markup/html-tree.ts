@@ -30,7 +30,7 @@ export const MAX_NODES = 250_000;
 /** The greatest depth of a page's tree: deeper elements become siblings at this depth. */
 const MAX_OPEN = 256;
 const MAX_TITLE = 1_000;
-/** A formula counts as this number of nodes towards MAX_NODES, because a formula takes more time than other nodes. */
+/** A formula counts as this many nodes towards MAX_NODES, because it takes more time than others. */
 const FORMULA_COST = 5;
 const NO_ATTRIBUTES: Attributes = new Map();
 

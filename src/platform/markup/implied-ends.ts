@@ -20,7 +20,7 @@ const SECTIONS = 'thead tbody tfoot caption colgroup';
 
 export type EndRule = { ended: ReadonlySet<string>; bounds: ReadonlySet<string> };
 
-/** The start tag of a block element ends an open `p`, unless an element in SCOPE_BOUNDS is open inside the `p`. */
+/** The start tag of a block element ends an open `p`, unless an element in SCOPE_BOUNDS is open inside it. */
 export const PARAGRAPH_END: EndRule = { ended: words('p'), bounds: SCOPE_BOUNDS };
 
 /** By start tag: the tag closes the innermost open element that `ended` names, unless a `bounds` element is nearer. */

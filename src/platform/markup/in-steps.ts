@@ -46,13 +46,13 @@ export function* joining(pieces: readonly string[]): Generator<void, string> {
   return parts.join('');
 }
 
-/** Does all work of a `Reading` (resumable work on a text) without a pause, and returns the result of the work. */
+/** Does all the work of a `Reading` without a pause. */
 export function atOnce<Result>({ read, end }: Reading<Result>): Result {
   while (read(STEP));
   return end();
 }
 
-/** Counts `characters` that a generator has read since its last pause; returns whether the generator must now yield. */
+/** Counts `characters` that a generator has read since its last pause; returns whether it must now yield. */
 export function isPauseDue(pace: Pace, characters: number): boolean {
   pace.unpaused += characters;
   if (pace.unpaused < STEP) return false;
@@ -60,7 +60,7 @@ export function isPauseDue(pace: Pace, characters: number): boolean {
   return true;
 }
 
-/** Reads a text in one step per event-loop round, outside requests' turns: several requests may wait for the text. */
+/** Reads a text in one step per event-loop round, outside requests' turns: several requests may wait for it. */
 export async function inSteps<Result>(reading: Reading<Result>): Promise<Result> {
   const [read, end] = [charged(reading.read), charged(reading.end)];
   let isLong = false;

@@ -41,7 +41,7 @@ function startQuote(reader: BlockReader): BlockStart {
   return 'container';
 }
 
-/** Skips the `>` of a quote and a space after it. */
+/** Skips the `>` of a quote and a space after it; false if there is none. */
 export function skipQuoteMark(cursor: LineCursor): boolean {
   if (indentAt(cursor) >= CODE_INDENT || cursor.line[cursor.textAt] !== '>') return false;
   skipText(cursor, 1);

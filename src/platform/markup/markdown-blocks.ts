@@ -12,7 +12,6 @@ import {
 const LINE = /([^\r\n]*)(?:\r\n|[\r\n]|$)/y;
 const CLOSING_FENCE = /(`{3,}|~{3,})[ \t]*$/y;
 
-/** Reads the blocks of a document and its link references. */
 export function* readBlocks(text: string): Generator<void, { document: MarkdownBlock; references: LinkReferences }> {
   const document: MarkdownBlock = { kind: 'document', firstLine: 0, lastLine: 0, children: [], text: [] };
   const reader: BlockReader = {

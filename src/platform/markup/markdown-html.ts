@@ -29,7 +29,7 @@ export type HtmlBlockStart = {
   mayInterrupt: boolean;
 };
 
-/** The kind of the HTML block (CommonMark, section 4.6) that begins in `line` at `at`; undefined if no block begins. */
+/** The kind of the HTML block (CommonMark, section 4.6) that begins in `line` at `at`; undefined if none does. */
 export function htmlBlockAt(line: string, at: number): HtmlBlockStart | undefined {
   if (line[at] !== '<') return undefined;
   if (matchAt(RAW_TEXT_START, line, at)) return { end: RAW_TEXT_END, mayInterrupt: true };
@@ -41,9 +41,9 @@ export function htmlBlockAt(line: string, at: number): HtmlBlockStart | undefine
 }
 
 /**
- * The index after the raw HTML (a tag, comment or section) that begins in `text` at `at`; -1 if no raw HTML begins at
- * `at`. `missing` collects the ends, such as `-->`, that the rest of the text lacks, because searching for a missing
- * end again and again would take the square of the time.
+ * The index after the raw HTML (a tag, comment or section) that begins in `text` at `at`; -1 if none begins there.
+ * `missing` collects the ends, such as `-->`, that the rest of the text lacks, because searching for them again and
+ * again would take the square of the time.
  */
 export function rawHtmlEnd(text: string, at: number, missing: Set<string>): number {
   const section = SECTIONS.find(({ start }) => matchAt(start, text, at));

@@ -26,10 +26,10 @@ type Inlines = DelimiterStack & {
   at: number;
   pieces: InlinePiece[];
   brackets: Bracket[];
-  /** How many open `[` stand before the last link: none of these `[` begins a link, because no link contains a link. */
+  /** How many open `[` stand before the last link: none of them begins a link, because links do not nest. */
   linked: number;
   context: InlineContext;
-  /** For each length of a run of backticks, the index of the last run of this length in the text. */
+  /** For each length of a run of backticks, the index of the last such run in the text. */
   backticks: Map<number, number> | undefined;
   /** Ends of raw HTML, such as `-->`, that do not occur in the rest of the text, so that nobody searches them again. */
   missingEnds: Set<string>;
@@ -66,7 +66,6 @@ export function escapeMarkdownText(text: string): string {
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/** Makes HTML of the inlines in `text`. */
 export function* renderInlines(text: string, context: InlineContext): Generator<void, string> {
   const inlines: Inlines = {
     text, at: 0, pieces: [], brackets: [], linked: 0, context, top: undefined, backticks: undefined,

@@ -94,7 +94,7 @@ function readDestination(text: string, at: number): Part | undefined {
   return end === undefined ? undefined : { value: text.slice(at, end), end };
 }
 
-/** The end of a link's address without `<` and `>`: parentheses in the address are escaped or in pairs. */
+/** The end of a link's address without `<` and `>`: its parentheses are escaped or in pairs. */
 function endOfBareDestination(text: string, at: number): number | undefined {
   let open = 0;
   for (let end = at; ; end++) {

@@ -24,12 +24,11 @@ export function startTable(reader: BlockReader): boolean {
   return true;
 }
 
-/** Whether the reader's current line adds a row to the table above the line. */
+/** Whether the current line adds a row to the table above it. */
 export function isTableRow({ cursor }: BlockReader): boolean {
   return !isBlankLine(cursor) && cellsOf(textOfLine(cursor)).length > 0;
 }
 
-/** Adds the rest of the reader's current line to `table` as a row. */
 export function addTableRow({ cursor, lineNumber }: BlockReader, table: BlockOf<'table'>): void {
   table.text.push(textOfLine(cursor));
   table.lastLine = lineNumber;

@@ -71,7 +71,6 @@ export function closeUnmatched(reader: BlockReader): void {
   while (reader.open.length > reader.matched) closeInnermost(reader);
 }
 
-/** Ends the innermost open block. */
 export function closeInnermost(reader: BlockReader): void {
   const block = reader.open.pop();
   if (block === undefined) return;

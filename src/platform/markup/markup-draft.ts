@@ -9,7 +9,7 @@ const MAX_OUTPUT_LENGTH = 2_500_000;
 const INLINE = new Set(['inline', 'ruby-text']);
 const BLOCK = new Set(['block', 'heading']);
 
-/** A link to a file that the page does not load. The link's label is empty if the author gave no label. */
+/** A link to a file that the page does not load. `label` is empty if the author gave none. */
 export type FileLink = {
   url: URL; label: string; isImage: boolean; size?: string | undefined; title?: string | undefined;
   isOrnament?: boolean;
@@ -50,7 +50,7 @@ export type MarkupDraft = {
   length: number;
   /** The number of visible items written: texts, rules, links to files. */
   content: number;
-  /** The number `content` of visible items just after the post's last formula was written; -1 without a formula. */
+  /** `content` just after the last formula; -1 without one. */
   formulaAt: number;
   image: WrittenImage | undefined;
   /** The last frame, and `content` just after it. */
@@ -63,7 +63,6 @@ export type MarkupDraft = {
   anchor: OpenElement | undefined;
 };
 
-/** An empty draft. */
 export function createDraft(baseUrl: string, isOwn: boolean): MarkupDraft {
   return {
     baseUrl, isOwn, chunks: [], length: 0, content: 0, formulaAt: -1, image: undefined, frame: undefined,
@@ -71,7 +70,7 @@ export function createDraft(baseUrl: string, isOwn: boolean): MarkupDraft {
   };
 }
 
-/** Makes an element without content, which `open` can add to the open elements. */
+/** An element for `open`, which fills in `before`. */
 export function element(name: string, output: string, kind: string, startTag: string): OpenElement {
   return {
     name, output, kind, startTag, isDropped: false, isResumed: false, fallbackText: '', files: [], candidates: [],
@@ -147,7 +146,7 @@ function writeFallbackText(draft: MarkupDraft, anchor: OpenElement): boolean {
   return true;
 }
 
-/** Writes a link to a picture, video or other file; within an <a> element, writes the link after the </a>. */
+/** Writes a link to a picture, video or other file; within an <a> element, after its </a>. */
 export function writeFile(draft: MarkupDraft, file: FileLink): void {
   if (isSilent(draft)) return;
   if (draft.anchor !== undefined) {
@@ -185,7 +184,6 @@ export function writeVisible(draft: MarkupDraft, markup: string): void {
   write(draft, markup);
 }
 
-/** Writes text that a reader sees. */
 export function writeText(draft: MarkupDraft, text: string): void {
   writeVisible(draft, escapeHtml(text));
 }
@@ -195,7 +193,7 @@ export function writeSeparator(draft: MarkupDraft, markup: string): void {
   if (!isSilent(draft) && fits(draft, markup)) write(draft, markup);
 }
 
-/** Whether `markup` still fits into the sanitised post. After the first refusal of markup, only end tags follow. */
+/** Whether `markup` still fits into the sanitised post. After the first that does not, only end tags follow. */
 function fits(draft: MarkupDraft, markup: string): boolean {
   if (draft.length + markup.length > MAX_OUTPUT_LENGTH) draft.isFull = true;
   return !draft.isFull;

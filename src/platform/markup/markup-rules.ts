@@ -42,7 +42,7 @@ export const SCOPE_BOUNDARIES = new Set([
   'table td th caption template select object applet button canvas datalist dialog audio video',
 ].flatMap((line) => line.split(' ')));
 
-/** An ordinary end tag inside one of these elements closes no open element outside of this element. */
+/** An ordinary end tag inside one of these elements closes no open element outside it. */
 export const END_TAG_BOUNDARIES = new Set(['table', 'td', 'th', 'caption', 'object', 'applet', 'template']);
 
 /** For each part of an HTML table, its possible parents, nearest first, and the parent to add if all are missing. */

@@ -16,7 +16,7 @@ export function plainText(html: string): string {
   return atOnce(readingText(html));
 }
 
-/** Returns a `Reading` that collects the visible text of long HTML in steps; `plainText` does so at once. */
+/** As `plainText`, in steps. */
 export function readingText(html: string): Reading<string> {
   return readingInParts(textInParts(html));
 }

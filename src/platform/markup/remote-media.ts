@@ -47,7 +47,7 @@ const COUNTER_ADDRESSES = [
 
 const INVISIBLE_STYLE = /(?:^|;)\s*(?:(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|$)|display\s*:\s*none)/i;
 
-/** The links that sanitizeHtml writes for images: web address, stated size, no words, escaped title and label. */
+/** The links that `imageLink` writes: web address, stated size, no words, escaped title and label. */
 const IMAGE_LINK = new RegExp('<a href="(https?:[^"<>]*)" class="remote-image"'
   + '(?: data-size="(\\d{1,4})x(\\d{1,4})")?( data-alt="")?(?: title="([^"<>]*)")?[^<>]*>([^<>"]*)</a>', 'g');
 
@@ -176,7 +176,7 @@ export function mediaLink(url: URL, label: string): string {
   return `<a${attribute('href', url.href)}${LINK_TAIL}>${escapeHtml(label)}</a>`;
 }
 
-/** The author's label of a file that is not shown, on one line; empty if the author gave no label. */
+/** The author's label of a file that is not shown, on one line; empty without one. */
 export function givenLabel(text: string | undefined): string {
   return text === undefined ? '' : excerpt(singleLine(text), MAX_LABEL_LENGTH);
 }
@@ -186,7 +186,7 @@ export function authorsLabel(attributes: Attributes): string {
   return givenLabel(attributes.get('title')) || givenLabel(attributes.get('aria-label'));
 }
 
-/** The last part of the URL's path if that part looks like a file name, or else `otherwise`. */
+/** The last part of the URL's path if it looks like a file name, or else `otherwise`. */
 export function fileNameOr(otherwise: string, url: URL): string {
   const name = decodePath(url.pathname.slice(url.pathname.lastIndexOf('/') + 1));
   const line = singleLine(name);
@@ -259,7 +259,7 @@ export function showImages(sanitized: string, imageOf: (url: string) => ShownIma
     const look = size !== null && size.height <= LINE_HEIGHT ? ' class="small"' : '';
     const alt = noWords ? '' : label;
     const shown = `<img src="${escapeHtml(image.address)}" alt="${alt}"${about} loading="lazy"${look}>`;
-    // Touch screens have no tooltips, so the style sheet shows the picture's title there as a text below the picture.
+    // Touch screens have no tooltips, so the style sheet shows the title there as a text below the picture.
     return title && isOnPage ? `${shown}<span class="picture-title" aria-hidden="true">${title}</span>` : shown;
   });
 }

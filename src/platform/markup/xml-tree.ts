@@ -45,7 +45,7 @@ const DECLARATION = /\bxmlns(?::([\w.-]+))?\s*=\s*(?:"([^"]*)"|'([^']*)')/gi;
 export const MAX_DEPTH = 256;
 /** The most elements of a document; end tags that match no element count too. */
 const MAX_ELEMENTS = 500_000;
-/** The maximum number of namespace prefixes in a document: an element that declares a prefix copies all prefixes. */
+/** The most prefixes that are declared at an element and around it: an element that declares one copies them all. */
 const MAX_PREFIXES = 64;
 /** Void elements of HTML, without those whose names (link, image, source) are elements with content in other XML. */
 const VOID = new Set(['br', 'hr', 'img', 'wbr', 'input', 'embed']);
@@ -55,7 +55,7 @@ export function parseXmlTree(source: string, options: XmlTreeOptions): XmlElemen
   return atOnce(readXmlTree(source, options));
 }
 
-/** Returns a `Reading` that parses XML in steps to its root element; `parseXmlTree` does so at once. */
+/** As `parseXmlTree`, in steps. */
 export function readXmlTree(source: string, options: XmlTreeOptions): Reading<XmlElement | null> {
   const open: OpenElement[] = [];
   let root: XmlElement | null = null;
@@ -127,12 +127,11 @@ export function readXmlTree(source: string, options: XmlTreeOptions): Reading<Xm
   function text(): void {}
 }
 
-/** The first child with the given name. */
+/** The first if there are several. */
 export function childOf(element: XmlElement, name: string): XmlElement | undefined {
   return element.children.find((child) => child.name === name);
 }
 
-/** All children with the given name, in order. */
 export function childrenOf(element: XmlElement, name: string): XmlElement[] {
   return element.children.filter((child) => child.name === name);
 }
@@ -166,7 +165,7 @@ export function textOf(element: XmlElement): string {
   return parts.join('');
 }
 
-/** Whether an element has neither text nor child elements. */
+/** Whether an element has no children, and no text but white space. */
 export function isBlank(element: XmlElement): boolean {
   if (element.children.length > 0) return false;
   const text = element.hasSections ? textOf(element) : element.source.slice(element.innerStart, element.innerEnd);

@@ -15,7 +15,7 @@ type HistogramFamily = {
   samples: readonly HistogramSample[];
 };
 
-/** A metric family has its name of the 0.0.4 format; `renderOpenMetrics` renames counters and infos. */
+/** `name` is that of the 0.0.4 format; `renderOpenMetrics` renames counters and infos. */
 export type Family = (Named & { help: string; samples: readonly Sample[] }) | HistogramFamily;
 
 type Named =
@@ -110,8 +110,7 @@ const PROMETHEUS_RANGES = ['text/plain;0.0.4', 'text/plain', 'text/*', '*/*'];
 
 /**
  * Chooses the format for an `Accept` header (RFC 9110, 12.5.1): the most specific matching range gives a format's
- * quality. The format is OpenMetrics if the header names OpenMetrics and ranks no format higher; otherwise, the format
- * is Prometheus's text format 0.0.4.
+ * quality. OpenMetrics must be named, and is then chosen unless the 0.0.4 format ranks higher.
  */
 export function negotiateFormat(accept = '*/*'): Format {
   const weights = readWeights(accept);
@@ -133,7 +132,7 @@ type Histogram<Reading> = Omit<HistogramFamily, 'help' | 'samples'> & {
 
 /** A metric whose label values appear while the hub runs. */
 type Open<Reading> = (Histogram<Reading> | Named & { samples(reading: Reading): readonly Sample[] }) & {
-  /** The meaning of each label of the metric, for the handbook. */
+  /** What each label means, for the handbook. */
   labels?: Readonly<Record<string, string>>;
 };
 

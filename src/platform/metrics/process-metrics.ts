@@ -21,7 +21,7 @@ export type ProcessReading = {
 
 const LAG_RESOLUTION_MS = 10;
 
-/** Starts to measure delays of the event loop; `close` stops measuring the delays. */
+/** Measures delays of the event loop from now until `close`. */
 export function createProcessMetrics({ startedAtSeconds }: { startedAtSeconds: number }): ProcessMetrics {
   const delay = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS });
   delay.enable();

@@ -25,7 +25,7 @@ export type OutboundRequest = {
   gunzip?: boolean;
 };
 
-/** After `bytes` unpacked bytes, reading of the response body pauses until `turn` resolves. */
+/** After `bytes` unpacked bytes, reading pauses until `turn` resolves. */
 export type LargeBody = { bytes: number; turn(): Promise<void> };
 
 /** Receives the unpacked body, so that `Answer.body` stays empty. Returns false to end the download early. */
@@ -145,7 +145,7 @@ async function* readPacked(response: IncomingMessage, hop: OutboundRequest): Asy
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       clearTimeout(idle);
-      // Where the body is cut, the caller ends at the limit; packed bytes beyond it unpack to next to nothing.
+      // With `cuts`, the caller stops at the limit; a body that goes on unpacks to less than it is, and is refused.
       if (size + (cuts ? 0 : chunk.length) > maxBytes) throw tooLargeError(hop);
       size += chunk.length;
       yield chunk;
@@ -220,7 +220,7 @@ function openRequest(url: URL, { headers, lookup, signal }: RequestOptions): Cli
   });
 }
 
-/** Resolves to the response's headers, or rejects with `failure(cause)`; a closed connection gives no `cause`. */
+/** Resolves once the headers have come, or rejects with `failure(cause)`; a closed connection gives no `cause`. */
 function responseTo(
   request: ClientRequest, failure: (cause?: NodeJS.ErrnoException) => Error,
 ): Promise<IncomingMessage> {

@@ -65,9 +65,9 @@ const PERMANENT_REDIRECTS = new Set([301, 308]);
 const HEADERS_SENT_ON = new Set(['accept', 'accept-language', 'if-none-match', 'if-modified-since']);
 
 /**
- * Fetches URLs that users and feeds name, with GET. The fetch connects only to public addresses (checked after every
- * redirect and pinned for the connection) or to addresses in `allow`. Each host with port gets one request at a time
- * from each process, redirects included; waiting for the turn counts as fetch time.
+ * Fetches URLs that users and feeds name, with GET. Connects only to public addresses (checked after every redirect and
+ * pinned for the connection) or to those in `allow`. Each host with port gets one request at a time from each process,
+ * redirects included; waiting for the turn counts as fetch time.
  */
 export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
   const { userAgent, allow, lookup = dns.lookup, totalMs = 30 * SECOND } = options;
@@ -137,7 +137,7 @@ function startDeadline(url: URL, totalMs: number, outer: AbortSignal | undefined
   if (outer?.aborted) onAbort();
   return {
     signal: controller.signal,
-    /** Awaits `wait`, the queue for large bodies; this waiting time does not count towards the fetch's time limit. */
+    /** Awaits `wait`, the queue for large bodies, outside the time limit. */
     async without(wait: () => Promise<void>): Promise<void> {
       const since = performance.now();
       clearTimeout(timer);

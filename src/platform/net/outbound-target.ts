@@ -7,8 +7,8 @@ type OutboundFailure =
   | 'too-large' | 'redirects' | 'bad-response' | 'aborted';
 
 /**
- * Why an outbound fetch failed. The message is for the owner of the source: the message names hosts only, never a whole
- * URL (the query may hold a secret) and never text from the remote server.
+ * Why an outbound fetch failed. The message is for the owner of the source: it names hosts only, never a whole URL (the
+ * query may hold a secret) and never text from the remote server.
  */
 export class OutboundError extends Error {
   readonly reason: OutboundFailure;
@@ -30,7 +30,7 @@ export type Lookup = (
 type Guard = { allow: readonly Cidr[]; lookup: Lookup; dnsMs: number };
 
 // The "bad ports" of the Fetch standard from 1024 up: servers of SIP, NFS, X11, IRC and others may obey HTTP requests.
-// Browsers refuse the "bad ports" too, so no feed that people can open in a browser uses such a port.
+// Browsers refuse them too, so no feed that opens in a browser uses one.
 const REFUSED_PORTS = new Set([
   1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ]);
@@ -50,7 +50,7 @@ export function parseTarget(text: string, redirectedFrom?: URL): URL {
   return url;
 }
 
-/** The port of the URL, or the default port of its scheme. */
+/** The scheme's own port if the URL names none. */
 export function portOf(url: URL): number {
   if (url.port !== '') return Number(url.port);
   return url.protocol === 'https:' ? 443 : 80;

@@ -14,7 +14,7 @@ type Cookie = { host: string; name: string; value: string; path: string; isSecur
 const MOST = 20;
 const LONGEST = 1_000;
 
-/** What takes a cookie back says a time such as 1970. */
+/** Without a Date header, an Expires before this takes a cookie back; servers write 1970. */
 const LONG_AGO = Date.UTC(2000, 0); // unix ms
 
 /** A cookie goes only to the host and port that set it, whatever its Domain attribute says, and ends with the fetch. */
