@@ -4891,7 +4891,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'marking a list as read leaves muted posts unread',
     file: 'src/features/reading/mark-read.ts',
-    from: 'const room = Math.max(0, left - changes.marked.length);',
+    from: 'const room = limit - beyond.length;',
     to: 'const room = 0;',
     test: 'test/features/rules/muted-posts.test.ts',
     name: 'muted posts do not count as marked, and come back when their rule gets another act',

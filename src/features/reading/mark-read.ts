@@ -157,7 +157,7 @@ function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits:
   const beyond = firstUnread < Infinity ? readMarks(hub).selected({ ...selection, after: raisedTo, limit }) : [];
   for (const postId of [...markedUnread, ...beyond]) addException(hub, sourceId, postId, marking);
   if (passed > 0) {
-    const room = Math.max(0, left - changes.marked.length);
+    const room = limit - beyond.length;
     marking.maxExceptions -= mutedPosts(hub).keepUnread({ ...selection, upTo: raisedTo }, room);
     follows(hub).setReadUpTo(accountId, sourceId, raisedTo);
     changes.moved.push([sourceId, readUpTo, raisedTo]);

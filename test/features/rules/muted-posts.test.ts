@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { mutedPosts } from '../../../src/features/reading/muted-store.ts';
 import { changeRule, removeRule } from '../../../src/features/rules/change-rule.ts';
 import { rules } from '../../../src/features/rules/rule-store.ts';
+import { HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
 import { nextTurn } from '../../../src/platform/turns.ts';
 import { addFollow, addNotes, addPost, foundTitles, itemsAt, sendJson } from '../../support/accounts.ts';
@@ -77,6 +78,21 @@ test('muted posts do not count as marked, and come back when their rule gets ano
   assert.equal((await titlesOf(ada, 'view=muted')).length, 0);
   assert.equal((await titlesOf(ada, 'view=list')).length, 4);
   assert.deepEqual(await titlesOf(ada, 'view=unread'), ['Owl'], 'of the three posts, Ada has read the two that she left so');
+});
+
+test('many posts that are marked one by one leave the muted posts of further sources unread', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const [ben, further] = [await hub.person('ben'), await addNotes(ada, 'Further')];
+  for (const id of [sourceId, further]) await addFollow(ben, id);
+  const { id: rule } = (await ben.post('/api/rules', { match: 'owl', act: 'mute' })).json<{ id: number }>();
+  addPosts(hub.handle, sourceId, 1, () => ({ title: 'Later', publishedAt: hub.now() + HOUR })); // keeps read_up_to below
+  addPosts(hub.handle, sourceId, 600);
+  for (const title of ['Owl', 'Newt']) await addPost(ada, further, title);
+
+  const before = new Date(hub.now() + MINUTE).toISOString();
+  assert.equal((await ben.post('/api/reading/mark-read', { all: true, before })).json<{ marked: number }>().marked, 601);
+  assert.equal((await ben.delete(`/api/rules/${rule}`)).status, 204);
+  assert.deepEqual(await titlesOf(ben, 'view=unread'), ['Later', 'Owl']);
 });
 
 test('muting, starring or reading one post of a row does so for the row, and notifications do not count muted posts', async (t) => {
