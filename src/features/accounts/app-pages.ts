@@ -15,8 +15,8 @@ import { settingsSection } from './settings-views.ts';
 type SentApp = FormState & { made?: NewToken };
 type AppSettings = SentApp & { username: string; baseUrl: string; passwords: ApiToken[]; times: Times };
 
-const ABOUT_PASSWORDS = 'One for each app. With it, an app can read and mark your posts and add sources that only you ' +
-  'see, but not change your settings. A new account password ends them all.';
+const ABOUT_PASSWORDS = 'One for each app. With it, an app can read and mark your posts and add sources that only ' +
+  'you see, but not change your settings. A new account password ends them all.';
 const ABOUT_ADDRESS = 'In the app, choose “FreshRSS” or “Google Reader API” as the kind of account.';
 const ABOUT_CHECK = 'If a proxy removes the Authorization header, every app fails after signing in.';
 

@@ -96,7 +96,7 @@ export async function makeToken(
   });
 }
 
-const TOO_MANY_TOKENS = `An account may have at most ${TOKENS_MAX} API tokens and app passwords together. End one first.`;
+const TOO_MANY_TOKENS = `An account may have ${TOKENS_MAX} API tokens and app passwords together. End one first.`;
 
 function readExpiry(input: Input, now: number): number | null {
   const days = input.optionalInteger('days', 1, TOKEN_DAYS_MAX);

@@ -439,7 +439,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'certificate-ending', subject: 'Certificate', level: 'warn', state: 'ends soon', href: null,
     title: 'The certificate of BASE_URL ends soon',
-    whatToDo: 'Renew it on the machine that serves BASE_URL: the log of Caddy, certbot or whatever renews it says more.',
+    whatToDo: 'Renew it on the machine that serves BASE_URL: the log of Caddy, certbot or the like says more.',
     look({ hub }) {
       const { expiresAt, problem } = seenCertificate(hub) ?? {};
       if (!expiresAt) return null;

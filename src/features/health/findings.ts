@@ -117,8 +117,8 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
   'Recovery kit'({ hub }) {
     const at = recoveryKitPrintedAt(hub.config.dataDir);
     if (at !== null) return { state: 'printed', at };
-    const whatToDo = 'Run ./scripts/hubctl recovery-kit, print it, and keep it in another place. With it and a backup ' +
-      'a new machine can take over.';
+    const whatToDo = 'Run ./scripts/hubctl recovery-kit, print it, and keep it in another place. With it and a ' +
+      'backup a new machine can take over.';
     return { level: 'off', state: 'never printed', whatToDo };
   },
   Disk({ space }) {

@@ -82,8 +82,8 @@ export function describeDatabase(note: DatabaseNote, folder = 'DATA_DIR'): { pro
   if (fault === 'index') {
     return {
       problem: `${what} (${indices.join(', ')}). Nothing is lost.`,
-      whatToDo: 'Run ./scripts/hubctl reindex: it makes all indices anew, and the hub may run meanwhile. Then look at ' +
-        'the disk, which may be failing.',
+      whatToDo: 'Run ./scripts/hubctl reindex: it makes all indices anew, and the hub may run meanwhile. Then look ' +
+        'at the disk, which may be failing.',
     };
   }
   if (rescue?.verified) {

@@ -41,8 +41,8 @@ const WORDS: Explained = [
   ['"low water"', 'Posts that have the quoted words side by side.'],
   ['low -ferry', 'Posts that have “low” but not “ferry”. It works before quoted words and names, too: ' +
     '-"high wind", -author:jane.'],
-  ['harb*', 'Posts with a word that begins with “harb”, such as “harbour”. A star needs at least three letters before ' +
-    'it. The last word of a search finds longer words even without one; in a rule it does not.'],
+  ['harb*', 'Posts with a word that begins with “harb”, such as “harbour”. A star needs at least three letters ' +
+    'before it. The last word of a search finds longer words even without one; in a rule it does not.'],
   ['storm OR gale OR "high wind" coast', 'Posts that have “storm”, “gale” or “high wind”, and also “coast”. ' +
     'OR stands between two words, in capitals.'],
 ];
