@@ -36,7 +36,7 @@ function leavePage(
   sources: ListedSource[], obstacle: HttpError | undefined, backupDays: number | null, problem: HttpError | undefined,
 ): Page {
   const backupsEnd = backupDays === null
-    ? 'the operator removes the backups' : `the backups expire, after ${backupDays} days`;
+    ? 'the operator removes them' : `they expire, after ${backupDays} days`;
   const main = html`
 <section class="narrow">
   <h1>Delete your account</h1>

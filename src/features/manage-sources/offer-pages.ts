@@ -97,7 +97,7 @@ function withdrawForm({ id, title }: Offer): Html {
 /** The notice of a source's open offer, for those who may manage the source. */
 export function offerNotice(offer: Offer, times: Times): Html {
   return html`<div class="said"><span>Offered to ${receiverOf(offer)} until ${
-    showTime(times, offer.expiresAt)}. It keeps its owner until then.</span>${withdrawForm(offer)}</div>`;
+    showTime(times, offer.expiresAt)}. Nothing changes until it is accepted.</span>${withdrawForm(offer)}</div>`;
 }
 
 /** The notice of how many sources are offered to a member; false without any. */

@@ -99,7 +99,7 @@ function sourceSection({ source, iconIs, sent }: Settings): Html {
     ${url !== null && html`<label>Address of the feed
       <input name="url" value="${url}" required maxlength="2000" inputmode="url" autocapitalize="none"
         spellcheck="false" ${faulty(problem, 'url', { whole: true })}>${faultOf(problem, 'url', { whole: true })}
-      <small>The hub tries a new address first. The posts it has stay.</small></label>`}
+      <small>The hub tries a new address first. Old posts stay.</small></label>`}
     ${source.hadPassword ? staysPrivate(source) : visibilityChoice(visibility, 'feed', problem)}
     ${source.kind === 'native' && html`<input type="hidden" name="showsAuthors" value="0">
     <label class="check"><input type="checkbox" name="showsAuthors" value="1" ${

@@ -15,7 +15,7 @@ export function confirmDeletePost(hub: Hub, req: MemberRequest): Reply {
 <section class="narrow">
   <h1>Delete this post?</h1>
   <p class="lead">“${post.title || 'Untitled'}” will be deleted for everyone${
-    post.sourceKind === 'native' ? '. You cannot undo the deletion.'
+    post.sourceKind === 'native' ? '. This cannot be undone.'
       : ' and will not come back with the next synchronisation.'}</p>
   <form method="post" class="actions">
     <button class="danger">Delete post</button>

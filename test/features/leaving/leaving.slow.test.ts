@@ -453,8 +453,8 @@ test('a long export goes out in chunks, between which others have their turn', a
 
 test('the page says for how long backups still hold what is removed', async (t) => {
   for (const [env, words] of [
-    [{}, /until the operator removes the backups/],
-    [{ BACKUP_RETENTION_DAYS: '30' }, /until the backups expire, after 30 days/],
+    [{}, /until the operator removes them/],
+    [{ BACKUP_RETENTION_DAYS: '30' }, /until they expire, after 30 days/],
   ] as const) {
     const { ada } = await hubWith(t, ['ada'], env);
     assert.match((await ada.page('/settings/delete')).text, words);

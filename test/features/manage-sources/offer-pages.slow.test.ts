@@ -35,7 +35,7 @@ test('a member is offered a source, finds it from every page and from the notifi
     await submit(browser, { username: 'carol' }, 'main form button');
     assert.equal(await path(browser), `/sources/${id}?said=source-offered`);
   }
-  assert.match(await browser.text('main'), /Offered to carol until 29 January\. It keeps its owner until then/);
+  assert.match(await browser.text('main'), /Offered to carol until 29 January\. Nothing changes until it is accepted/);
 
   await browser.become(hub.address, carol.cookies);
   await browser.goto(`${hub.address}/`);
