@@ -89,7 +89,7 @@ test('on a full disk health says what is missing, the hub tries again, and write
   rmSync(join(hub.folder, 'hub.db'));
   const health = async () => (await hub.client.get('/api/health')).json<Partial<Record<'error' | 'problem' | 'whatToDo', string>>>();
   await waitUntil('health knows why', async () => (await health()).problem?.includes('not enough disk space') ?? false);
-  assert.match((await health()).whatToDo ?? '', /^Do not stop the hub and do not restore a backup before the copy is verified\. Mend this/);
+  assert.match((await health()).whatToDo ?? '', /^Do not stop the hub and do not restore a backup before the copy is verified\. Mend that/);
   rmSync(join(hub.folder, 'ballast'));
   await waitUntil('the copy is verified', async () => (await health()).problem?.includes('which was verified') ?? false, 60_000);
   const [file = ''] = readdirSync(hub.folder).filter((name) => name.startsWith('rescued-'));
