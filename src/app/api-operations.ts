@@ -15,14 +15,14 @@ import {
 
 type Content = Readonly<Record<string, Schema>>;
 
-/** An API operation without its route. `refusals`: error statuses that no other field implies. */
+/** An API operation without its route. `refusals`: error statuses that neither the route nor another field implies. */
 export type ApiOperation = {
   query?: Record<string, Schema>;
   body?: Content;
-  /** The body of each successful response by status code; null: no body. */
+  /** The bodies of all responses but refusals, by status code; null: no body. */
   answers: Record<number, Content | null>;
   refusals?: number[];
-  /** What the operation requires instead of a session or token. */
+  /** What the operation requires if not a session or an API token. `session`: a token is not enough. */
   proof?: 'none' | 'session' | 'metrics' | 'signature';
 };
 

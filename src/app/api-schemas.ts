@@ -41,7 +41,7 @@ export function named(name: string): Schema {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** One page of a list; `next` is the cursor of the next page. */
+/** One page of a list; `next` is the cursor of the next page, null on the last. */
 export function listOf(name: string, optional: Record<string, Schema> = {}): Schema {
   return object({ items: array(named(name)), next: orNull(text) }, optional);
 }
@@ -98,9 +98,9 @@ export const SCHEMAS: Record<string, Schema> = {
     state: choice(SOURCE_STATES), paused: flag, lastSyncAt: orNull(time), lastSuccessAt: orNull(time),
     iconUrl: orNull(text), createdAt: time, updatedAt: time,
   }, {
-    siteUrl: orNull(text), description: orNull(text), // webhook sources have no site URL or description
+    siteUrl: orNull(text), description: orNull(text), // only feeds have these two
     followed: flag, // clients that are not signed in get a source without the field `followed`
-    // Only the owner of a source gets the source's address, state and webhook.
+    // Only the owner of a source and administrators get the following.
     url: orNull(text), hasPassword: flag, showsAuthors: flag, stateReason: orNull(text), nextSyncAt: orNull(time),
     fullText: choice(['asked', 'always']),
     webhook: object({ state: webhookState, lastEventAt: orNull(time) }, {

@@ -21,7 +21,7 @@ import type { HubRequest, Viewer } from '../platform/http/router.ts';
 /** Throws status 404, the same for what is missing and for what is hidden from the viewer. */
 type Guard = (hub: Hub, request: HubRequest) => unknown;
 
-/** What a parameter of a path names, and who may name it. The first part that is in a route's path counts. */
+/** What a parameter names, and who may name it. The first part in a route that has the parameter counts. */
 const GUARDS: [part: string, guard: Guard | null][] = [
   ['/posts/:id/withdraw', own('post', (hub, id, viewer) => // the form's button may be pressed twice
     maySeeId(hub, id, viewer) || drafts(hub).formOfWithdrawn(viewer.id, id))],
@@ -51,7 +51,7 @@ const GUARDS: [part: string, guard: Guard | null][] = [
   ['/tokens/:id', own('token', isOwnToken)],
   ['/apps/:id', own('token', isOwnToken)],
   ['/webhooks/:id', null], // its sender proves to know the secret
-  // Nothing of the following is hidden from an administrator.
+  // For administrators only, from whom none of these is hidden.
   ['/admin/accounts/:id', null], ['/admin/jobs/:id', null], ['/invitations/:id', null],
   // No ids: names, secrets, and what follows an id.
   ['/:name', null], ['/:token', null], ['/:filename', null], ['/:picture', null],

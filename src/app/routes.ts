@@ -73,7 +73,7 @@ const LATE_WORDS = { signedOut: writePages.submitSignedOut };
 /** The result of authentication for a route that reads neither cookies nor the Authorization header. */
 const NOBODY = { viewer: null, hasCookie: false };
 
-/** Signing in or out and deleting stay possible while the disk is down to its reserve. */
+/** For acts that stay possible while the disk is down to its reserve, such as signing in or out and deleting. */
 const REPAIRS = { usesReserve: true };
 
 const ROUTES: ((hub: Hub) => Route)[] = [

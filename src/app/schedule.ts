@@ -46,7 +46,7 @@ type ScheduledTask = {
   name: string;
   everyMs: number;
   run(hub: Hub, stopping: AbortSignal): void | Promise<void>;
-  /** Runs the scheduled task's SQL once in a transaction that is rolled back, to test a new version. */
+  /** Runs the task's SQL once, to test a new version or restored data, in a transaction that is rolled back. */
   rehearse?(hub: Hub): void;
 };
 
@@ -138,7 +138,7 @@ function tasksOf(hub: Hub, schedule: ScheduledTask[]): Task[] {
   }));
 }
 
-/** Tries the SQL of the worker's schedule and of claiming jobs, and rolls all changes back; throws on failure. */
+/** Tries the SQL of tasks that have a `rehearse`, and of claiming jobs; rolls all changes back. Throws on failure. */
 export function rehearseWorker(hub: Hub): void {
   rehearse(hub, () => {
     for (const { rehearse: run } of WORKER_SCHEDULE) run?.(hub);

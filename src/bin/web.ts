@@ -18,7 +18,7 @@ import { createScheduler } from '../platform/jobs/scheduler.ts';
 
 const GRACE = 8 * SECOND;
 
-/** The most connections that wait to be accepted. The TCP of a refused client tries again after 1 s, then after 3 s. */
+/** Connections that may wait to be accepted. Beyond, the kernel drops SYNs; clients repeat them after 1 s and 3 s. */
 const BACKLOG = 4096;
 
 const { hub, keepRunning } = startProcess('web', process);

@@ -142,7 +142,7 @@ export const reindexCommand: Command = {
   },
 };
 
-/** Sends one alert immediately, without the queue. The receiver's address is secret and never shown. */
+/** Sends one alert immediately, without the queue. Of the receiver's address, which is secret, shows only the host. */
 async function testReceiver(context: CommandContext): Promise<ExitCode> {
   const { hub } = await context.lookAtHub();
   const receiver = receiverOf(hub);
@@ -177,7 +177,7 @@ async function listJobs({ state = 'failed', json }: Values, context: CommandCont
   return tellNewest(found, json, json ? jobRowJson : jobLine, known ? `no ${state} jobs` : 'no jobs', context);
 }
 
-/** All that is stored of a job, also its payload, which only the operator may see. */
+/** A job with its payload, which only the operator may see. */
 function jobRowJson({ runAt, leaseExpiresAt, createdAt, finishedAt, ...job }: JobRow) {
   return {
     ...job,

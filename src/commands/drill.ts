@@ -5,7 +5,7 @@ import { noteDrill } from '../features/backups/note-run.ts';
 import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { type Command, type CommandContext, type ExitCode, readProblem, UsageError, type Values } from './command.ts';
 
-/** Steps of scripts/drill.sh: `due` prints the destinations to test, `room` checks the disk, `note` stores results. */
+/** Steps of drill.sh and nightly-backup.sh: `due` prints the destinations to test, `room` checks the disk's space. */
 export const drillCommand: Command = {
   options: { name: { type: 'string' }, seconds: { type: 'string' } },
 

@@ -28,7 +28,7 @@ export const backupsCommand: Command = {
       names = await list();
     } catch (error) {
       const isMissing = codeOf(error) === 'ENOENT';
-      // The first backup makes the folder, unless it is a BACKUP_DIR outside DATA_DIR, which must exist.
+      // The first backup makes the folder, except a BACKUP_DIR other than DATA_DIR/backups, which must exist.
       if (!isMissing || (!isInterim && root !== join(config.dataDir, 'backups'))) {
         const problem = isMissing ? 'is not there' : `cannot be read (${codeOf(error) ?? String(error)})`;
         err(`restore: ${writtenPath(root)} ${problem}: is the disk mounted?\n`);

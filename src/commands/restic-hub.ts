@@ -15,7 +15,7 @@ import { openDatabase } from '../platform/db/open-database.ts';
 import { plural } from '../platform/in-words.ts';
 import { type CommandContext, UsageError } from './command.ts';
 
-/** This hub's id in the restic repository. A hub whose DATA_DIR was copied from another place gets a new id. */
+/** This hub's identity in the restic repository: a new one if it has none, or if its DATA_DIR is a copy. */
 export function settleHub({ dataDir }: Config, machineId: string, fileSystem: string): Promise<OffsiteHub> {
   return settleOffsiteHub(dataDir, locateHub(dataDir, machineId, fileSystem));
 }

@@ -26,7 +26,7 @@ const STEPS = new Map<string, [operands: number, step: ResticStep]>([
   ['forgettable', [3, listForgettable]], ['pruned', [0, notePruned]], ['pack', [2, packFolder]],
 ]);
 
-/** Steps of scripts/off-site-restic.sh and restic-backups.sh that parse restic's output or read a database. */
+/** Steps of scripts/off-site-restic.sh and restic-backups.sh. */
 export const resticCommand: Command = {
   options: {},
 
@@ -44,7 +44,7 @@ export const resticCommand: Command = {
   },
 };
 
-/** Prints for off-site-restic.sh the lines of `printHub`, a line of tags, and the path of each upload. */
+/** Prints for off-site-restic.sh the lines of `printHub`, a line of tags, and the paths of the uploads it has. */
 async function describeStaged(
   context: CommandContext, folder: string, name: string, machineId: string, fileSystem: string,
 ): Promise<void> {
@@ -69,8 +69,8 @@ function present(uploads: UploadRow[], facts: Manifest['facts']): UploadRow[] {
 }
 
 /**
- * When the nightly backup `name`, or the interim backup made at the time in `name`, was last verified (unix ms); null
- * if neither was. Throws BackupError if that verification failed.
+ * When the nightly backup `name`, or else the interim backup made at the time in `name`, was last verified (unix ms);
+ * null if neither was, or the last verdict is `degraded`. Throws BackupError if it is `failed`.
  */
 function verifiedWhen(config: Config, name: string): number | null {
   const last = readBackupStatus({ config, clock: Date.now }).byVerification.find((one) => one.name === name) ??
@@ -143,9 +143,9 @@ function compareEntries(lines: string[], expected: Map<string, number>): void {
 
 /**
  * Prints the snapshots to forget, from restic's plan (`forget --dry-run --json`), after this hub sent the backup
- * `name`: only those of this hub and of the hubs that it has adopted, never the newest backup that was verified when
- * sent, nor the newest of these that was read back, and none at all if `name` was not verified. Throws BackupError if
- * a clock looks wrong or the repository is damaged.
+ * `name`: only those of this hub and of the hubs that it has adopted, never `name`, the newest backup that was verified
+ * when sent, nor the newest of these that was read back, and none at all if `name` was not verified. Throws BackupError
+ * if the repository is damaged, or if there are some to forget and a clock looks wrong.
  */
 async function listForgettable(
   { config, out }: CommandContext, hub: string, name: string, plan: string,

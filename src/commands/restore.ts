@@ -34,7 +34,7 @@ const STEPS = new Map<string, RestoreStep>([
 /** Steps of a restore that free reserved space before anything else, so that they work on a full disk. */
 const ENDING = ['finish', 'reject', 'undo'];
 
-/** The steps of scripts/restore.sh, all repeatable; the script stops and starts the hub between them. */
+/** The steps of scripts/restore.sh, which stops and starts the hub between them. Interrupted steps can be repeated. */
 export const restoreCommand: Command = {
   options: {},
 

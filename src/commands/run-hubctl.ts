@@ -204,7 +204,7 @@ function createContext(terminal: Terminal, opened: HubToLookAt[]): CommandContex
 
 async function requireHub({ databasePath, dataDir }: Config): Promise<void> {
   const { isRestoreUnderWay } = await import('../features/backups/restore-state.ts');
-  // Throws if the operating system's account may not read the database.
+  // Throws if this account of the operating system may not look into DATA_DIR.
   const isThere = (): boolean => statSync(databasePath, { throwIfNoEntry: false }) !== undefined;
   // During a restore the database may be missing. If DATA_DIR is missing, Node lets hubctl read nothing within it.
   if (existsSync(dataDir) && (isThere() || isRestoreUnderWay(dataDir))) return;

@@ -47,7 +47,7 @@ const PROGRAMS = ['web', 'worker'];
 const PATIENCE_SECONDS = '30';
 const POLL = SECOND / 4;
 
-/** Waits until each program has written a heartbeat after a time (unix ms), or npm start has reported a failure. */
+/** Waits up to --seconds until each program has written a heartbeat since a time (unix ms), or npm start has failed. */
 export const awaitWritesCommand: Command = {
   options: { seconds: { type: 'string', default: PATIENCE_SECONDS } },
 

@@ -14,7 +14,7 @@ import { grantedName } from '../platform/files/granted-name.ts';
 import { byteSize, duration, plural, utcTime } from '../platform/in-words.ts';
 import { type Command, type CommandContext, UsageError, showProgress } from './command.ts';
 
-/** Verifies a backup and prints a report, without a hub or its configuration; another account may run this command. */
+/** Verifies a backup and prints a report; needs no hub and no configuration, and another account may run it. */
 export const verifyCommand: Command = {
   options: { json: { type: 'boolean' } },
   operands: 1,
@@ -60,7 +60,7 @@ export function runOf(verification: Verification): RunResult {
   return { name, at, ok: verdict === 'verified', verdict, bytes: backupBytes(verification), seconds, problem };
 }
 
-/** Bytes of a backup's files; null if unknown. */
+/** Bytes of a backup's database and archive, or of an interim backup's database and uploads; null if unknown. */
 export function backupBytes({ databaseBytes, archiveBytes }: Verification): number | null {
   return databaseBytes === null || archiveBytes === null ? null : databaseBytes + archiveBytes;
 }

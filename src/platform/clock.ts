@@ -1,4 +1,4 @@
-/** Returns the time in unix ms. Code that needs the time takes a clock as a parameter, so that tests can move time. */
+/** Returns the time in unix ms. It is passed on as a parameter, so that tests can move time. */
 export type Clock = () => number;
 
 /** Returns a random number in [0, 1). Tests pass another function in place of Math.random. */
@@ -29,7 +29,7 @@ export function isoTime(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString();
 }
 
-/** Unix ms of an RFC 3339 date-time, from the year 1900 on; null for any other text, such as 31 February. */
+/** Unix ms of an RFC 3339 date-time, from the year 1900 on; null for other texts, such as 31 February. */
 export function parseIsoTime(text: string): number | null {
   const parts = RFC_3339.exec(text);
   if (parts === null) return null;

@@ -2,7 +2,7 @@ import { DAY, HOUR, isoTime, MINUTE, SECOND } from './clock.ts';
 
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** Formats bytes, as in "1.5 KiB", by default in the largest fitting unit, with one decimal for values below 10. */
+/** Formats bytes, by default in the largest fitting unit, with one decimal if few: "5 bytes", "1.5 KiB", "15 KiB". */
 export function byteSize(bytes: number, decimals?: number, unit?: (typeof UNITS)[number]): string {
   // 1023.5 rounds to 1024, so the value takes the next unit.
   const fitting = Math.min(Math.floor(Math.log2(Math.max(bytes * 1.0005, 1)) / 10), UNITS.length - 1);

@@ -7,7 +7,7 @@ const FEW = 5;
 /** Clients of one second that are counted apart; any further ones count as one. */
 const MAX_CLIENTS = 1_000;
 
-/** Writes the first lines of each client in a second, and counts the others in one line, the event `counted`. */
+/** Writes a client's first lines in a second, and counts its others in one line, the event `counted`. */
 export function limitLines(log: Log, counted: string) {
   const clients = new Map<string, number>();
   let timer: NodeJS.Timeout | undefined;

@@ -8,7 +8,7 @@ export type Log = Record<LogLevel, (event: string, fields?: LogFields) => void> 
 
 type LogContext = { requestId: string } | { jobId: number };
 
-/** The most characters of log lines in memory; V8 would move more characters to its old generation, at a cost. */
+/** The most characters of log lines that wait; more would reach V8's old generation, at a cost. */
 const MOST_WAITING = 16 * 1024;
 
 /** The most bytes of a line, and characters of a path: strangers choose paths, publishers the texts of errors. */
@@ -24,7 +24,7 @@ export function withLogContext<T>(ids: LogContext, work: () => T): T {
 }
 
 /**
- * One JSON line per event. Lines of the levels `debug` and `info` are written together after 100 ms, or at MOST_WAITING
+ * One JSON line per event. Lines of the levels `debug` and `info` wait for others, up to 100 ms or MOST_WAITING
  * characters, so that a busy server needs no system call per request.
  */
 export function createLog(program: string, level: LogLevel, clock: Clock, write: (text: string) => void): Log {
@@ -50,7 +50,7 @@ export function createLog(program: string, level: LogLevel, clock: Clock, write:
   return { debug: logger('debug'), info: logger('info'), warn: logger('warn'), error: logger('error'), flush };
 }
 
-/** Cuts texts shorter until the line fits. */
+/** Cuts texts shorter until the line fits; if it never does, leaves the fields out. */
 function lineOf(head: string, fields: LogFields): string {
   for (let most = MAX_LINE / 2; most > 1; most = most / 2) {
     const line = `${head}${members(cut(fields, most))}}\n`;

@@ -225,13 +225,13 @@ function halveGroup(group: Group, by: number): void {
 /** Runs `work` as part of a request: `nextTurn` and `ownTurn` inside `work` queue with this request's ticket. */
 export const withTicket = <T>(ticket: Ticket, work: () => T): T => tickets.run(ticket, work);
 
-/** Lets other requests run in the middle of long work. In the worker, waits for one round of the event loop. */
+/** Lets other requests run in the middle of long work. Outside a request, waits for one round of the event loop. */
 export const nextTurn = (): Promise<void> => tickets.getStore()?.again() ?? nextRound();
 
 /** Waits one event-loop round without queuing: for the middle of work that several requests wait for. */
 export const nextRound = (): Promise<void> => round();
 
-/** After I/O, resolves when the main thread runs the current request again; undefined if the request runs already. */
+/** After I/O, resolves when the main thread runs the current request again; undefined if it does, or outside one. */
 export function ownTurn(): Promise<void> | undefined {
   const ticket = tickets.getStore();
   return ticket?.isRunning() === false ? ticket.again() : undefined;

@@ -13,7 +13,7 @@ type BridgeHandler = (req: IncomingMessage, signal: AbortSignal) => Promise<Repl
 
 /**
  * Returns an HTTP server in front of clamd, for VIRUS_SCAN_URL; the caller makes it listen. POST /scan takes the bytes
- * of a file and answers `{"clean":true}` or `{"clean":false,"signature":…}`, or 503 if the scan was incomplete. GET
+ * of a file and answers `{"clean":true}` or `{"clean":false,"signature":…}`, or 503 without a verdict. GET
  * /health pings clamd. Ends the scan of a client that disconnects.
  */
 export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Server {
@@ -105,7 +105,7 @@ function send(req: IncomingMessage, res: ServerResponse, { status, headers, body
     'content-length': bytes.length,
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
-    'connection': 'close', // closes connections after answers: a stopping bridge waits only for scans
+    'connection': 'close', // closes connections after answers: a stopping bridge waits only for running requests
   });
   res.end(req.method === 'HEAD' ? undefined : bytes);
 }

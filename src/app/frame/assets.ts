@@ -26,7 +26,7 @@ export const assets = once((hub: Hub) => {
   return { stylesheet, script, writeScript, path: (name: FileName): string => paths[name], routes };
 });
 
-/** The stylesheet with the hub's hue. Another process may change the hue, so each page asks for the path anew. */
+/** The stylesheet with the hub's hue. The hue may change, so each page asks for the path anew. */
 function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
   const tokensAndRules = readFileSync(join(FOLDER, 'hub.css'), 'utf8');
   let made = { hue: NaN, path: '', css: '' };
@@ -40,7 +40,7 @@ function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
     return made;
   }
 
-  /** The address of an older version of a file still works for older pages, but browsers may not cache that reply. */
+  /** An older version's address, which older pages have, gives the current one; browsers must ask again each time. */
   const show = (asked: string): Reply => {
     const { css, path } = current();
     return text(css, 'text/css; charset=utf-8', asked === path ? FOR_EVER : FOR_NOW);

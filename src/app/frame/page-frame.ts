@@ -22,7 +22,7 @@ const ADMIN_PAGES = [
 
 type Frame = { hub: Hub; look: HubLook; viewer: Viewer | null; said: Html | false };
 
-/** Renders a whole page: the content with head, navigation and the message about the last act. */
+/** Renders a whole page: the content with head, frame and the message about the last act. */
 export function renderPage(hub: Hub, content: Page, viewer: Viewer | null, target: string): Html {
   const frame = { hub, look: hubLook(hub).read(), viewer, said: saidLine(hub, viewer, target) };
   return layout(content.section?.startsWith('admin/') ? withAdminNavigation(content) : content, frame);

@@ -18,7 +18,7 @@ import { MARK } from './assets.ts';
 
 const MOST_TOLD = 100;
 
-/** If a member follows more sources, folders collapse; a longer folder lists only its sources with unread posts. */
+/** With more sources, folders but the current one are links. Longer lists show the first unread and the current one. */
 const MOST_OPEN = 40;
 
 const MOST_FOLDERS = 60;

@@ -22,7 +22,7 @@ export function nodeFacts({ execPath, allowedNodeEnvironmentFlags }: NodeJS.Proc
 }
 
 export type ProcessAccess = Pick<Config, 'projectRoot' | 'secretFiles'> & Omit<NodeFacts, 'execPath'> & {
-  dataDir: string; // must exist: Node grants a folder's content only if it is there at the start
+  dataDir: string; // Node grants its content only if the folder is there at the start
   backupDir?: string; // default: DATA_DIR; inside DATA_DIR it needs no grant of its own
   mayWriteBackups: boolean;
   folders?: readonly string[]; // folders that the process may read besides DATA_DIR and BACKUP_DIR
@@ -100,7 +100,7 @@ export function confinedCommand(config: Config, name: string, args: readonly str
 
 const READING = ['verify', 'restore begin', 'backup show', 'backup extract'].map((words) => words.split(' '));
 
-/** The folder argument of a command in READING; undefined if it names a backup in BACKUP_DIR. */
+/** The folder argument of a command in READING; undefined if `backup show` or `backup extract` gets a backup's name. */
 export function folderToRead(name: string, args: readonly string[]): string | undefined {
   const words = READING.find((verb) => name === 'hubctl' && verb.every((word, at) => args[at] === word));
   const folder = words && args.slice(words.length).find((arg) => !arg.startsWith('-'));
@@ -144,10 +144,10 @@ export function watchedCommand({ projectRoot }: Config, name: string, node: Node
 
 /**
  * The flags with which Node's permission model confines a process of the hub. The process may read the program, its
- * settings, DATA_DIR, BACKUP_DIR and `OWN_FACTS`, may write DATA_DIR (hubctl also BACKUP_DIR), and may start no other
- * process. Node's flags do not confine SQLite, whose ATTACH opens any file that the account may open: all SQL is
- * constant text for this reason, and the systemd units confine SQLite too. Throws ConfigError if Node cannot grant
- * every path.
+ * settings and secret files, DATA_DIR, BACKUP_DIR, `folders` and `OWN_FACTS`, may write DATA_DIR (with
+ * `mayWriteBackups` also BACKUP_DIR), and may start no other process. Node's flags do not confine SQLite, whose ATTACH
+ * opens any file that the account may open: for this reason no SQL contains text of users, and the systemd units
+ * confine SQLite too. Throws ConfigError if Node cannot grant every path.
  */
 export function permissionFlags(access: ProcessAccess): string[] {
   const { projectRoot, secretFiles, dataDir, backupDir = dataDir, mayWriteBackups, folders = [], ...node } = access;
@@ -192,7 +192,7 @@ function networkFlags({ hasNetFlag, needsNetwork }: Pick<ProcessAccess, 'hasNetF
   return hasNetFlag ? [...needsNetwork ? ['--allow-net'] : [], '--disable-warning=ExperimentalWarning'] : [];
 }
 
-/** Makes a path with a comma relative to `cwd`, because Node warns of commas in --allow-fs-write. */
+/** Node warns of commas in --allow-fs-write. Relative to `cwd`, a path has no commas from folders above both. */
 function withoutComma(path: string, cwd: string): string {
   return path.includes(',') ? relative(cwd, path) || '.' : path;
 }
@@ -223,9 +223,9 @@ type ReadablePath = { path: string; isFolder: boolean };
 type Named = ReadablePath & { name: string };
 
 /**
- * Chooses for each path the name for Node's flag --allow-fs-read. Node denies a granted folder /x/data if /x/data-y is
- * granted, so the later of two such folders is granted as /proc/self/root/x/data-y, if Linux has the link
- * /proc/self/root. Throws ConfigError with both paths if Node cannot grant both folders.
+ * Chooses for each path the name for Node's flags --allow-fs-read and --allow-fs-write. Node denies a granted folder
+ * /x/data if /x/data-y is granted, so the later of two such paths gets a name behind /proc/self/root (written up to
+ * MOST_LINKS times), if Linux has this link. Throws ConfigError with both paths if Node cannot grant both.
  */
 export function chooseNames(places: readonly ReadablePath[], hasRootLink: boolean): Map<string, string> {
   const chosen = new Map<string, Named>();

@@ -22,7 +22,10 @@ import { createOutboundFetch } from '../../platform/net/outbound-fetch.ts';
 
 const FOLDERS = ['uploads', 'cache', 'backups', 'tmp', 'run'];
 
-/** Opens the database and applies safe migrations. Throws SchemaError if a restore is in progress. */
+/**
+ * Opens or makes the database, and applies pending migrations. Throws SchemaError during a restore, if one of these is
+ * unsafe, and if the database is lost or damaged; DataInUseError if a hub runs that does not know the new schema.
+ */
 export function openHubDatabase(
   { dataDir, databasePath, migrationsDir }: Config, clock: Clock = Date.now, onSlow?: SlowQuery,
 ): Db {
@@ -44,7 +47,10 @@ export function openHubDatabase(
 
 export type FoundDatabase = { db: Db; pending: Migration[] };
 
-/** Opens a hub's database read-only, with any schema. Throws SchemaError while a restore replaces the database. */
+/**
+ * Opens a hub's database read-only, even before its migrations. Throws SchemaError while a restore replaces it, and if
+ * it is lost, damaged or of a newer version.
+ */
 export function lookAtDatabase({ dataDir, databasePath, migrationsDir }: Config): FoundDatabase {
   assertNoRestore(dataDir);
   assertKnown(dataDir);
@@ -93,14 +99,14 @@ function assertNoRestore(dataDir: string): void {
 
 /**
  * Refuses to open a file beside a running hub that has lost its database, or while the saved copy waits to be put in
- * place. Once the copy is in place, or moved elsewhere, or nothing was saved, the hub starts.
+ * place. Once the copy is in place, or moved elsewhere, or if nothing was saved, removes the note of the loss.
  */
 function assertInPlace(dataDir: string): void {
   assertKnown(dataDir);
   if (readDatabaseNote(dataDir)?.fault !== 'index') removeDatabaseNote(dataDir);
 }
 
-/** The same without a start. Throws SchemaError. */
+/** The same, but the note stays. Throws SchemaError. */
 function assertKnown(dataDir: string): void {
   const note = standingLoss(dataDir);
   if (!note) return;
@@ -109,14 +115,14 @@ function assertKnown(dataDir: string): void {
   throw new SchemaError(`${problem} ${whatToDo}${other}`);
 }
 
-/** Refuses a new hub beside another hub's files: a day later, the new hub would remove them as files of no post. */
+/** Refuses a new hub beside another hub's files: the new hub would remove uploads older than a day as strays. */
 function assertNotLost(dataDir: string, databasePath: string): void {
   if (existsSync(databasePath)) return;
   if (!hasTraces(dataDir)) return;
   throw new SchemaError(lostDatabase(dataDir, databasePath));
 }
 
-/** Whether there are files of a hub besides hub.db, or a hub runs. */
+/** Whether there are uploads, a write-ahead log or a saved copy of a database, or a hub runs. */
 export function hasTraces(dataDir: string): boolean {
   const uploads = join(dataDir, 'uploads');
   const hasUploads = existsSync(uploads) && readdirSync(uploads).length > 0;
@@ -124,7 +130,7 @@ export function hasTraces(dataDir: string): boolean {
   return hasUploads || hasLog || rescuedIn(dataDir) !== undefined || isHubRunning(dataDir);
 }
 
-/** What to do if hub.db is missing, though other files of a hub are there. */
+/** What is wrong, and what to do, if hub.db is missing but `hasTraces`. */
 export function lostDatabase(dataDir: string, databasePath: string): string {
   const there = `there is no ${writtenPath(databasePath)}`;
   if (isHubRunning(dataDir)) {
@@ -144,7 +150,7 @@ function rescuedIn(dataDir: string): string | undefined {
   return readdirSync(dataDir).filter((name) => RESCUED.test(name)).sort().at(-1);
 }
 
-/** Opens the hub's database. Throws SchemaError, which says what to do, if the file is no database. */
+/** Throws SchemaError, which says what to do, if the file is no database, or damaged. */
 export function openDatabaseFile(path: string, onSlow?: SlowQuery): Db {
   try {
     return openDatabase(path, onSlow ? { onSlow } : {});

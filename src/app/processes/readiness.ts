@@ -8,7 +8,7 @@ const POLL = 100;
 type HealthAnswer = { ok?: unknown; error?: unknown; worker?: { ok?: unknown; lastSeenSeconds?: unknown } } | null;
 
 /**
- * The problems of the web and worker processes, or null; `workerProblem` is also null if web cannot be asked. `isLost`:
+ * The problems of the web and worker processes, or null; `workerProblem` is also null if web has a problem. `isLost`:
  * web says that the hub has lost its database.
  */
 export type Readiness = { problem: string | null; workerProblem: string | null; isLost: boolean };

@@ -30,7 +30,7 @@ export function listenForPause(): () => boolean {
   return () => hasCome;
 }
 
-/** Runs web and worker until a signal or the end of a process; resolves to null, or to the reason for the end. */
+/** Runs web and worker until a signal or the end of one; resolves to null after a stop signal, else to the reason. */
 export async function runHub(
   commands: readonly StartCommand[], { cwd, env, onListening, isSaving, isPaused: wasPaused }: RunHubOptions,
 ): Promise<string | null> {
@@ -76,15 +76,15 @@ export function failureSince(dataDir: string, since: number): string | null {
   return writtenAt < since ? null : readFileSync(path, 'utf8').trim() || 'the hub has stopped';
 }
 
-/** The file with the reason why the hub does not run on restored data, so that restore.sh stops waiting. */
+/** The file with the reason why a trial has failed, so that restore.sh or upgrade.sh stops waiting. */
 function failurePath(dataDir: string): string {
   return join(dataDir, 'run', 'hub.failed');
 }
 
 /**
  * Runs the hub. If a restore or an upgrade makes the hub stop (SIGUSR2), waits until the hub may start again and calls
- * `beginAnew`, because the program may be another version by then. If the hub fails on restored data, waits until the
- * previous data is back. Resolves to null after a normal end, or to the problem.
+ * `beginAnew`, because the program may be another version by then. If the hub fails on trial, first waits until the
+ * previous data or version is back. Otherwise resolves to null after a normal end, or to the problem.
  */
 export async function runAroundRestores(
   dataDir: string, run: () => Promise<string | null>, beginAnew: () => Promise<string | null>,
@@ -103,12 +103,12 @@ async function restoreToMakeWay(dataDir: string, problem: string): Promise<void>
   while (isRestoreUnderWay(dataDir) || (hasFailed && isRestoreOpen(dataDir))) await delay(POLL);
 }
 
-/** Stores for restore.sh why the hub failed. A failed write (full disk) must not end this supervising process. */
+/** Stores for the script why the hub failed. A failed write (full disk) must not end this supervising process. */
 function tellRestore(dataDir: string, problem: string): void {
   try {
     writeFileSync(failurePath(dataDir), `${problem}\n`, { mode: 0o600 });
   } catch {
-    return; // without the file run/hub.failed, restore.sh waits until its own time limit has passed
+    return; // without the file, the script waits until its own time limit has passed
   }
 }
 
@@ -116,7 +116,7 @@ function tellRestore(dataDir: string, problem: string): void {
 export type Prepared = {
   dataDir: string;
   commands: StartCommand[];
-  failure: string | null; // why the hub cannot run on restored data that is being tried
+  failure: string | null; // why restored data or a new version on trial cannot run; null: nothing failed
 };
 
 type Preparation = {

@@ -22,7 +22,7 @@ type HubProcess = {
   keepRunning(stop: () => Promise<void>): void;
 };
 
-/** Starts web or worker: opens the hub, prepares every statement, and sets up a shutdown that loses nothing. */
+/** Starts web or worker: reads the settings, opens the database, and prepares the statements of all stores. */
 export function startProcess(program: 'web' | 'worker', self: NodeJS.Process): HubProcess {
   const config = loadConfigOrExit(self.env);
   const log = createLog(program, config.logLevel, Date.now, (text) => void self.stderr.write(text));
@@ -33,7 +33,7 @@ export function startProcess(program: 'web' | 'worker', self: NodeJS.Process): H
   const hub = hubOf(program, config, db, log);
   openStores(hub);
   guardDatabase(hub);
-  if (program === 'worker') checkChangedPages(hub); // opens the connection of later checks while the path is ours
+  if (program === 'worker') checkChangedPages(hub); // notes the file's time, by which it sees later changes
   startedAt(hub);
   return {
     hub,

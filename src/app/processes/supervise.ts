@@ -25,7 +25,7 @@ export type StartCommand = { name: string; file: string; args: string[] };
 type Ending = {
   stopRequested: boolean;
   died: string | null; // the first process that ended unasked, and how
-  killed: string[]; // the processes that did not stop in time
+  killed: string[]; // the processes that did not stop in time, or before a second signal
 };
 
 export type Supervision = ReturnType<typeof supervise>;
@@ -34,12 +34,12 @@ type SuperviseOptions = {
   cwd: string;
   env: Record<string, string | undefined>;
   graceMs?: number;
-  /** Whether processes need more than `graceMs` to stop: then they are killed `LONGEST_GRACE` after the stop. */
+  /** Whether processes need more than `graceMs` to stop; they are killed after `LONGEST_GRACE` at the latest. */
   isSaving?: () => boolean;
   onMessage?: (name: string, message: unknown) => void;
 };
 
-/** Runs processes until one of them ends, then stops the others; `ended` resolves when all have ended. */
+/** Runs processes until one ends or `stop` is called, then stops the others; `ended` resolves when all have ended. */
 export function supervise(commands: readonly StartCommand[], options: SuperviseOptions) {
   const { promise: ended, resolve } = Promise.withResolvers<Ending>();
   const running = new Map<ChildProcess, string>();

@@ -47,7 +47,7 @@ export function joinTrial(hub: Hub, whenOver: () => void, uptime = (): number =>
   }
 }
 
-/** Web accepts the new version or data if upgrade.sh or restore.sh died and cannot accept or reject them. */
+/** Web accepts the new version or data if upgrade.sh or restore.sh has not decided in time: it may have died. */
 async function acceptIfOverdue(hub: Hub, lastedMs: number): Promise<void> {
   try {
     if (hub.program !== 'web' || lastedMs < trialLimit(hub) || !await acceptTrial(hub.config.dataDir)) return;

@@ -30,7 +30,7 @@ export function showJoin(hub: Hub, { params }: HubRequest): Reply {
   return page(joinPage({ isFirst: invitation.purpose === 'set-up' }), 200, NO_STORE);
 }
 
-/** Form: joins the hub by an invitation and signs the new member in; a refused form is shown again with the error. */
+/** Form: joins by an invitation and signs in; a refused form is shown again, unless the invitation is gone. */
 export async function submitJoin(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readForm(req);
   const token = req.params['token'] ?? '';
@@ -52,7 +52,7 @@ export function showNewPassword(hub: Hub, { params }: HubRequest): Reply {
   return newPasswordForm(hub, params['token'] ?? '');
 }
 
-/** Form: stores the new password and signs the member in; a refused form is shown again with the error. */
+/** Form: stores the new password and signs in; a refused form is shown again, unless the link is gone. */
 export async function submitNewPassword(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readForm(req);
   const token = req.params['token'] ?? '';
@@ -75,7 +75,7 @@ export async function submitSignIn(hub: Hub, req: HubRequest): Promise<Reply> {
     again(signInPage({ next, isEnded: false, values, problem }), problem));
 }
 
-/** Form: ends the viewer's session. Throws 403 for a request with an API token. */
+/** Form: ends the viewer's session. */
 export function submitSignOut(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying('/', 'signed-out'), deleteSession(hub, req).headers);
 }

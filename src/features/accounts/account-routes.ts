@@ -11,7 +11,7 @@ import { changeAccount, endSessions, makeToken, ownAccount } from './change-acco
 import { apiTokens, sessions, TOKENS_MAX, type ApiToken, type Session } from './credential-store.ts';
 import { invite, joinHub, joinUrl } from './join-hub.ts';
 
-/** POST /api/accounts: joins by an invitation; 201 with the new account. Throws 409 (name taken), 410 and 422. */
+/** POST /api/accounts: joins by an invitation; answers 201 with the new account. */
 export async function createAccount(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readJson(req);
   const invitation = readInput(values, (input) => input.text('invitation', { max: 300 }));
@@ -19,7 +19,7 @@ export async function createAccount(hub: Hub, req: HubRequest): Promise<Reply> {
   return signedIn(hub, await joinHub(hub, token, values, req.address), 201);
 }
 
-/** POST /api/session: signs in; answers with the account and the session cookie. Throws 401, 403 and 429. */
+/** POST /api/session: signs in; answers with the account and the session cookie. */
 export async function createSession(hub: Hub, req: HubRequest): Promise<Reply> {
   return signedIn(hub, await signIn(hub, await readJson(req), req.address), 200);
 }
@@ -40,7 +40,7 @@ export function showAccount(hub: Hub, { viewer }: MemberRequest): Reply {
   return json(accountJson(ownAccount(hub, viewer)));
 }
 
-/** PATCH /api/account: changes the display name or the password. Throws 401, 403, 422 and 429. */
+/** PATCH /api/account: changes the display name, the password or both. */
 export async function changeAccountJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   return json(accountJson(await changeAccount(hub, await readJson(req), req)));
 }
@@ -52,13 +52,13 @@ export function listTokens(hub: Hub, { viewer, path, query }: MemberRequest): Re
   return json({ items: items.map(tokenJson), next }, 200, nextLink(path, query, next));
 }
 
-/** POST /api/tokens: answers 201 with a new API token and, only this time, its value. Throws 403 and 422. */
+/** POST /api/tokens: answers 201 with a new API token and, only this time, its value. */
 export async function createToken(hub: Hub, req: MemberRequest): Promise<Reply> {
   const made = await makeToken(hub, await readJson(req), req);
   return json({ ...tokenJson(made), token: made.token }, 201);
 }
 
-/** POST /api/invitations: answers 201 with a new invitation and its link. Throws 403 and 422. */
+/** POST /api/invitations: answers 201 with a new invitation and its link. */
 export async function createInvitation(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { id, role, token, expiresAt } = await invite(hub, await readJson(req), req);
   return json({ id, url: joinUrl(hub.config, token), role, expiresAt: isoTime(expiresAt) }, 201);
@@ -80,7 +80,7 @@ export function listSessions(hub: Hub, { viewer }: MemberRequest): Reply {
   return json({ items: ownSessions(hub, viewer), next: null });
 }
 
-/** GET /api/sessions/:id: one of the viewer's sessions. Throws 404 for a session of another account. */
+/** GET /api/sessions/:id: one of the viewer's sessions. Throws 404 for any other id. */
 export function showSession(hub: Hub, { viewer, params }: MemberRequest): Reply {
   const session = ownSessions(hub, viewer).find(({ id }) => id === pathId(params));
   if (!session) throw notFound('session');
@@ -92,14 +92,14 @@ function ownSessions(hub: Hub, { id, via, credentialId }: Viewer) {
   return own.map((session) => ({ ...sessionJson(session), current: via === 'session' && session.id === credentialId }));
 }
 
-/** DELETE /api/sessions/:id: ends one of the viewer's sessions. Throws 403, 404 (another account's session) and 422. */
+/** DELETE /api/sessions/:id: ends one of the viewer's sessions. */
 export async function deleteSessionById(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
   await endSessions(hub, await readJson(req), req, id);
   return noContent(id === req.viewer.credentialId ? endedSession(hub) : {});
 }
 
-/** DELETE /api/sessions: ends all the viewer's sessions except the one of this request. Throws 403 and 422. */
+/** DELETE /api/sessions: ends all the viewer's sessions except the one of this request. */
 export async function deleteOtherSessions(hub: Hub, req: MemberRequest): Promise<Reply> {
   await endSessions(hub, await readJson(req), req);
   return noContent();

@@ -7,7 +7,7 @@ import { PASSWORD_MIN } from './passwords.ts';
 /** What a refused form sent, and its error; empty if none was refused. */
 export type FormState = { values?: Record<string, string>; problem?: HttpError };
 
-/** Shows the error of a form refused with 403 (a wrong password), unless the error names another input. */
+/** Besides its own error, shows that of a form refused with 403 (a wrong password), if it names no input. */
 export function passwordField(problem?: HttpError, label = 'Your password'): Html {
   const whole = { whole: problem?.status === 403 };
   return html`<label>${label}

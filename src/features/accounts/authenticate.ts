@@ -16,8 +16,8 @@ import { checkPassword, PASSWORD_MAX } from './passwords.ts';
 export const SESSION_COOKIE = 'hub_session';
 
 /**
- * Finds the viewer by API token or session cookie; null for an expired session. Throws 401 for an unknown API token.
- * Ignores bearer tokens that are not API tokens, such as METRICS_TOKEN.
+ * Finds the viewer by API token, else by session cookie; null without a valid session. Throws 401 for an invalid API
+ * token. Ignores bearer tokens that are not API tokens, such as METRICS_TOKEN.
  */
 export function authenticate(hub: Hub, req: IncomingMessage): Caller {
   const from = usedFrom(hub, req);

@@ -12,8 +12,8 @@ import { confirmed, PASSWORD_MAX, PASSWORD_MIN, readConfirmation } from './passw
 type Change = { displayName: string | undefined; newPassword: string | undefined; currentPassword: string };
 
 /**
- * A new password ends the account's other sessions, app passwords and password links, but not other API tokens. Throws
- * 403 for a wrong password or a request with an API token; also throws 401, 422 and 429.
+ * A new password ends the account's other sessions, app passwords and password links, but not other API tokens. It
+ * needs a session and the current password; a new name does not.
  */
 export async function changeAccount(hub: Hub, values: Record<string, unknown>, by: By): Promise<Account> {
   const change = readChange(values, by);
@@ -59,7 +59,7 @@ function readChange(values: Record<string, unknown>, by: By): Change {
   return { displayName, newPassword, currentPassword };
 }
 
-/** Without `sessionId`, ends all the viewer's other sessions. Throws 403, 404 (another account's session) and 422. */
+/** Without `sessionId`, ends all the viewer's other sessions. Throws 404 if it is not one of the viewer's. */
 export async function endSessions(
   hub: Hub, values: Record<string, unknown>, by: By, sessionId?: number,
 ): Promise<void> {
@@ -78,7 +78,7 @@ export async function endSessions(
 
 export const TOKEN_DAYS_MAX = 3_650;
 
-/** A token without `expiresAt` and `days` never expires. Throws 403 and 422 (the account has TOKENS_MAX tokens). */
+/** A token without `expiresAt` and `days` never expires. Throws 422 if the account has TOKENS_MAX tokens. */
 export async function makeToken(
   hub: Hub, values: Record<string, unknown>, by: By,
 ): Promise<NewToken> {

@@ -78,7 +78,7 @@ function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => v
   try {
     note();
   } catch (error) {
-    if (!isStorageTrouble(error)) throw error; // signing in must work on a full disk
+    if (!isStorageTrouble(error)) throw error; // a full disk must not sign people out
   }
   return viewer;
 }
@@ -242,7 +242,7 @@ export function revokeCredentials(hub: StoreHub, accountId: number): void {
   passwordLinks(hub).removeOf(accountId);
 }
 
-/** A session that was ended after the backup was made must not work again. Returns the number of ended sessions. */
+/** What ended after the backup was made must not work again: sessions and password links. Returns how many sessions. */
 export function endAllSessions({ db }: Pick<StoreHub, 'db'>): number {
   db.exec('DELETE FROM password_links');
   return db.prepare<[]>('end all sessions', 'DELETE FROM sessions').run().changes;

@@ -12,7 +12,6 @@ import type { SignedIn } from './authenticate.ts';
 type Values = Record<string, unknown>;
 type Change = { role?: Role | undefined; disabled?: boolean | undefined };
 
-/** Throws 403 for a wrong administrator password, 404 for an unknown account, 409 for the last administrator. */
 export async function governAccount(hub: Hub, id: number, values: Values, by: By): Promise<Account> {
   const input = createInput(values);
   const change = { role: input.optionalChoice('role', ['admin', 'member']), disabled: input.optionalFlag('disabled') };
@@ -37,13 +36,12 @@ export function setState(hub: Hub, id: number, change: Change, actor: Actor): Ac
     accounts(hub).setState(id, role, isDisabled ? before.disabledAt ?? hub.clock() : null);
     if (isDisabled) revokeCredentials(hub, id);
     if (!isAdmin) invitations(hub).removeOf(id);
-    // When an administrator loses the role, all password links end: the hub does not store who made a password link.
+    // When an administrator loses the role or is disabled, all password links end: nobody knows who made which.
     if (before.role === 'admin' && !isAdmin) passwordLinks(hub).removeAll();
     return requireAccount(hub, id);
   });
 }
 
-/** Throws 403 for a wrong administrator password, 404 for an unknown account, 409 for a disabled account. */
 export async function linkForPassword(hub: Hub, id: number, values: Values, by: By): Promise<PasswordLink> {
   const password = readInput(values, (input) => readConfirmation(input, by));
   return confirmed(hub, password, by, () => makePasswordLink(hub, id, actorOf(by)));
@@ -52,7 +50,7 @@ export async function linkForPassword(hub: Hub, id: number, values: Values, by: 
 /** A password link, for an administrator to send to the account's owner, and when the link expires (unix ms). */
 export type PasswordLink = { url: string; expiresAt: number };
 
-/** Makes a password link, which replaces the account's older link, and notifies the account. */
+/** The link replaces the account's older one, and the account is notified. Throws 409 for a disabled account. */
 export function makePasswordLink(hub: Hub, id: number, actor: Actor): PasswordLink {
   return hub.db.write('make password link', () => {
     const account = requireAccount(hub, id);

@@ -19,7 +19,6 @@ const SET_UP_LIFETIME = 24 * HOUR;
 export const JOIN_LIMIT: NamedLimit = { name: 'join', burst: 20, everyMs: MINUTE };
 const USERNAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?$/;
 
-/** Throws 403 for a wrong password or a request with an API token, and 422 for an invalid `role` or `hours`. */
 export async function invite(hub: Hub, values: Record<string, unknown>, by: By): Promise<NewInvitation> {
   const input = createInput(values);
   const role = input.optionalChoice('role', ['admin', 'member']) ?? 'member';
@@ -29,7 +28,7 @@ export async function invite(hub: Hub, values: Record<string, unknown>, by: By):
   return confirmed(hub, password, by, () => makeInvitation(hub, role, hours * HOUR, actorOf(by)));
 }
 
-/** Creates an invitation whose link works for `lifetime` ms. */
+/** `lifetime`: in ms. Throws 422 if the account of the actor has INVITATIONS_MAX open invitations. */
 export function makeInvitation(hub: Hub, role: Role, lifetime: number, actor: Actor): NewInvitation {
   return hub.db.write('invite', () => {
     const open = actor.id === null ? 0 : invitations(hub).listOf(actor.id).length;
@@ -52,8 +51,8 @@ export function withdrawInvitation(hub: Hub, id: number, by: By): void {
 }
 
 /**
- * Returns the token of a new link for the first account, or null if there is one already. Earlier links stay valid
- * until one of them is used, because the operator may have one open.
+ * Returns the token of a new link for the first account, or null if there is an account already. Earlier links stay
+ * valid until they expire or one of them is used, because the operator may have one open.
  */
 export function makeSetUpLink(hub: StoreHub): string | null {
   return hub.db.write('make set-up link', () => {
@@ -69,13 +68,13 @@ export function joinUrl({ baseUrl }: Pick<Config, 'baseUrl'>, token: string): st
   return `${baseUrl}/join/${token}`;
 }
 
-/** Undefined if it was used, has expired or never existed, and for a set-up link once there is an account. */
+/** Undefined if it is gone, has expired or never existed, and for a set-up link once there is an account. */
 export function findInvitation(hub: Hub, token: string): Invitation | undefined {
   const invitation = invitations(hub).find(token);
   return invitation?.purpose === 'set-up' && accounts(hub).exists() ? undefined : invitation;
 }
 
-/** Creates an account with an invitation and signs it in. Throws 410 for a used invitation, 409 for a taken name. */
+/** Creates an account and signs it in. Throws 410 without a valid invitation, 409 for a taken name. */
 export async function joinHub(
   hub: Hub, token: string, values: Record<string, unknown>, address: string,
 ): Promise<SignedIn> {

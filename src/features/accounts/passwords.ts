@@ -14,7 +14,7 @@ import type { NamedLimit } from '../hub/limits.ts';
 import { accounts, publicPart, type Account, type AccountWithHash } from './account-store.ts';
 import { signInNetworks } from './credential-store.ts';
 
-/** The shortest and the longest password that the hub accepts, in bytes of UTF-8. */
+/** The shortest and the longest new password, in bytes of UTF-8. */
 export const PASSWORD_MIN = 10;
 export const PASSWORD_MAX = 1024;
 
@@ -38,7 +38,7 @@ const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Z
 const CONFIRMATION_LIMIT: NamedLimit = { name: 'sign-in-session', burst: 10, everyMs: MINUTE };
 const KNOWN_NETWORK_LIMIT: NamedLimit = { name: 'sign-in-known', burst: 10, everyMs: MINUTE };
 const ADDRESS_LIMIT: NamedLimit = { name: 'sign-in', burst: 10, everyMs: MINUTE };
-/** The limit of sign-ins to a user name from unknown networks is high, so that strangers cannot lock owners out. */
+/** Of a user name. It is high, so that strangers hardly lock an owner out who comes from an unknown network. */
 const NAME_LIMIT: NamedLimit = { name: 'sign-in-name', burst: 100, everyMs: 10 * SECOND };
 
 const ROUNDS = 2;
@@ -114,8 +114,8 @@ function whileUnchanged<T>(
 type Limited = [NamedLimit, who: string];
 
 /**
- * The limits that one password attempt counts towards. `known`: a further limit, for an account that has signed in from
- * this network. `who`: the account or network, for fair queueing.
+ * The limits that one password attempt counts towards. `known`: the limit that counts once one of them is reached, for
+ * an account that has signed in from this network. `who`: the account or network, for fair queueing.
  */
 export function signInLimitsOf(
   hub: Hub, { username, address, sessionId }: Omit<Attempt, 'password'>,
@@ -129,7 +129,7 @@ export function signInLimitsOf(
   return { taken, known: [KNOWN_NETWORK_LIMIT, `${account.id}:${networks[0]}`], who: account.id };
 }
 
-/** Limits of a client address and, for IPv6, of its larger networks; each larger network has twice the limit. */
+/** Limits of an IPv4 address, or of the /64, /56 and /48 of an IPv6 one: each has twice the limit of the one before. */
 export function byNetwork({ name, burst, everyMs }: NamedLimit, address: string): [NamedLimit, string][] {
   return networksOf(address).map((network, n) => [{ name, burst: burst * 2 ** n, everyMs: everyMs / 2 ** n }, network]);
 }
@@ -141,7 +141,7 @@ export function readConfirmation(input: Input, { viewer }: By, missing = 'curren
   throw new HttpError(403, 'An API token cannot do this: it needs a session and the current password.');
 }
 
-/** Throws 403 for a wrong password, or 429. */
+/** Throws 403 for a wrong password. */
 export async function confirmed<T>(
   hub: Hub, password: string, by: By, act: () => T, newPassword?: string,
 ): Promise<T> {

@@ -20,7 +20,7 @@ type Settings = {
   preferences: Preferences;
   tokens: ApiToken[];
   sessions: Session[];
-  current: number; // the id of the viewer's session
+  current: number; // the id of the viewer's session; 0 for an API token
   times: Times;
   sent?: SentSettings | undefined;
 };

@@ -29,7 +29,7 @@ const signers = store(({ db }) => {
 /** Apps load signed paths without an Authorization header. Addresses expire with the app password that signs them. */
 export function createAddressSigner(hub: StoreHub, { credentialId }: Viewer): (path: string) => string {
   const signer = signers(hub).find(credentialId, hub.clock());
-  const expiryDay = Math.floor(hub.clock() / DAY) + SIGNED_DAYS + 1; // signed addresses change daily: apps cache them
+  const expiryDay = Math.floor(hub.clock() / DAY) + SIGNED_DAYS + 1; // the same all day, because apps cache by address
   return (path) => {
     const claim = `${credentialId}.${expiryDay}`;
     return signer ? `${path}?${SIGNED}=${claim}.${signatureOf(path, claim, signer.hash)}` : path;

@@ -68,19 +68,19 @@ function find(hub: Hub, { params }: MemberRequest): ListedAccount {
   return listed;
 }
 
-/** GET /api/admin/accounts/:id: an account with its role and state. Throws 404 if no account has the id. */
+/** GET /api/admin/accounts/:id: an account with its role and state. */
 export function showAccountOf(hub: Hub, req: MemberRequest): Reply {
   return json(listedJson(find(hub, req)));
 }
 
-/** PATCH /api/admin/accounts/:id: gives an account another role or state. Throws 403, 404 and 409. */
+/** PATCH /api/admin/accounts/:id: gives an account another role or state. */
 export async function changeAccountOf(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { id } = find(hub, req);
   await governAccount(hub, id, await readJson(req), req);
   return showAccountOf(hub, req);
 }
 
-/** POST /api/admin/accounts/:id/reset-password: 201 with a link for a new password. Throws 403, 404 and 409. */
+/** POST /api/admin/accounts/:id/reset-password: answers 201 with a link for a new password. */
 export async function createPasswordLink(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { id } = find(hub, req);
   const { url, expiresAt } = await linkForPassword(hub, id, await readJson(req), req);

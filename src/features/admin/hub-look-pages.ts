@@ -20,7 +20,7 @@ const HUES: [hue: number, name: string][] = [
   [125, 'Moss'], [155, 'Fern'], [185, 'Teal'], [215, 'Lake'], [240, 'Sea'],
 ];
 
-/** PATCH /api/admin/hub: changes the name, front-page text or accent of the hub. Throws 422. */
+/** PATCH /api/admin/hub: changes the name, front-page text or accent of the hub. */
 export async function changeHub(hub: Hub, req: MemberRequest): Promise<Reply> {
   return json(changeLook(hub, await readJson(req), req));
 }

@@ -78,13 +78,13 @@ function buttons({ id, state }: JobRow): Html {
       <button class="link" aria-label="Discard job ${id}">Discard</button></form>`}</div>`;
 }
 
-/** POST /api/admin/jobs/:id/retry: queues a failed job again. Throws 404 or 409. */
+/** POST /api/admin/jobs/:id/retry: queues a failed job again. Throws 409 if that is impossible (`settleJob`). */
 export function retryJobJson(hub: Hub, req: MemberRequest): Reply {
   if (settleJob(hub, 'retry', find(hub, req), actorOf(req))) return json(jobJson(find(hub, req)));
   throw new HttpError(409, 'This job has not failed, or another of its kind and subject is waiting or running.');
 }
 
-/** DELETE /api/admin/jobs/:id: discards a failed or waiting job. Throws 404 or 409. */
+/** DELETE /api/admin/jobs/:id: discards a failed or waiting job. Throws 409 for any other. */
 export function deleteJob(hub: Hub, req: MemberRequest): Reply {
   if (settleJob(hub, 'discard', find(hub, req), actorOf(req))) return noContent();
   throw new HttpError(409, 'This job cannot be discarded: it is running or has ended.');
@@ -100,7 +100,7 @@ const SETTLED = { retry: 'job.retried', discard: 'job.discarded' } as const;
 
 /**
  * Returns false if a job to retry has not failed or another one of its kind and key is unfinished, or if a job to
- * discard is running or has ended.
+ * discard is running, done or discarded.
  */
 export function settleJob(hub: Hub, act: 'retry' | 'discard', { id, kind }: JobRow, actor: Actor): boolean {
   return hub.db.write(`${act} job`, () => {

@@ -82,7 +82,7 @@ function isReading(hub: Hub, viewer: Viewer): boolean {
   return countsForPage(hub, viewer).folders.length > 0;
 }
 
-/** Accounts older than DELIVERED_KEPT complete the step “alerts” without a delivered alert: old alerts are removed. */
+/** An account older than DELIVERED_KEPT needs no delivered alert for this step, because old alerts are removed. */
 function alertStep(hub: Hub, viewer: Viewer): NextStep {
   const [found] = findingOn('Alerts', startReading(hub));
   const isSetUp = hub.config.alertWebhookUrl !== null;

@@ -22,7 +22,7 @@ import { nextSteps } from './next-steps.ts';
 
 const FAILING_SHOWN = 5;
 
-/** Page: a verdict on the hub, a tile for each subject, failing sources, and plots of the past. */
+/** Page: a verdict on the hub, a tile for each subject, then details and plots of the past. */
 export function showOverview(hub: Hub, { viewer, query }: MemberRequest): Reply {
   const range = rangeOf(query);
   const times = timesOf(hub, viewer);

@@ -147,12 +147,12 @@ export const alertDeliveries = store(({ db, clock }) => {
     replaceLines: replaceIn(selectNaming, rewrite),
     pending: db.prepare<[], AlertDelivery>('pending alert deliveries',
       `SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE state = 'pending'`).all,
-    /** Removes up to `limit` deliveries whose current state began before `before` (unix ms). Returns their number. */
+    /** Removes up to `limit` deliveries that ended in `state` before `before` (unix ms). Returns their number. */
     prune: (state: DeliveryState, before: number, limit: number): number => prune.run(state, before, limit).changes,
   };
 });
 
-/** Alerts that no receiver was told of. They are shown, and never sent. */
+/** Alerts from a time without a receiver. They are shown, and never sent. */
 export const unsentAlerts = store(({ db }) => {
   const copy = db.prepare<[number]>('store unsent alert', `
     INSERT INTO unsent_alerts (id, event, severity, title, body, suppressed, created_at)
@@ -202,7 +202,7 @@ function replaceIn(naming: Naming, rewrite: { run(body: string, id: number): unk
 
 export type Severity = 'error' | 'warning' | 'info' | 'resolved';
 
-/** An alert message about a health condition. `suppressed`: how many of the condition's problems `body` leaves out. */
+/** `suppressed`: how many times the alert was raised besides the problems that `body` names. */
 export type AlertMessage = { title: string; body: string; severity: Severity; suppressed: number };
 
 /** The `event` of test alerts. */

@@ -131,7 +131,7 @@ const WORD_START = '=?UTF-8?B?';
 const WORD_END = '?=';
 const WORD_BYTES = 45; // bytes: 60 characters of base64, because an encoded word has at most 75 (RFC 2047, section 2)
 
-/** Keeps a header value of visible ASCII; encodes any other value in words (RFC 2047) that never split a character. */
+/** Keeps a header value of ASCII without `=?`; encodes others in words (RFC 2047) that never split a character. */
 export function encodeHeaderValue(text: string): string {
   const line = text.toWellFormed().replace(/\s+/g, ' ').trim();
   if (/^[ -~]*$/.test(line) && !line.includes('=?')) return line;

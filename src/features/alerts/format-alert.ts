@@ -50,7 +50,7 @@ const RESERVED_TOPICS = new Set([
 
 const DISCORD_PATH = /^\/api\/(?:v\d+\/)?webhooks\/\d+\/[\w-]+/;
 
-// The first rule that fits the address decides. Self-hosted receivers are recognised by their paths.
+// The first rule that fits the address decides. Self-hosted receivers are recognised mostly by their paths.
 const RULES: { format: AlertFormat; matches: (url: URL) => boolean }[] = [
   { format: 'slack', matches: (url) => isSlack(url) && url.pathname.startsWith('/services/') },
   { format: 'json', matches: isSlack }, // Slack workflows and triggers accept plain JSON only
@@ -71,7 +71,7 @@ export function guessFormat(address: string): AlertFormat {
   return RULES.find(({ matches }) => url !== null && matches(url))?.format ?? 'json';
 }
 
-/** Whether Content Hub 1.0 sent alerts to this address in ntfy's format, which later versions send as plain JSON. */
+/** Whether version 1.0, with the format `auto`, took this address for an ntfy topic; later versions send JSON to it. */
 export function wasTakenForTopic(address: string): boolean {
   const url = URL.parse(address);
   return url !== null && isTopic(url) && !RULES.some(({ matches }) => matches(url));
@@ -106,7 +106,8 @@ const LOOKS = {
   resolved: { mark: '🟢', colour: 0x2eb886, card: 'Good', tag: 'green_circle', ntfy: 'default', gotify: 5 },
 } satisfies Record<Severity, object>;
 
-// The most characters of an escaped message to each chat service; the services accept more, or cut the message off.
+// The most characters of an escaped message (to Slack and Discord, without its title). The services accept more, or cut
+// the message off.
 const MAX = { slack: 3_000, mattermost: 4_000, rocketchat: 1_000, discord: 4_000, googlechat: 4_000 };
 const MAX_CARD_BYTES = 20_000; // the text of a card as JSON; Teams limits the whole card to 28 KB
 

@@ -11,7 +11,7 @@ import { deliverAlert } from './send-alert.ts';
 export const TELL_EVERY = HOUR;
 export const REMIND_EVERY = DAY;
 
-const LISTED = 5; // the number of problems that one message lists
+const LISTED = 5; // the most lines about problems in a message
 const MAX_PROBLEM = 300; // characters
 
 /** `event`: the name of a condition in `health/conditions.ts`. `problem`: the health problem in one line of text. */
@@ -20,7 +20,7 @@ type NewAlert = { event: string; source: { id: number; title: string } | null; p
 /** `title` says that the problem exists, `over` that it has ended. */
 export type AlertWords = { title: string; over: string; severity: Severity; whatToDo: string };
 
-/** Stores the alert in the caller's transaction; `tellAlerts` makes at most one message an hour for each condition. */
+/** Stores the alert in the caller's transaction; `tellAlerts` makes the messages. */
 export function raiseAlert(hub: Hub, { event, source, problem }: NewAlert): void {
   const line = source ? `“${source.title}” (${hub.config.baseUrl}${addressEnd(source.id)} ${problem}` : problem;
   logAlert(hub, event, line);
@@ -41,7 +41,10 @@ export function forgetSourceAlerts(hub: Hub, sourceId: number): void {
 /** For each condition, what had a problem when this process last checked it. */
 const lookedAt = once(() => new Map<string, ReadonlySet<string>>());
 
-/** Alerts when the problem begins, once a day, and for another subject; without `problems`, the alert ends. */
+/**
+ * Alerts when the problem begins, once a day, for a subject that this process did not see at its last check, and once a
+ * receiver is configured. Without `problems`, the alert ends.
+ */
 export function watchAlert(hub: Hub, event: string, problems: ReadonlyMap<string, string>): void {
   const before = lookedAt(hub).get(event);
   const added = [...problems].filter(([thing]) => !before?.has(thing)).map(([, problem]) => problem);
@@ -69,8 +72,8 @@ export function isAlertOpen(hub: Hub, event: string): boolean {
 }
 
 /**
- * Makes a message for each alert that has changed, if its last message is an hour old. It is sent to the receiver, or
- * only stored if there is none, or was none when the alert was raised. `words`: the texts.
+ * Makes a message for each alert that has changed, unless its last message is less than an hour old. It is sent to the
+ * receiver, or only stored if there is none, or was none when the alert was last raised. `words`: texts by condition.
  */
 export function tellAlerts(hub: Hub, words: ReadonlyMap<string, AlertWords>): void {
   alertEvents(hub).bringBackTimes();

@@ -23,7 +23,7 @@ const LONGEST_RETRY_AFTER = HOUR;
 /** Jitter: up to this share of a Retry-After is added, so that refused alerts are not all sent again at once. */
 const SPREAD = 0.1;
 
-/** At least once: if the worker dies between the receiver's answer and the commit, the alert is sent again. */
+/** May arrive twice: if the process dies between the receiver's answer and the commit, the alert is sent again. */
 export const deliverAlert: JobKind<{ deliveryId: number }> = {
   name: DELIVER_ALERT,
   key: ({ deliveryId }) => String(deliveryId),
@@ -57,7 +57,7 @@ function noteFailure(hub: Hub, deliveryId: number, error: Error, fate: Fate, { a
   jobs(hub).settleFailed(deliverAlert.name, String(deliveryId));
 }
 
-/** How long the next attempt waits, in ms: `backoff`, or the receiver's Retry-After if that is longer. */
+/** How long the next attempt waits, in ms: `backoff`, or the Retry-After if that is longer; at most about an hour. */
 export function pauseAfter(attempts: number, random: Random, retryAfterMs = 0): number {
   const asked = Math.min(retryAfterMs, LONGEST_RETRY_AFTER) * (1 + SPREAD * random());
   return Math.max(backoff(attempts, random), Math.ceil(asked));
@@ -161,7 +161,7 @@ function describe(host: string, { status, isWhole }: ReceiverAnswer, isDelivered
 /** `isWhole`: false if the answer broke off or was longer than the limit. */
 type ReceiverAnswer = { status: number; contentType: string; body: string; isWhole: boolean };
 
-/** A receiver that answers 2xx with something unexpected may get the alert twice: better than not at all. */
+/** A receiver that answers 2xx with something unexpected may get the alert several times: better than not at all. */
 function isAccepted(format: AlertFormat, { status, contentType, body }: ReceiverAnswer): boolean {
   if (status < 200 || status > 299) return false;
   if (format === 'json') return true;
@@ -172,16 +172,16 @@ function isAccepted(format: AlertFormat, { status, contentType, body }: Receiver
 
 const MAX_QUOTED = 160;
 
-/** The hub searches the receiver's answer for every part of a secret that has at least this many characters. */
+/** An answer is not quoted if it repeats this many characters of a secret in a row, or a whole shorter secret. */
 const WINDOW = 6;
 
-// Path segments that all addresses of a service have, and no secret.
+// Parts that are common in receivers' addresses, and no secrets.
 const COMMON_WORDS = new Set([
   'api', 'hooks', 'incoming', 'invoke', 'manual', 'message', 'messages', 'paths', 'rest', 'services', 'spaces', 'token',
   'triggers', 'v1', 'webhook', 'webhooks', 'workflows',
 ]);
 
-/** Returns '' for an answer that repeats part of the receiver's address besides the host: "cannot POST /services/…". */
+/** Returns '' for an answer that repeats what may be secret in the receiver's address: "cannot POST /services/…". */
 function quoteAnswer(body: string, address: string): string {
   const visible = body.slice(0, 4 * MAX_QUOTED).toWellFormed().replace(/[\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
   const quoted = excerpt(singleLine(visible), MAX_QUOTED);
@@ -194,7 +194,7 @@ function repeats(quoted: string, url: URL): boolean {
   return secretsOf(url).some((secret) => windowsOf(secret.toLowerCase()).some((part) => folded.includes(part)));
 }
 
-/** Parts of an address that may be secret: path segments, query values and credentials, as written and decoded. */
+/** The parts that may be secret: path segments, query values, fragment and credentials, as written and decoded. */
 function secretsOf(url: URL): string[] {
   const pair = Buffer.from(`${url.username}:${url.password}`).toString('base64');
   const query = url.search.slice(1).split('&').map((parameter) => parameter.slice(parameter.indexOf('=') + 1));

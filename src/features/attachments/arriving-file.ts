@@ -1,4 +1,4 @@
-/** `type` becomes the status 415, `damaged` (incomplete or malformed) and `dimensions` (too many pixels) 422. */
+/** For an upload, `type` becomes 415, `damaged` (incomplete or malformed) and `dimensions` (too many pixels) 422. */
 type RefusalKind = 'type' | 'damaged' | 'dimensions';
 
 export class RefusedFile extends Error {
@@ -20,7 +20,7 @@ export function nameRefusal(filename: string): (error: unknown) => never {
 /** Reads a file in one pass, and yields when the bytes that it needs next have not arrived. */
 export type Parsing<T> = Generator<undefined, T, undefined>;
 
-/** A file that a parser reads as it arrives. The position only grows, so the parser's loops end. */
+/** A file that a parser reads as it arrives. The position never goes back, so loops that move it end. */
 export type ArrivingFile = {
   position(): number;
   /** Returns a copy of the next `count` bytes and skips them. Refuses a file with fewer than `count` bytes left. */
@@ -89,7 +89,7 @@ export function startParser<T>(parse: (file: ArrivingFile) => Parsing<T>): PushP
     finish: () => {
       hasEnded = true;
       const last = parsing.next();
-      if (last.done !== true || last.value === undefined) throw cutShort(); // a parser that failed before has no value
+      if (last.done !== true || last.value === undefined) throw cutShort(); // a parser that ended before has no value
       return last.value;
     },
   };

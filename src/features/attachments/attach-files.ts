@@ -6,12 +6,12 @@ import { bytesLeft, infected, overQuota } from './receive-upload.ts';
 import { scanLater } from './scan-file.ts';
 import { uploadFiles } from './upload-files.ts';
 
-/** The maximum number of files of a post; posts of feeds have the same maximum. A post's page lists every file. */
+/** The maximum number of files of a post, as of a feed's item (MAX_ITEM_FILES): a post's page lists all at once. */
 const FILES_OF_POST = 100;
 
 /**
- * Runs in the caller's transaction. Throws 422, and 503 if the daily sweep has just removed the same content.
- * `isCounted`: the files were the owner's before, so a full quota does not keep a scheduled post from going out.
+ * Runs in the caller's transaction. `isCounted`: the files were the owner's before, in a draft, so a full quota keeps
+ * no scheduled post from going out.
  */
 export function attachFiles(
   hub: Hub, postId: number, ownerId: number, files: NewUpload[], isCounted = false,
@@ -24,7 +24,7 @@ export function attachFiles(
   return ids;
 }
 
-/** Runs in the caller's transaction. Throws the errors of `attachFiles`. */
+/** Runs in the caller's transaction. */
 export function addFilesToDraft(hub: Hub, draftId: number, accountId: number, files: NewUpload[]): number[] {
   if (files.length === 0) return [];
   requireStorable(hub, accountId, files);

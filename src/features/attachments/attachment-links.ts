@@ -3,7 +3,7 @@ import type { Attachment } from './attachment-store.ts';
 
 export type LinkHub = { config: Pick<Config, 'baseUrl' | 'attachmentCacheMaxBytes'> };
 
-/** Media types of remote files that the hub copies. Readers get audio and video from the publisher. */
+/** Media types of remote files that the hub copies. Readers get others, such as audio and video, from the publisher. */
 const KEPT_TYPE = /^(?:image\/(?:\*|png|jpeg|jpg|pjpeg|gif|webp|avif)|application\/pdf)$/i;
 const KEPT_NAME = /\.(?:a?png|jpe?g|jpe|jfif|gif|webp|avif|pdf)$/i;
 

@@ -8,7 +8,7 @@ export type Attachment = {
   id: number;
   urlKey: string; // the random part of the file's address
   postId: number;
-  kind: 'native' | 'remote'; // a native file was uploaded to the hub; a remote file is on its publisher's server
+  kind: 'native' | 'remote'; // a native file is one of the hub's uploads; a remote file is on its publisher's server
   filename: string;
   mediaType: string | null;
   bytes: number | null;
@@ -18,7 +18,7 @@ export type Attachment = {
   durationSeconds: number | null;
   isInline: number; // 1: the post's content shows the image, so it is not listed below the post
   scan: ScanState | null; // null for a file on the publisher's server
-  width: number | null; // in pixels; null if the file is not an uploaded image
+  width: number | null; // in pixels; null unless the file is native and an image
   height: number | null;
   servedAt?: string; // the path of a picture that is no row of `attachments`, such as a picture of a full text
 };
@@ -48,10 +48,10 @@ type AttachUpload = Pick<NewUpload, 'sha256' | 'bytes' | 'mediaType' | 'filename
 };
 type RemoteRow = Omit<RemoteFile, 'url' | 'isInline'> & { position: number; isInline: 0 | 1 };
 
-/** SQL that selects the `postId` and `bytes` of the files that an account uploaded. Parameter: the account's id. */
+/** SQL: `postId` and `bytes` of the attached files that count for an account's quota. Parameter: the account's id. */
 export const FILES_OF_OWNER = 'SELECT post_id AS postId, bytes FROM attachments WHERE owner_id = ?';
 
-/** The hub looks for a post's thumbnail only among this many first files of the post. */
+/** Lists look for a post's picture only among the files at this many first positions. */
 const FIRST_FILES = 6;
 
 /** One row per content, even if several attachments name the content. */
@@ -59,7 +59,7 @@ export const uploads = store(({ db, clock }) => {
   const sql = prepareUploads(db);
 
   return {
-    /** Stores a scan result only if the row's scan is 'unscanned'. */
+    /** Replaces the scan of a content that has a row only if it is 'unscanned'. */
     put: (file: NewUpload): void => void sql.put.run({ ...file, now: clock() }),
     usageOf: (accountId: number): number => sql.usage.get({ id: accountId })?.bytes ?? 0,
     find: db.prepare<[sha256: string], { scan: ScanState; bytes: number }>('upload',
@@ -71,7 +71,7 @@ export const uploads = store(({ db, clock }) => {
         sql.mark.run(clock());
       });
     },
-    /** Deletes rows of uploads unnamed since `before`, in the caller's transaction; returns their SHA-256 hashes. */
+    /** Deletes up to `limit` rows marked unnamed before `before`, in the caller's transaction; returns their hashes. */
     takeUnnamed: (before: number, limit: number): string[] =>
       sql.takeUnnamed.all(before, limit).map(({ sha256 }) => sha256),
     unscanned: (after: string, limit: number): string[] =>
@@ -239,7 +239,7 @@ export function countDangling({ db }: Pick<StoreHub, 'db'>): number {
      WHERE kind = 'native' AND (sha256 IS NULL OR sha256 NOT IN (SELECT sha256 FROM uploads))`).get()?.n ?? 0;
 }
 
-/** The largest files outside quarantine, each with the account that uploaded it. */
+/** The largest attached files outside quarantine that have an owner, each with one of its attachments. */
 export function largestUploads({ db }: Pick<StoreHub, 'db'>, limit: number): FileToFetch[] {
   return db.prepare<[number], FileToFetch>('largest files', `
     SELECT a.id, a.url_key AS urlKey, a.filename, u.sha256, u.bytes, a.owner_id AS ownerId
@@ -253,7 +253,7 @@ export type SavedFile = { sha256: string; filename: string; bytes: number; postI
 const SAVED_FILES = `SELECT a.sha256, a.filename, u.bytes, a.post_id AS postId
   FROM attachments a JOIN uploads u ON u.sha256 = a.sha256`;
 
-/** Uploads in a backup's database with this hash or exactly this name, one row per post with such a file. */
+/** Uploads in a backup's database with this hash or exactly this name, one row per attachment. */
 export function findSavedFiles(db: Db, hashOrName: string): SavedFile[] {
   return db.prepare<[{ hashOrName: string }], SavedFile>('saved files',
     `${SAVED_FILES} WHERE a.sha256 = @hashOrName OR a.filename = @hashOrName ORDER BY a.id`).all({ hashOrName });

@@ -13,7 +13,7 @@ const USED_RESOLUTION = HOUR;
 
 export const FAILURE_KEPT = HOUR;
 
-/** A picture that was too large for lists is fetched again after this time, or when a reader opens it. */
+/** A picture that was too large for lists may be fetched again after this time, or when a reader opens it. */
 export const GIVEN_UP_KEPT = 7 * DAY;
 
 export const cachedFiles = store((hub) => {
@@ -54,7 +54,7 @@ export const cachedFiles = store((hub) => {
       { table: 'cached_files', column: 'used_at', furthest: 0, where: 'failed_until IS NULL' },
     ]),
 
-    /** The least recently used file except `spared`; undefined if the cache takes at most `maxBytes`. */
+    /** The least recently used file except `spared`; undefined if there is none or the cache fits into `maxBytes`. */
     nextToEvict(maxBytes: number, spared = ''): string | undefined {
       return counts(hub).value('attachment_cache_bytes') > maxBytes ? sql.oldest.get(spared)?.urlHash : undefined;
     },

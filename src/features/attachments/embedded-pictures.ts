@@ -25,7 +25,7 @@ const MAX_PICTURES = 20;
 const MAX_BYTES = 1024 * 1024;
 const MAX_BYTES_OF_POST = 4 * MAX_BYTES;
 
-/** The most addresses that are looked at, whatever becomes of them: each takes a while. */
+/** The most addresses that are decoded, whatever becomes of them: each takes a while. */
 const MAX_TRIED = 100;
 
 /** Each attempt fetches the feed again. */
@@ -146,7 +146,8 @@ async function scan(hub: Hub, file: FileToScan & { sha256: string }): Promise<Sc
 
 /**
  * Makes the stored pictures the embedded pictures of a post, in the caller's transaction. Pictures that the post has
- * keep their addresses. Pictures beyond the content quota of the source's owner are left out.
+ * keep their addresses. New ones are left out if they exceed the content quota of the source's owner, are infected or
+ * are gone.
  */
 export function showPictures(hub: Hub, sourceId: number, postId: number, pictures: NewUpload[]): void {
   const known = new Map(attachments(hub).embedded(postId).map(({ id, sha256 }) => [sha256, id]));

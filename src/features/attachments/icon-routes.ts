@@ -11,7 +11,7 @@ import { MARK_LENGTH } from './icon-views.ts';
 
 const KEY = new RegExp(`^(\\d+)-([0-9a-f]{${MARK_LENGTH}})$`);
 
-/** An icon's address contains the icon's hash. Only browsers may cache icons, because access to a source can change. */
+/** An icon's address has digits of its hash. Only browsers may cache icons, because access to a source can change. */
 const HEADERS = {
   'cache-control': 'private, max-age=31536000, immutable',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",

@@ -6,13 +6,13 @@ import { joinSource } from '../sources/source-store.ts';
 
 export type Icon = { sha256: string; mediaType: string; content: Buffer };
 
-/** A source whose icon the hub has to fetch now. `isWell`: 1 if the synchronisation of the source's feed works. */
+/** A source whose icon is due. `isWell`: 1 if the source is neither failing nor paused. */
 type DueIcon = { sourceId: number; ownerId: number; isWell: number };
 
-/** The hub asks each site for its icon once in this time, even if the site had no icon before. */
+/** A source's icon is due again after this time, even if none was found. */
 const ASKED_EVERY = 7 * DAY;
 
-/** A feed may name another icon address each time: after such a change, the hub waits this long before a fetch. */
+/** A feed may name another icon address each time: a change makes the icon due this much later, unless due sooner. */
 const ASKED_AFTER_CHANGE = DAY;
 
 export const sourceIcons = store(({ db, clock }) => {
@@ -32,16 +32,16 @@ export const sourceIcons = store(({ db, clock }) => {
     namedBy: (sourceId: number): string | null => sql.namedBy.get(sourceId)?.url ?? null,
     isCleared: (sourceId: number): boolean => sql.isCleared.get(sourceId) !== undefined,
 
-    /** Notes the icon address that a feed names. Every write to the icon store runs in the caller's transaction. */
+    /** Notes the icon address that a feed names. */
     noteNamed: (sourceId: number, url: string | null): void =>
       void sql.noteNamed.run({ sourceId, url, now: clock(), later: clock() + ASKED_AFTER_CHANGE }),
-    /** Returns up to `limit` due icons, one owner after another, and makes each returned icon due again in a week. */
+    /** Returns up to `limit` due icons, the owners in turn, and makes each due again after ASKED_EVERY. */
     takeDue(limit: number): DueIcon[] {
       const due = sql.due.all(clock(), limit);
       for (const { sourceId } of due) sql.postpone.run(clock() + ASKED_EVERY, sourceId);
       return due;
     },
-    /** Stores the icon of a source, unless the owner has removed the icon while it was fetched. */
+    /** Stores the icon of a source, unless somebody has removed the icon while it was fetched. */
     keep(sourceId: number, icon: Icon): void {
       if (!sql.isWanted.get(sourceId)) return;
       sql.insert.run(icon);
@@ -67,7 +67,7 @@ function prepareIcons(db: Db) {
     noteNamed: db.prepare<[{ sourceId: number; url: string | null; now: number; later: number }]>('note named icon', `
       INSERT INTO source_icons (source_id, named_url, due_at) VALUES (@sourceId, @url, @now)
       ON CONFLICT DO UPDATE SET named_url = @url, due_at = min(due_at, @later) WHERE named_url IS NOT @url`),
-    // The caller fetches no icons for failing sources: these icons are due again in a week.
+    // The caller fetches no icons for failing or paused sources: these icons are due again after ASKED_EVERY.
     due: db.prepare<[number, number], DueIcon>('icons that are due', `
       SELECT sourceId, ownerId, isWell FROM (
         SELECT s.id AS sourceId, s.owner_id AS ownerId, s.state = 'active' AS isWell, i.due_at AS dueAt,

@@ -6,10 +6,10 @@ import { sourceIcons } from './icon-store.ts';
 /** Number of colours (classes `tint0`, `tint1`, … of the stylesheet) for the letters that stand for missing icons. */
 const TINTS = 8;
 
-/** Digits of the hash in an icon's address, enough to make each address unique. */
+/** Digits of the hash in an icon's address, enough for another address when a source's icon changes. */
 export const MARK_LENGTH = 16;
 
-/** Without an icon, an SVG shows the first letter of the title. */
+/** Without an icon, an SVG shows the first letter or digit of the title. */
 export function sourceIcon(hub: Hub, source: Named): Html {
   return iconOf(source, sourceIcons(hub).hashOf(source.id));
 }

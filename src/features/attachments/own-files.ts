@@ -21,8 +21,8 @@ export function storedAddress({ remoteUrl, filename }: Pick<Attachment, 'remoteU
 export type PostContent = { id?: number; contentHtml: string; attachments: Attachment[]; url: string | null };
 
 /**
- * A post's content in which images have addresses on the hub: `origin`, then the image's path as `sign` returns it.
- * Links to the post's own files and places lead there; links with other relative addresses lead to pages of the hub.
+ * A post's content in which images that the hub serves have addresses there: `origin`, then the image's path as `sign`
+ * returns it. Links to the post's own files and places lead there; `linkToPage` makes other relative links.
  */
 export function contentWithImages(
   hub: LinkHub, { id, contentHtml, attachments }: Omit<PostContent, 'url'>, origin: string,

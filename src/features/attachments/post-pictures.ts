@@ -6,10 +6,10 @@ import { attachments, type Attachment } from './attachment-store.ts';
 import { cachedFiles } from './cached-file-store.ts';
 import type { ImageSize } from './recognise-images.ts';
 
-/** The maximum bytes of a picture that a list of posts shows, for readers with slow connections. */
+/** The maximum bytes of a thumbnail, and of a picture that is fetched for lists: readers may have slow connections. */
 export const THUMBNAIL_BYTES = 256 * 1024;
 
-/** The media type of a thumbnail that a feed declares without a type. Lists prefer thumbnails to other pictures. */
+/** The media type of a thumbnail or image that a feed declares without a type; `leadPictures` prefers it. */
 export const THUMBNAIL_TYPE = 'image/*';
 
 /** The smallest side, in pixels, of a picture in a list: smaller pictures are mostly icons and buttons. */
@@ -30,7 +30,7 @@ export function thumbnails(hub: LinkHub & StoreHub, posts: { id: number }[]): Ma
     bytes <= THUMBNAIL_BYTES && width >= THUMBNAIL_WIDTH && height >= THUMBNAIL_HEIGHT);
 }
 
-/** By post id: a thumbnail that the feed declares, else the first image of the feed's list, else of the content. */
+/** By post id: the remote address of the feed's thumbnail, else of its first listed image, else of the content's. */
 export function leadPictures(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, string> {
   const all = attachments(hub).firstOfPosts(posts.map(({ id }) => id))
     .filter((attachment) => attachmentPath(hub, attachment) !== null).toReversed();

@@ -24,11 +24,9 @@ export type ReceivedFile = NewUpload & { path: string; isKept: boolean };
 type ReceivedForm = { fields: Map<string, string[]>; files: ReceivedFile[] };
 
 /**
- * Passes the fields and files of a multipart form to `use`. If a file is bad, the hub refuses the whole form. Status
- * 413: a file is too large; 415: a type is not accepted; 422: a file is damaged, infected or over the quota; 429: too
- * many forms at once; 503: a required scanner does not answer; 507: the disk is full. Then removes the form's files
- * that `use` did not move to uploads/ (`keepFiles`), and the moved files that no row of the database names. `typed`
- * collects the text fields, so that the page can fill in a refused form again.
+ * Passes the fields and files of a multipart form to `use`. If a file is bad, the hub refuses the whole form. Then
+ * removes the form's files that `use` did not move to uploads/ (`keepFiles`), and the moved files that no row of the
+ * database names. `typed` collects the text fields, so that the page can fill in a refused form again.
  */
 export async function receiveUpload<Result>(
   hub: Hub, req: MemberRequest, use: (form: ReceivedForm) => Promise<Result>, typed?: Map<string, string[]>,
@@ -151,7 +149,7 @@ function refuse(error: unknown): never {
   throw isDiskFull(error) ? new HttpError(507, NO_SPACE) : error;
 }
 
-/** How many bytes an account may still upload; negative if the account's quota was reduced. */
+/** How many bytes an account may still upload; negative beyond the quota, as after it was reduced. */
 export function bytesLeft(hub: Hub, accountId: number): number {
   return hub.config.uploadQuotaBytes - uploads(hub).usageOf(accountId);
 }
@@ -184,7 +182,7 @@ const CHECKED_EVERY = 1024 * 1024;
 
 /** The arrived bytes of a form's files, which count towards the quota until the form is stored or has failed. */
 type UploadShare = {
-  /** Adds arrived bytes to the form's total, before the bytes are written. Throws 507 if the disk is nearly full. */
+  /** Adds arrived bytes to the form's total, before the bytes are written. Throws if the disk is nearly full. */
   take(bytes: number): void;
   release(): void;
 };

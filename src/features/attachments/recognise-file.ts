@@ -45,7 +45,7 @@ const SIGNATURE_BYTES = 16;
 
 /**
  * Starts to recognise a file, of which the parser holds less than 64 KiB between two pieces. Throws RefusedFile at once
- * for a refused extension; `push` and `finish` throw it for another type and for a damaged file.
+ * for a refused extension; `push` and `finish` throw it for the content.
  */
 export function startRecognition(filename: string): PushParser<RecognisedFile> {
   const expected = typeOfName(filename);
@@ -112,7 +112,7 @@ function damagedPdf(problem: string): RefusedFile {
   return new RefusedFile('damaged', `The PDF document is damaged: ${problem}.`);
 }
 
-// The "binary data bytes" of the MIME Sniffing Standard, section 3, which no text file contains.
+// The "binary data bytes" of the MIME Sniffing Standard, section 3: a file with one counts as no text.
 const BINARY = /[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]/;
 
 function* parseText(file: ArrivingFile): Parsing<object> {

@@ -2,9 +2,9 @@ import { crc32 } from 'node:zlib';
 import { type ArrivingFile, cutShort, type Parsing, RefusedFile, requireEnd } from './arriving-file.ts';
 
 /*
- * One parser for each image format. A parser checks only the signature, the dimensions and the end of an image.
- * Malformed content within an image harms nobody, because the hub serves files with `nosniff`, in a sandbox and under
- * their own type.
+ * One parser for each image format. It checks structure, dimensions and end; recognise-file.ts has matched the
+ * signature. It decodes no pixels: malformed ones harm nobody, because the hub serves files with `nosniff`, in a
+ * sandbox and under their own type.
  */
 
 /** The width and height of an image in pixels, as stored in the file: a rotation in the metadata is not applied. */
@@ -285,7 +285,7 @@ function* isAvifSequence(file: ArrivingFile): Parsing<boolean> {
   return major === 'avis' || major === 'msf1';
 }
 
-/** The last box of a file may have the length 0 in place of its length. */
+/** The boxes that may have the length 0, which means to the end of the file. */
 const LAST_BOXES = ['mdat', 'meta'];
 
 /** Reads the head of an AVIF box. If the box's 32-bit length field is 1, a 64-bit length follows. */

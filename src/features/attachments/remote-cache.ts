@@ -17,7 +17,7 @@ import { recogniseContent, type RecognisedFile } from './recognise-file.ts';
 const SLOWNESS_KEPT = MINUTE;
 const SLOW_REASONS = new Set(['timeout', 'idle']);
 
-/** The limits of fetches at the same time. A file is held in memory while the hub fetches it. */
+/** Limits of readers' fetches at the same time (`fetchAhead` has none). Each holds its file in memory. */
 const FETCHED_AT_ONCE = 6;
 const OF_OWNER_AT_ONCE = FETCHED_AT_ONCE / 2;
 const OF_SOURCE_AT_ONCE = 2;
@@ -54,9 +54,8 @@ const fetches = once((hub: Hub) => ({
 }));
 
 /**
- * The first request for a file makes the hub fetch it, so that readers' browsers never contact publishers. Throws 404
- * if that fails or the type is not accepted; the hub then does not try again for a while. Throws 503 if too many
- * fetches run or wait.
+ * The first request for a file makes the hub fetch it, so that readers' browsers need not contact publishers. After a
+ * failed fetch, or a type that is not accepted, the hub does not try again for a while.
  */
 export async function openRemoteFile(hub: Hub, url: string, naming: Naming): Promise<CachedContent> {
   if (hub.config.attachmentCacheMaxBytes === 0) {
@@ -84,7 +83,7 @@ export async function fetchAhead(hub: Hub, url: string, limits: FetchLimits): Pr
     limits.signal.throwIfAborted();
     const reason = error instanceof OutboundError ? error.reason : 'refused';
     if (reason === 'too-large') cachedFiles(hub).fail(urlHash, hub.clock() + GIVEN_UP_KEPT, null);
-    else if (!(error instanceof HttpError)) noteFailure(hub, urlHash, error); // HttpError: the disk has no room
+    else if (!(error instanceof HttpError)) noteFailure(hub, urlHash, error); // HttpError: no room, or a trial
     return reason;
   }
 }
@@ -189,7 +188,7 @@ async function evict(hub: Hub, spared?: string): Promise<void> {
   }
 }
 
-/** Removes the rows of cached files that are not on the disk: a restored backup contains no cached files. */
+/** Removes the rows of cached files that are not whole on the disk: a restored backup contains no cached files. */
 async function forgetMissing(hub: Hub): Promise<void> {
   const { list, forget } = cachedFiles(hub);
   for (let rows = list('', ROWS_AT_ONCE); rows.length > 0; rows = list(rows.at(-1)?.urlHash ?? '', ROWS_AT_ONCE)) {

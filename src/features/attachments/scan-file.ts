@@ -15,7 +15,7 @@ import { uploadFiles } from './upload-files.ts';
 
 export type FileToScan = { path: string; bytes: number; filename: string };
 
-/** `signature`: the scanner's name for the virus. `reason`: a text for the log, which never contains the whole URL. */
+/** `signature`: the scanner's name for the virus. `reason`: for the log; of the URL, the hub names only the host. */
 export type ScanResult =
   | { verdict: 'clean' }
   | { verdict: 'infected'; signature: string | null }
@@ -221,7 +221,7 @@ async function scan(hub: Hub, sha256: string): Promise<void | Effects> {
   };
 }
 
-/** Hides an infected stored file from everybody and notifies those who uploaded it, in the caller's transaction. */
+/** Keeps an infected file from everybody and notifies the owners of posts with it, in the caller's transaction. */
 function quarantine(hub: Hub, sha256: string, signature: string | null): void {
   const known = uploads(hub).find(sha256)?.scan;
   if (known === undefined || known === 'infected') return;

@@ -87,7 +87,7 @@ function missing(): HttpError {
   return new HttpError(404, 'The file is missing on the hub.');
 }
 
-/** The maximum bytes of a post's content on the post's page, which also lists up to a hundred files. */
+/** The maximum bytes of a post's content on the post's page, which also lists the post's files. */
 const CONTENT_BYTES = 1.5 * 1024 * 1024;
 
 /**

@@ -9,7 +9,7 @@ import { backupLock, takeFileLock } from '../hub/data-locks.ts';
 import { type Hub, once } from '../hub/hub.ts';
 import { uploads } from './attachment-store.ts';
 
-/** A complete file in tmp/ that is synced to the disk and that no row of the database names yet. */
+/** A complete, synced file in tmp/ that no row of the database names yet. */
 type ReceivedBytes = { path: string; bytes: number; sha256: string };
 
 /** The path of an uploaded file, relative to DATA_DIR, and the file's name in the archive of a backup. */
@@ -17,7 +17,7 @@ export function uploadPath(sha256: string): string {
   return `uploads/${sha256.slice(0, 2)}/${sha256}`;
 }
 
-/** Stores uploads: in tmp/ while a file arrives, then for ever unchanged in uploads/<first two digits>/<sha256>. */
+/** Stores uploads: in tmp/ while a file arrives, then unchanged in uploads/<first two digits>/<sha256>. */
 export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
   const uploads = join(config.dataDir, 'uploads');
   const tmp = join(config.dataDir, 'tmp');
@@ -69,7 +69,7 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
 
     modifiedAt: (sha256: string): number | undefined => statSync(pathOf(sha256), { throwIfNoEntry: false })?.mtimeMs,
 
-    /** Opens the file, because a file of another account has a size but cannot be read. */
+    /** Opens the file, because one of another user of the machine has a size but cannot be read. */
     async stateOf(sha256: string, bytes: number): Promise<'there' | 'missing' | 'unreadable'> {
       try {
         const file = await open(pathOf(sha256));
@@ -110,20 +110,23 @@ function free({ buffer, byteLength }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
-/** How long an uploaded file is kept after no post and no draft names it any more. */
+/** How long, at least, an uploaded file is kept after no post and no draft names it any more. */
 export const KEPT_UNNAMED = DAY;
 
-/** An upload takes up to an hour for its body, and ten minutes for each of ten scans. */
+/** An upload takes up to an hour for its body, and up to five minutes (VIRUS_SCAN_TIMEOUT_SECONDS) for each scan. */
 const ABANDONED_AFTER = 3 * HOUR;
 
 const BATCH = 50;
 
-/** `strays`: files that no row has named for a day. `missing`: files that a row names but the disk does not have. */
+/** `strays`: files older than KEPT_UNNAMED without a row. `missing`: files with a row, but not whole on the disk. */
 type UploadReport = { strays: string[]; missing: string[]; unreadable: string[] };
 
 const lastSweep = once(() => ({ at: -Infinity }));
 
-/** Removes uploaded files that no row names, once a day; runs every hour, because a backup may prevent the removal. */
+/**
+ * Removes uploaded files that nothing has named for KEPT_UNNAMED, once a day; runs every hour, because a backup may
+ * prevent the removal. Logs files that are missing.
+ */
 export async function sweepUploads(hub: Hub): Promise<void> {
   const { clock, log } = hub;
   const last = lastSweep(hub);

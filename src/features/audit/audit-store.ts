@@ -142,7 +142,7 @@ export const leavers = store(({ db }) => {
   return {
     /** The sources and posts that are named in the records from which `hideNames` removes the account's name next. */
     thingsOf: (id: number, limit: number): Thing[] => selectThings.all({ id, limit }),
-    /** Removes the title of a source or post of the deleted account from records about the acts of other accounts. */
+    /** Removes the title of a source or post that was the deleted account's from the records of other actors. */
     hideTitle: (id: number, { kind, id: thingId }: Thing): void => void hideTitle.run({ id, kind, thingId }),
 
     /**

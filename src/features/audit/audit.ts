@@ -63,8 +63,9 @@ const MERGED: readonly AuditEvent[] = [
 ];
 
 /**
- * Sign-ins, new passwords, and acts that end sessions or tokens have a rate limit of their own, so that a member can
- * always sign in and end stolen sessions and tokens. Each needs the password, or the session or token that it ends.
+ * Sign-ins, new passwords, and acts that end sessions or tokens have a rate limit that other acts do not use up, so a
+ * member can still sign in and end stolen sessions and tokens. Each needs the password or a link for a new one, or the
+ * session or token that it ends.
  */
 const ACCESS: readonly AuditEvent[] = [
   'account.password-changed', 'session.created', 'session.ended', 'session.others-ended', 'token.revoked',
@@ -74,8 +75,8 @@ const ACCESS: readonly AuditEvent[] = [
 const ACTS: NamedLimit = { name: 'acts', burst: 7_200, everyMs: 5 * SECOND };
 
 /**
- * The actor is the command line or the hub itself if the id is null. `recheck` throws 401 or 403 if the actor has lost
- * the right to the act; an actor whose session has ended already has no `recheck`.
+ * The id is null for the command line, the hub itself, and somebody who deletes their account. `recheck` throws if the
+ * actor has lost the right to the act; an actor whose session has ended already has no `recheck`.
  */
 export type Actor = { id: number | null; name: string; address: string | null; recheck?: () => void };
 
@@ -94,8 +95,8 @@ export function actorOf({ viewer: { id, username }, address, recheck }: By): Act
 }
 
 /**
- * Runs in the caller's transaction. Throws 401 or 403 if the session, token, role or account behind the act is gone: an
- * act that ends the actor's own session or token must call `audit` first.
+ * Call it in the transaction of the act, which must not happen if this throws: the session, token, role or account
+ * behind it may be gone. An act that ends the actor's own session or token calls `audit` first.
  */
 export function audit(
   hub: StoreHub, event: AuditEvent, by: Actor | By, target?: AuditTarget, detail: AuditDetail = {},

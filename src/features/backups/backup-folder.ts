@@ -31,7 +31,7 @@ export function interimFolder(backupDir: string): BackupFolder {
   return backupFolder(join(backupDir, 'interim'), INTERIM);
 }
 
-/** The content of BACKUP_DIR: finished backups have their final names; all other names begin with a dot. */
+/** A folder of backups. The names of unfinished and half-removed ones begin with a dot. */
 export function backupFolder(root: string, { format, timeOf }: Naming = NIGHTLY) {
   const isLeftover = (name: string): boolean => {
     const { unfinished, removed } = LEFTOVER.exec(name)?.groups ?? {};
@@ -78,7 +78,7 @@ const MARGIN = 64 * 1_024 * 1_024; // how many bytes the running hub may write d
 
 export const LEAST_FREE = 1_024 ** 3; // bytes
 
-/** An upper bound of the bytes of a backup: neither the database copy nor the archive is larger than its source. */
+/** An upper bound of the bytes that a copy of the database and of the uploads takes. */
 export function spaceNeeded(databaseBytes: number, uploadBytes: number): number {
   return databaseBytes + uploadBytes + MARGIN;
 }
@@ -102,7 +102,7 @@ export async function requireSpace(folder: string, needed: number, what: string,
 
 export type RetentionResult = { removed: string[]; problems: string[] };
 
-/** Reports failed removals instead of throwing an error, because the new backup is complete in any case. */
+/** Reports failed removals instead of throwing an error, because the new backup is there in any case. */
 export async function applyRetention(
   folder: BackupFolder, facts: Omit<RetentionFacts, 'names'>, dataDir: string,
 ): Promise<RetentionResult> {
@@ -160,7 +160,7 @@ const KEPT = 3;
 /** If more time lies between two backups, the clock may be wrong, and the hub removes no old backups. */
 const LONGEST_PAUSE = 35 * DAY;
 
-/** `remove` is empty, and `refusal` says why, if the clock looks wrong or no backup is known to be complete. */
+/** `refusal`: why old backups stay (the clock looks wrong, or none is known to be complete); null without a reason. */
 export function planRetention(
   { names, made, complete, days, now }: RetentionFacts,
 ): { remove: string[]; refusal: string | null } {

@@ -1,6 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
 
-/** A backup cannot be made or trusted; the operator reads the message. */
+/** A backup cannot be made, trusted or restored; the operator reads the message. */
 export class BackupError extends Error {}
 
 /** A backup that was just made failed its verification. */

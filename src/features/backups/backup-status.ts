@@ -7,7 +7,8 @@ import { timeOfBackup, timeOfInterim } from './backup-name.ts';
 
 /**
  * `verified`: the backup is complete, intact and consistent. `degraded`: the backup is intact, but the hub itself
- * lacked files or had defects when the backup was made. `failed`: the backup must not be restored; `problem` says why.
+ * lacked files or had defects when the backup was made. `failed`: there is no backup, or it must not be restored;
+ * `problem` says why.
  */
 export type Verdict = (typeof VERDICTS)[number];
 
@@ -44,8 +45,8 @@ type Judged = { at: number; verdict: Verdict; problem: string | null };
 export type BackupStatus = {
   wereEverMade: boolean;
   lastBackup: RunResult | null;
-  lastVerification: RunResult | null; // how the last verification of a backup in BACKUP_DIR ended
-  lastSuccessAt: number | null; // unix ms, when the hub last made a backup without a failure
+  lastVerification: RunResult | null; // how the last verification of a nightly backup in BACKUP_DIR ended
+  lastSuccessAt: number | null; // unix ms, when the hub last made a nightly backup that was verified
   lastVerifiedAt: number | null; // unix ms, when a backup was last found good, either when it was made or later
   lastBackupFailed: boolean;
   /**
@@ -166,7 +167,7 @@ function dated(names: string[], timeOf: (name: string) => number | undefined): D
     .filter((one): one is Dated => one.createdAt !== undefined).sort((a, b) => a.createdAt - b.createdAt);
 }
 
-/** A BACKUP_DIR within DATA_DIR is on the hub's disk, so only a BACKUP_DIR elsewhere can lose its disk. */
+/** The default BACKUP_DIR, within DATA_DIR, is taken to be on the hub's disk; only another one can lose its disk. */
 function lossOf({ dataDir, backupDir }: BackupPlaces, there: Dated[], recorded: Dated[]): BackupStatus['lost'] {
   if (backupDir === join(dataDir, 'backups')) return null;
   if (!existsSync(backupDir)) return 'missing';
@@ -210,7 +211,7 @@ export type InterimStatus = {
   everyHours: number | null;
   kept: number; // how many interim backups are on this machine
   newestAt: number | null; // unix ms, when the newest verified interim backup was made
-  isLate: boolean; // no interim or nightly backup was verified within the last 3 × `everyHours` hours
+  isLate: boolean; // no verified backup, interim or nightly, is from the last MISSED × `everyHours` hours
 };
 
 /** Never throws. */

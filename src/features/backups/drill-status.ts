@@ -5,8 +5,8 @@ import { readJsonFile, readKept, statusPath } from './backup-status.ts';
 import { type Destination, readOffsite } from './offsite-status.ts';
 
 /**
- * `proven`: a temporary hub ran on the off-site copy. `compared`: the copy is encrypted and its key is not on this
- * machine, so that the drill only compared the copy's hash with the hash that the hub had noted.
+ * `proven`: a temporary hub ran on the off-site copy. `compared`: the copy is encrypted and the drill was not given its
+ * key, so it only compared the copy's hash with the hash that the hub had noted.
  */
 export type DrillOutcome = (typeof DRILL_OUTCOMES)[number];
 

@@ -40,19 +40,19 @@ export type BackupOptions = {
   clock: Clock;
   signal: AbortSignal;
   onStep: (what: string) => void;
-  onProgress: (done: number, total: number) => void; // bytes of attachments
+  onProgress: (done: number, total: number) => void; // bytes in the current step
 };
 
 export type MadeBackup = { name: string; path: string; verification: Verification; retention: RetentionResult };
 
-/** How a backup stores the uploaded files: in an archive (nightly backup) or as links to files (interim backup). */
+/** How a backup stores the uploaded files: in an archive (nightly backup), or as links or copies (interim backup). */
 export type UploadStore = {
   /** The most bytes of uploads that the backup may need; 0 if `put` checks by itself that the disk has enough space. */
   bytes(db: Db): number;
   put(folder: string, snapshot: SavedRows): Promise<{ absent: AbsentUpload[]; archive: string | null }>;
 };
 
-/** Rejects with BackupBusy, BackupError or the reason of the aborted signal; a failed backup leaves no files. */
+/** Rejects with BackupBusy, BackupError, an error of the system or the signal's reason; then it leaves no files. */
 export function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   return whileLocked(options, 'backup', async () => {
     const made = await makeAndPublish(options, backupFolder(options.backupDir), (at) => archiveStore(options, at));

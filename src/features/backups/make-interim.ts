@@ -23,7 +23,7 @@ export function makeInterim(options: BackupOptions): Promise<MadeBackup | null> 
     const last = (await folder.list()).at(-1);
     const previous = last === undefined ? null : folder.pathOf(last);
     const make = (isCareful: boolean) => makeAndPublish(options, folder, () => linkStore(options, previous, isCareful));
-    // If the verification finds a damaged upload, a second attempt to make the backup reads every upload.
+    // If the verification fails, perhaps for a damaged upload, a second attempt reads every upload that it links.
     const made = await make(false).catch((error: unknown) => {
       if (error instanceof UnsoundBackup) return make(true);
       throw error;

@@ -47,10 +47,7 @@ export function formatManifest({ createdAt, version, schemaVersion, counts, abse
   return `${[...comments, `# lines ${hashOf([...comments, ...lines])}`, ...lines].join('\n')}\n`;
 }
 
-/**
- * Parses the text of SHA256SUMS. Throws BackupError if the database's hash is missing, or if the comments lack a fact
- * about the backup. A text without any comments is accepted.
- */
+/** Parses the text of SHA256SUMS, also one without any comments. Throws BackupError if it is damaged or incomplete. */
 export function parseManifest(text: string): Manifest {
   if (!text.endsWith('\n')) throw new BackupError('SHA256SUMS is cut off or empty');
   const lines = text.slice(0, -1).split('\n');

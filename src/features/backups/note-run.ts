@@ -19,9 +19,9 @@ export async function noteRun(dataDir: string, kind: Kind, run: Run, last: Run =
 
 /**
  * Records the result of sending copies to a destination. `owed`: a backup that neither the previous off-site run nor
- * this off-site run could send; it stays recorded as unsent until all backups are sent, even if it is no longer on this
- * machine. If a nightly off-site run could send all copies, but not check the repository or remove old copies there,
- * its failure stays recorded when an interim backup is sent later.
+ * this off-site run could send; it stays recorded as unsent until a run succeeds, even if it is no longer on this
+ * machine. If the run before sent all copies, but could not check the repository or remove old copies there, its
+ * failure stays recorded when an interim backup is sent.
  */
 export async function noteOffsite(
   config: Config, name: Destination, { owed = null, ...run }: Omit<OffsiteRun, 'place'> & { owed?: string | null },

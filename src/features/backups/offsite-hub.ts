@@ -23,7 +23,7 @@ export type OffsiteHub = Place & {
   lookedAt: string | null; // the restic repository (`destinationKey`) in which this hub has looked for older hubs
   older: OlderHub[]; // older hubs about which the operator has not decided yet
   adopted: string[]; // the ids of older hubs that this hub replaces
-  left: string[]; // the ids of older hubs whose backups are never removed
+  left: string[]; // the ids of older hubs that it does not replace, and whose backups it does not remove
 };
 
 /** The inode of DATA_DIR/run, and the ids of machine and file system; an id of null, as in a container, fits any id. */
@@ -50,7 +50,7 @@ export async function stageOffsiteHub(staged: string, dataDir: string): Promise<
   await writeNewFile(join(staged, OFFSITE_HUB), toLine(newOffsiteHub(place, true)));
 }
 
-/** Makes a new off-site identity if OFFSITE_HUB is missing or a copy. The caller must hold the lock of off-site.sh. */
+/** Makes a new identity if OFFSITE_HUB is missing, damaged or a copy. The caller must hold the lock of off-site.sh. */
 export async function settleOffsiteHub(dataDir: string, place: Place): Promise<OffsiteHub> {
   const kept = readOffsiteHub(dataDir);
   if (!kept || !isSamePlace(kept, place)) return writeOffsiteHub(dataDir, newOffsiteHub(place, false));
@@ -94,7 +94,7 @@ function shortHash(text: string): string {
 
 /**
  * `about`: the id of an older hub (`OlderHub`), or null for all older hubs about which the operator has not decided.
- * Returns null if no older hub has the id, or if the operator has decided about all older hubs.
+ * Returns null if there is none of these.
  */
 export function answerAbout(hub: OffsiteHub, isAdopted: boolean, about: string | null): OffsiteHub | null {
   const undecided = hub.older.map(({ id }) => id);
@@ -114,8 +114,8 @@ export function withOlder(hub: OffsiteHub, place: string, found: OlderHub[]): Of
 }
 
 /**
- * Asks whether this hub may remove the backups of other hubs that came from the same first hub (`OlderHub`). The list
- * `older` names the hubs that the question is about, and is empty until this hub has searched the restic repository.
+ * May this hub remove the backups of other hubs that came from the same first hub? `older` names them; it is empty
+ * until this hub has searched the restic repository.
  */
 export type OffsiteQuestion = { reason: 'restored' | 'copied' | 'upgraded' | 'found'; older: OlderHub[] };
 

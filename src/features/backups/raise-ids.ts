@@ -12,8 +12,8 @@ export function raiseIdsAbove(path: string, replaced: string): void {
 
 /**
  * Raises the ids that a restored database gives to future rows: no id that the hub gave after the backup may be given
- * again. New ids begin at the number of hundredths of a second since 2026, which grows faster than the ids of any hub
- * and is known even if the replaced database is unreadable.
+ * again. New ids begin above the number of hundredths of a second since 2026, which is taken to grow faster than a
+ * hub's ids, and is known even if the replaced database is unreadable.
  */
 export function raiseIdsByTime(db: Db, now: number): void {
   const floor = Math.max(0, Math.floor((now - START_OF_2026) / 10));

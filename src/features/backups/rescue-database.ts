@@ -26,7 +26,7 @@ import {
 
 const RETRY = 10 * SECOND;
 
-/** A stop waits this long for the copy, as long as systemd waits (TimeoutStopSec of the units). */
+/** A stop waits this long for the copy; systemd waits a little longer (TimeoutStopSec of the units). */
 export const LONGEST_SAVING = 90 * SECOND;
 
 const UNFINISHED = /^\.rescue-/;
@@ -39,15 +39,15 @@ const rescues = once((_hub: Hub) => ({
 }));
 
 /**
- * Looks at the database, each second. If it is lost, writes a copy of all that the open handle still has, verifies
- * the copy and tells the operator. The worker does this; web does, if no worker runs.
+ * Called each second while the database is lost: writes a copy of all that the open handle still has, verifies the copy
+ * and tells the operator. The worker does this; web does, if no worker runs.
  */
 export async function rescueDatabase(hub: Hub): Promise<void> {
   const rescue = rescues(hub);
   await (rescue.running ??= attempt(hub).finally(() => (rescue.running = null)));
 }
 
-/** Before a process closes its handle: waits until a copy is verified, at most `LONGEST_SAVING`. */
+/** Before a process closes its handle: waits until a copy is verified. Begins no attempt after `LONGEST_SAVING`. */
 export async function saveBeforeEnd(hub: Hub): Promise<void> {
   const until = performance.now() + LONGEST_SAVING;
   while (isDatabaseGone(hub) && !isSaved(hub) && performance.now() < until) {

@@ -4,7 +4,7 @@ import { DAY, hasPassed, HOUR } from '../../platform/clock.ts';
 
 /** A backup is verified when all its packs have been read since it was sent. Times are in unix ms; 0 means never. */
 export type RepositoryReading = {
-  isLarge: boolean; // when last measured, the repository had more than WHOLE_BYTES, so it is read in parts
+  isLarge: boolean; // as far as is known, the repository has at least WHOLE_BYTES, so it is read in parts
   checkedAt: number; // when a part of the repository was last read and found good
   damagedAt: number; // when damage was found in the repository that is not repaired yet
   prunedAt: number;
@@ -22,11 +22,11 @@ type ReadSnapshot = { since: number; readAt: number };
 export const WHOLE_BYTES = 1_024 ** 3;
 export const WHOLE = '1G';
 
-/** How many packs (files of about 16 MiB) a part of a restic repository has; more if MAX_PARTS parts are too few. */
+/** About how many packs (files of about 16 MiB) a part of a restic repository has; more if MAX_PARTS are too few. */
 const PACKS_OF_A_PART = 40;
 const MAX_PARTS = 30;
 
-/** An off-site run reads back the next part of a large restic repository this long after the last part, or later. */
+/** The least time between two off-site runs that read back parts of a large repository, unless it is damaged. */
 const BETWEEN_PARTS = 20 * HOUR;
 
 /** If a part of the restic repository has not been read for this long, one off-site run reads two parts. */

@@ -9,9 +9,9 @@ import { BackupError } from './backup-name.ts';
 
 /**
  * The phases of a restore, in their order. `staged`: the backup's data is unpacked, and the hub's data is untouched.
- * `swapping`: the backup's data takes the place of the hub's data. `swapped`: the hub can start on the backup's data.
- * `probation`: the hub runs on the backup's data, on trial. `rejected`: the hub has failed on the backup's data, and no
- * hub may start. `undoing`: the data that the hub had before the restore moves back into place.
+ * `swapping`: the backup's data takes the place of the hub's data. `swapped`: the backup's data is in place.
+ * `probation`: the hub runs on the backup's data, on trial. `rejected`: the restore is to be undone; no hub may start.
+ * `undoing`: the data that the hub had before the restore moves back into place.
  */
 export const PHASES = ['staged', 'swapping', 'swapped', 'probation', 'rejected', 'undoing'] as const;
 
@@ -26,22 +26,22 @@ export type RestoreState = {
   databaseNote?: DatabaseNote | null; // of the database before the restore
 };
 
-/** The path of a restore's state file. While the state file exists, neither web nor worker starts. */
+/** The path of the state file of a restore or an upgrade. While it exists, neither web nor worker starts. */
 export function statePath(dataDir: string): string {
   return join(dataDir, 'run', 'restore-state.json');
 }
 
-/** The path of a restore's state file in the phase 'probation', when web and worker may start on the restored data. */
+/** The path of the state file during a trial: of a restore (phase 'probation'), an upgrade or a rehearsal. */
 export function probationPath(dataDir: string): string {
   return join(dataDir, 'run', 'restore-probation.json');
 }
 
-/** Whether only the restore may use the hub's data, so that web and worker must not start. */
+/** Whether only the restore or upgrade may use the hub's data, so that web and worker must not start. */
 export function isRestoreUnderWay(dataDir: string): boolean {
   return existsSync(statePath(dataDir));
 }
 
-/** Whether a restore has begun and not ended. The restore goes on while the hub runs on the backup's data on trial. */
+/** Whether a restore or upgrade has begun and not ended; it goes on while the hub runs on trial. */
 export function isRestoreOpen(dataDir: string): boolean {
   return whereaboutsOf(dataDir).some((path) => existsSync(path));
 }
@@ -51,7 +51,7 @@ function whereaboutsOf(dataDir: string): string[] {
   return [statePath(dataDir), probationPath(dataDir), statePath(dataDir)];
 }
 
-/** The state of the restore in progress, or undefined. Throws BackupError if a state file is unreadable. */
+/** The state of the restore in progress, or undefined. Throws BackupError if the file is damaged or an upgrade's. */
 export function readRestoreState(dataDir: string): RestoreState | undefined {
   for (const path of whereaboutsOf(dataDir)) {
     const text = readIfThere(path);
@@ -65,8 +65,8 @@ export function readRestoreState(dataDir: string): RestoreState | undefined {
 }
 
 /**
- * 'rehearsal': a trial in a temporary folder. `seconds`: the hub ends the trial of an upgrade or a restored backup
- * after this time, or never if null.
+ * 'rehearsal': a trial in a temporary folder. `seconds`: how long the trial of an upgrade may last, as its script has
+ * written; null if it wrote none (version 1.0.0), and for other trials.
  */
 type Trial = { what: 'upgrade' | 'restore' | 'rehearsal'; seconds: number | null };
 

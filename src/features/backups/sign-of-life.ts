@@ -14,7 +14,7 @@ const PATIENCE: Patience = { timeoutMs: 10 * SECOND, pauseMs: SECOND };
 /** A call of HEARTBEAT_URL; times in unix ms. `problem`: why the call failed, without the URL's path and query. */
 type SignOfLife = { at: number; host: string; problem: string | null; failingSince: number | null };
 
-/** The result of the last call of HEARTBEAT_URL; null if the hub has not called this address yet. Never throws. */
+/** The result of the last call of HEARTBEAT_URL, maybe of an earlier address; null if there is none. Never throws. */
 export function lastSignOfLife(dataDir: string): SignOfLife | null {
   const { at, host, problem, failingSince } = readJsonFile<SignOfLife>(notePath(dataDir)) ?? {};
   if (typeof at !== 'number' || typeof host !== 'string') return null;

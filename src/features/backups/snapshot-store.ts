@@ -84,7 +84,7 @@ export function databaseSize(db: Db): number {
   return Number(db.pragma('page_count')) * Number(db.pragma('page_size'));
 }
 
-/** The schema version of the database of a hub; throws BackupError if the file is another database. */
+/** A hub's schema version. Throws BackupError if the database is no hub's. */
 export function requireHubSchema(db: Db): number {
   const version = schemaVersion(db);
   if (version === 0) throw new BackupError('hub.db is not the database of a hub: it has no schema_migrations');

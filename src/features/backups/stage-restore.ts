@@ -148,7 +148,7 @@ type Settled = { sessions: number; jobs: number };
 type RestoreTarget = {
   migrations: Migration[];
   clock: Clock;
-  runAgain: readonly string[]; // the kinds of waiting jobs that a restore keeps, so that these jobs run again
+  runAgain: readonly string[]; // the kinds whose unfinished jobs run again; those of other kinds are discarded
 };
 
 function prepareRestored(path: string, backup: string, target: RestoreTarget) {
@@ -169,7 +169,7 @@ function bringUpToDate(db: Db, { migrations, clock }: RestoreTarget): number {
   }
 }
 
-/** Ends sessions, discards jobs that may have run since the backup, unschedules posts, and records the restore. */
+/** Ends sessions and password links, settles unfinished jobs, unschedules posts, and records the restore. */
 function settle(db: Db, backup: string, { clock, runAgain }: RestoreTarget): Settled {
   return db.write('settle restored database', () => {
     const sessions = endAllSessions({ db });

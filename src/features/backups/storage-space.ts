@@ -44,12 +44,12 @@ export function spaceTaken(hub: Hub): string {
     .map(([what, bytes]) => `${what} ${byteSize(bytes)}`).join(', ');
 }
 
-/** The bytes of all backups; 0 if BACKUP_DIR is on another disk or cannot be listed. */
+/** The bytes of all backups; 0 if BACKUP_DIR is on another disk or cannot be read. */
 function bytesOfBackups({ config: { dataDir, backupDir } }: Hub): number {
   try {
     if (statSync(backupDir).dev !== statSync(dataDir).dev) return 0;
     const folders = readdirSync(backupDir, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    const interim = listInterim(backupDir).map(({ name }) => join(backupDir, 'interim', name)); // uploads are links
+    const interim = listInterim(backupDir).map(({ name }) => join(backupDir, 'interim', name)); // uploads: mostly links
     return [...folders.map(({ name }) => join(backupDir, name)), ...interim]
       .flatMap((folder) => readdirSync(folder).map((file) => fileBytes(join(folder, file))))
       .reduce((sum, bytes) => sum + bytes, 0);

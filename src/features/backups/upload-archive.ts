@@ -25,7 +25,7 @@ type ArchiveOptions = {
 /** If an archived upload proves damaged, the next attempt omits it. */
 const ATTEMPTS = 3;
 
-/** Archives the uploaded files that the rows name. `absent`: missing and changed files, which the archive lacks. */
+/** Archives the uploaded files that the rows name. `absent`: those that the archive lacks, and why. */
 export async function archiveUploads(options: ArchiveOptions): Promise<WrittenFile & { absent: AbsentUpload[] }> {
   const absent = new Map<string, AbsentUpload>();
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -71,8 +71,8 @@ function* members(
 const PIECE = 256 * 1_024; // bytes
 
 /**
- * Opens an uploaded file. A zero replaces each byte that the disk cannot read. Reads block this process, but
- * take a tenth of the time of asynchronous reads for small files.
+ * Opens an uploaded file, or says why it cannot be used. Reads block this process, but take a tenth of the time of
+ * asynchronous reads for small files.
  */
 export function openUpload(dataDir: string, row: UploadRow) {
   const opened = openOrWhyNot(join(dataDir, uploadPath(row.sha256)));
@@ -108,7 +108,7 @@ function openOrWhyNot(path: string): number | 'missing' | 'unreadable' {
   }
 }
 
-/** Reads the next chunk of a file. Zeros replace bytes that the disk cannot read, so that the file's hash is wrong. */
+/** Reads on. After a read error, or if the file has become shorter, zeros fill the chunk: the size stays right. */
 function readChunk(fd: number, length: number): Buffer {
   const chunk = Buffer.allocUnsafe(length);
   try {
@@ -128,7 +128,7 @@ export type CheckOptions = {
   onBytes?: ((bytes: number) => void) | undefined; // called with the size of each chunk that was read
 };
 
-/** Throws BackupError unless the archive has each file of the rows once, with its size and hash, and no other file. */
+/** Throws BackupError unless the archive has the files of the rows but `absent`, unchanged, and no other file. */
 export async function checkArchive(path: string, options: CheckOptions): Promise<WrittenFile> {
   const file = await openPlainFile(path);
   const hash = createHash('sha256');

@@ -22,11 +22,11 @@ type Placing = {
   rows: UploadRow[];
   isCareful: boolean; // whether the hub reads every upload that it links into the backup, to omit damaged uploads
   signal: AbortSignal;
-  onProgress: (bytes: number) => void; // called with the size of each file when the file is in the backup
+  onProgress: (bytes: number) => void; // called with the size of each file once it is in the backup or left out
   requireRoom: (bytes: number) => Promise<void>; // rejects with BackupError if copies of `bytes` bytes do not fit
 };
 
-/** Uploads never change, so a hard link is enough; where no link can be made, the file is copied. */
+/** Uploads never change, so a hard link is enough; where none to a sound file can be made, the file is copied. */
 export async function placeUploads(options: Placing): Promise<AbsentUpload[]> {
   const { folder, rows, signal, onProgress, requireRoom } = options;
   await mkdir(join(folder, UPLOADS), { mode: 0o700 });
@@ -65,7 +65,7 @@ function linkUpload({ dataDir, previous, folder, isCareful }: Placing, row: Uplo
   return false;
 }
 
-/** No link can be made: the file is missing, unreadable or on another disk, or its file system allows none. */
+/** No link can be made: the file is missing, unreadable or on another disk, or its file system allows no more. */
 const UNLINKABLE = ['ENOENT', 'EACCES', 'EXDEV', 'EMLINK', 'EPERM', 'ENOTSUP', 'ENOSYS', 'ENOTDIR', 'ELOOP'];
 
 function link(from: string, to: string): boolean {
@@ -113,7 +113,7 @@ async function* asynchronous(chunks: Iterable<Buffer>): AsyncGenerator<Buffer> {
   }
 }
 
-/** Returns the size of all uploads, and the hash of the archive, which an interim backup lacks. Throws BackupError. */
+/** Returns size and hash of the archive; of an interim backup, the uploads' size and null. Throws BackupError. */
 export async function checkUploads(
   backup: string, options: CheckOptions,
 ): Promise<{ bytes: number; sha256: string | null }> {

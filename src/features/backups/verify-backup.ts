@@ -160,7 +160,7 @@ function noteDatabase(facts: DatabaseFacts, found: Partial<Verification>): void 
   if (note) found.notes = [...(found.notes ?? []), note];
 }
 
-/** Compares a database with the facts in the backup: an intact but emptied database must not pass for a backup. */
+/** An intact but emptied database must not pass for a backup. Without recorded facts, an administrator is enough. */
 function compareFacts({ schemaVersion, counts, uploads }: DatabaseFacts, recorded: Manifest['facts']): void {
   if (!recorded) {
     if (counts.admins === 0) throw new BackupError('hub.db has no administrator');
@@ -182,7 +182,7 @@ function compareHash(name: string, actual: string | null, recorded: string | nul
   if (actual !== recorded) throw new BackupError(`${name} does not match SHA256SUMS: its hash is ${actual}`);
 }
 
-/** A system error's message already names the unreadable file. */
+/** A system error's message needs no name before it: it begins with its code. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = codeOf(error);
@@ -192,7 +192,7 @@ function explain(error: unknown): string {
 
 export type OpenBackup = Manifest & { folder: string };
 
-/** Checks the files of a backup and the hash of its database, then opens the backup. Throws BackupError. */
+/** Checks which files a backup has, and the hash of its database, but not its uploads. Throws BackupError. */
 export async function openBackup(path: string): Promise<OpenBackup> {
   const folder = resolve(path);
   const manifest = await readWhole(folder);

@@ -60,7 +60,7 @@ export function noteError(hub: Hub, error: unknown): void {
   }
 }
 
-/** A hash that is the same for all errors from one place in the code, whatever ids and names their messages contain. */
+/** A hash of what tells kinds of errors apart: the message counts without its numbers and quoted names. */
 export function fingerprintOf(program: string, { name, message, stack }: Description): string {
   const gist = message.replace(/"[^"]*"|'[^']*'/g, '""').replace(/\d+/g, '0');
   const place = stack.split('\n').find((line) => /^\s+at /.test(line)) ?? '';

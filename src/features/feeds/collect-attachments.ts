@@ -31,7 +31,7 @@ export function collectAttachments(item: XmlElement, base: string): IncomingFile
   return attachments;
 }
 
-/** The address of an item's `<itunes:image>`, for lists of posts; no file that pages list with the post. */
+/** The address in the `<itunes:image>` of an item or channel, for lists of posts; no file that pages list. */
 export function pictureOf(item: XmlElement, base: string): string | null {
   const image = childOf(item, 'itunes:image');
   return image === undefined ? null : absoluteUrl(attributeOf(image, 'href') || lineOf(image), base);
@@ -102,7 +102,7 @@ function addFile(file: XmlElement, original: string | null, base: string, found:
   });
 }
 
-/** The media type of a file as declared or, if that says nothing, by the extension of the file's address. */
+/** The media type of a file as declared or, if that says nothing, by the extension of its address, if known. */
 export function fileType(declared: string | null, url: string): string | null {
   const type = mediaTypeOf(declared);
   if (type !== null && !UNSAID.test(type)) return type;

@@ -12,17 +12,20 @@ import { PAGE_BYTES } from './parse-beginning.ts';
 
 const FETCHES = 12; // maximum documents fetched to find the feed of a typed address, without redirects
 const ADVERTISED_FIRST = 5; // advertised feeds of a page that are tried before the other links of the page
-const USUAL_FIRST = 3; // USUAL_PATHS that are tried before a page's advertised feeds beyond ADVERTISED_FIRST
-/** No further address is tried after this time, in ms, because a person waits. */
+const USUAL_FIRST = 3; // usual addresses that are tried before a page's advertised feeds beyond ADVERTISED_FIRST
+/** No further address is tried after this time, in ms, because a person may wait. */
 const SEARCH_MS = 40 * SECOND;
 const CANDIDATE_MS = 10 * SECOND;
 
 const USUAL_PATHS = ['/feed', '/rss.xml', '/atom.xml', '/rss', '/index.xml', '/feed.json'];
 
-/** `guess`: also try usual paths such as `/feed`: only if a person waits, because most of these requests fail. */
+/**
+ * `guess`, only if a person waits: also try usual paths such as `/feed`, though most of these requests fail, and read
+ * only the beginning of a large feed.
+ */
 type DiscoverOptions = Omit<FetchOptions, 'recognise'> & { guess?: boolean };
 
-/** Fetches the feed at an address, or a feed of the web page there. Throws as `fetchFeed` does. */
+/** Fetches the feed at an address, or one of the web page there. Throws as `fetchFeed` does, or says what it tried. */
 export async function discoverFeed(hub: Hub, typed: string, options: DiscoverOptions): Promise<FetchedFeed> {
   const { guess = false, ...rest } = options;
   const until = performance.now() + SEARCH_MS;
@@ -40,7 +43,7 @@ export async function discoverFeed(hub: Hub, typed: string, options: DiscoverOpt
 /** A document that is no feed: its text, the value of its `Link` header, and the hub’s words for it. */
 type WebPage = { url: string; html: string; header: string; answer: string };
 
-/** `typed`: the address that a person entered. `until`: by `performance.now()`, when the search ends. */
+/** `typed`: the address at which the search began. `until`: by `performance.now()`, when it ends. */
 type Search = { typed: string; guess: boolean; within: FetchOptions; until: number };
 
 async function fetchFeedOf(hub: Hub, page: WebPage, { typed, guess, within, until }: Search): Promise<FetchedFeed> {
@@ -88,7 +91,7 @@ function pageOf(error: unknown): WebPage | null {
   return isPage ? { url, html, header, answer: error.message } : null;
 }
 
-/** `offered`: the page's feeds. `addresses`: possible feeds, tried first. `further`: advertised feeds, tried last. */
+/** `offered`: the feeds that the page advertises, else those that it links to. `addresses`: tried before `further`. */
 async function linksOf({ url, html, header }: WebPage, typed: string) {
   const advertised = [...playlistFeed(typed), ...findFeedLinks(html, url, header)];
   await nextTurn(); // reading a page of 2 MiB takes 15 ms, and reading its `a` elements 40 ms
@@ -116,14 +119,14 @@ function usualAddresses(pageUrl: string): string[] {
   return [...below, ...USUAL_PATHS].map((path) => origin + path);
 }
 
-/** What failed when the hub fetched an address, in words; throws a fault in the hub's code, such as a TypeError. */
+/** What failed when the hub fetched an address, in words; rethrows an abort, and a fault of the hub (a TypeError). */
 function answerOf(error: unknown, signal: AbortSignal | undefined): string {
   const isOurs = error instanceof TypeError || error instanceof RangeError || codeOf(error) !== undefined;
   if (!(error instanceof Error) || isOurs || signal?.aborted) throw error;
   return error.message.replace(/\.$/, '');
 }
 
-/** Throws rather than send a feed's password to another origin than its owner gave it for. */
+/** Throws rather than send a feed's password to another origin than it was given for. */
 function requireSameOrigin(typed: string, url: string, authorization: string | undefined): void {
   const [asked, other] = [new URL(typed), new URL(url)];
   if (authorization === undefined || asked.origin === other.origin) return;

@@ -21,8 +21,8 @@ export function keepPassword(hub: Hub, sourceId: number, given: FeedPassword | n
 }
 
 /**
- * Undefined if the feed has no password, or has moved to another origin since its owner gave the password. Throws an
- * error for the owner of the feed if the password cannot be decrypted.
+ * Undefined if the feed has no password, or `url` has another origin than the one that the password was given for.
+ * Throws an error for the owner of the feed if the password cannot be decrypted.
  */
 export function authorizationFor(
   hub: Hub, { sourceId, url }: Pick<SyncState, 'sourceId' | 'url'>,

@@ -17,11 +17,11 @@ const INLINE_NAMES = 'a abbr b big br cite code del div em font h1 h2 h3 h4 h5 h
   + 'span strike strong sub sup tt u wbr';
 const INLINE_TAG = new RegExp(`</?(?:${INLINE_NAMES.replaceAll(' ', '|')})(?:\\s[^<>]*)?/?>`, 'gi');
 const WORD_BREAK = /<(?:br|\/?(?:p|div|h[1-6]|li|ul|ol|tr|td|table|blockquote))(?:\s[^<>]*)?\/?>/gi;
-/** The maximum number of dates that the parser tries in one element, because rejecting an unknown time zone is slow. */
+/** The most dates of one kind that are tried in an element, because rejecting an unknown time zone is slow. */
 const MAX_DATES = 4;
 const LOOKS_LIKE_HTML = /<\/[a-z][a-z0-9]*\s*>|<(?:br|img|wbr|hr|p)(?:\s[^<>]*)?\/?>/i;
 const TAG = /<(\/?)([a-z][a-z0-9]*)(\s[^<>]*)?\/?>/gi;
-/** The beginning of any markup; an address in angle brackets, such as `<a@x.example>` or `<https://…`, is none. */
+/** The beginning of a tag or comment; an address in angle brackets (`<a@x.example>` or `<https://…`) is none. */
 const MARKUP = /<(?:\/?[a-z][a-z0-9-]*(?::[a-z][\w-]*)?[\s/>]|!--)/i;
 const LINE_END = /\r\n?|[\n\u2028\u2029]/g;
 /** One paragraph that its author wrapped and indented as the elements around it; list items are no such lines. */
@@ -40,7 +40,7 @@ export type LinkBase = { url: string; given: boolean };
 
 /**
  * Converts a title, which may be HTML or plain text, to one line of plain text. Only a title that is HTML loses its
- * inline tags. Character references are decoded twice, because many feeds encode them twice.
+ * inline tags. Character references are decoded once more, because many feeds encode them twice.
  */
 export function titleText(decoded: string): string {
   const untagged = isHtmlTitle(decoded) ? decoded.replace(WORD_BREAK, ' ').replace(INLINE_TAG, '') : decoded;
@@ -73,7 +73,7 @@ export function textToHtml(text: string): string {
   return withLines(escapeHtml(text.trim()));
 }
 
-/** Converts the content of an item, which may be HTML or plain text, to HTML; without any tag, lines are kept. */
+/** Converts the content of an item, which may be HTML or plain text, to HTML; text keeps lines as in `textToHtml`. */
 export function contentToHtml(text: string): string {
   const content = text.trim();
   return MARKUP.test(content) ? content : withLines(content.replaceAll('<', '&lt;'));
@@ -124,12 +124,11 @@ export function firstDate(
   return null;
 }
 
-/** Replaces the character references of a text. */
 export function decodeOnceMore(text: string): string {
   return text.includes('&') ? text.replace(REFERENCE, decodeEntities) : text;
 }
 
-/** The names of up to twenty authors, each name once, joined by commas; null if there are no names. */
+/** The names of up to MAX_NAMES authors, each name once, joined by commas; null if there are no names. */
 export function personNames(written: Iterable<string>): string | null {
   const names = new Set<string>();
   for (const text of written) {
@@ -167,7 +166,7 @@ export function baseInside(element: XmlElement | null, base: LinkBase): LinkBase
 
 const LANGUAGE = /^[a-z]{2,3}(?:-[a-z0-9]{1,8}){0,3}$/i;
 
-/** A language tag (BCP 47) as the feed writes it, or null if the text cannot be a language tag. */
+/** A language tag (BCP 47) as the feed writes it, but with `-` for `_`; null if the text cannot be one. */
 export function languageTag(written: string | null | undefined): string | null {
   const tag = written?.trim().slice(0, 40).replaceAll('_', '-') ?? '';
   return LANGUAGE.test(tag) ? tag : null;
@@ -198,7 +197,7 @@ const MAX_GUID_LENGTH = 1024; // characters of a feed item's id; a hash replaces
 export type ParsedFeed = FeedFacts & {
   items: IncomingPost[];
   deleted: DeletedPost[]; // tombstones (RFC 6721)
-  /** Null if the feed's document is whole. `lastIsSure`: the id of a truncated document's last item is whole. */
+  /** Null if the feed's document is whole. `lastIsSure`: its last item's id is known to be whole. */
   cut: { lastIsSure: boolean } | null;
   /** Whether the feed has no items, but elements that look like items, which the hub cannot read. */
   hidesItems: boolean;
@@ -215,9 +214,9 @@ export class NotAFeedError extends Error {
 export type UnidentifiedItem = Omit<IncomingPost, 'guid'> & { guid: string | null };
 
 /**
- * Gives each item an id that is the same at every fetch: the id from the publisher, else the link, else a hash of the
- * content. If several items share an id, the link or hash of each item is appended to its id, so that an id never moves
- * to another item. Removes duplicates and empty items, and keeps at most MAX_ITEMS items.
+ * Gives each item an id: the publisher's, else the link, else a hash of the content. If several items share one, the
+ * link or hash of each is appended, so that ids do not depend on the order of the items. Removes duplicates and empty
+ * items, and keeps at most MAX_ITEMS items.
  */
 export function identifyItems(items: UnidentifiedItem[]): IncomingPost[] {
   const read = items.filter(holdsSomething).slice(0, MAX_ITEMS);
@@ -250,7 +249,7 @@ export function newestItems<T>(items: T[], dateOf: (item: T) => number | null): 
   return newest.sort((a, b) => a.place - b.place).map(({ item }) => item);
 }
 
-/** The items to store: no deleted items and, if the feed was truncated, no last item whose id is uncertain. */
+/** The items to store: none that was deleted after its last change, and no last one whose id may be truncated. */
 export function lastingItems({ items, deleted, cut }: ParsedFeed): IncomingPost[] {
   const sure = cut && !cut.lastIsSure ? items.slice(0, -1) : items;
   const gone = new Map(deleted.map(({ guid, deletedAt }) => [guid, deletedAt ?? Infinity]));

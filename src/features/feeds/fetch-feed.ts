@@ -28,14 +28,14 @@ export type FetchedFeed = {
   askedFor: number; // the wait in ms before the next request that the response headers ask for; 0 by default
   bytes: number | null; // the size of the document, or of the part that was read; null after a 304 response
   isPartial?: boolean; // only the beginning of a large document was read: `feed` may have few posts, or none
-  advertised?: FeedLink[]; // all feeds to which a web page at the address links; undefined if no page was fetched
+  advertised?: FeedLink[]; // of web pages on the way: the feeds they advertise, else at most three that each links to
 };
 
 export class FeedGoneError extends Error {}
 export class NothingThereError extends Error {}
 
 /**
- * `recognise`: read only the title of a large feed. `totalMs`: a time limit shorter than the usual limit of a fetch.
+ * `recognise`: read only the beginning of a large feed. `totalMs`: a time limit shorter than the usual one of a fetch.
  * `authorization`: a header for the origin of the address alone. `toRead`: gets the size of the body; parsing waits for
  * the returned promise.
  */
@@ -50,7 +50,7 @@ type Within = {
 
 /**
  * Fetches and parses one feed. The messages of errors are written for the owner of the source. Throws FeedGoneError
- * after 410, NothingThereError after 404, RetryLaterError after 429 or 503 with Retry-After, NotAFeedError with the
+ * after 410, NothingThereError after 404, RetryLaterError after 429, or 503 with Retry-After, NotAFeedError with the
  * document if it is no feed.
  */
 export async function fetchFeed(
@@ -61,7 +61,7 @@ export async function fetchFeed(
   const { headers } = response;
   const body = beginning?.bytes() ?? response.body;
   const askedFor = freshnessMs(headers, hub.clock()) ?? 0;
-  // A 304 response is valid only if the request had validators (an entity tag or a date).
+  // A 304 is valid only if the request had an entity tag or a date.
   const isConditional = validators.etag !== null || validators.lastModified !== null;
   const stays = permanentAddress(url, response, within);
   const unread = { feed: null, url: stays, askedFor };
@@ -104,7 +104,7 @@ function requireSuccess({ status, url, headers }: OutboundResponse, now: number,
   if (status === 410) throw new FeedGoneError(`${host} reports that this feed is permanently gone (410).`);
   const retryAt = parseRetryAfter(headers['retry-after'], now);
   if (status === 429 || (status === 503 && retryAt !== null)) {
-    const at = Math.min(retryAt ?? now + DEFAULT_RETRY_AFTER, now + DAY); // the hub fetches the feed again within a day
+    const at = Math.min(retryAt ?? now + DEFAULT_RETRY_AFTER, now + DAY); // waits a day at most
     throw new RetryLaterError(`${host} asks the hub to wait (${status}).`, at);
   }
   const known = authorization !== undefined && status === 401;
@@ -131,7 +131,7 @@ function permanentAddress(url: string, { movedPermanentlyTo }: OutboundResponse,
   return url.startsWith('https:') && !movedPermanentlyTo.startsWith('https:') ? url : movedPermanentlyTo;
 }
 
-/** Drops a validator (entity tag or date) that is too long to send back: the publisher would answer 431. */
+/** Drops a validator (entity tag or date) that is too long to send back: the publisher might answer 431. */
 function usable(validator: string | undefined): string | null {
   return validator !== undefined && validator.length <= VALIDATOR_MAX ? validator : null;
 }
@@ -139,7 +139,7 @@ function usable(validator: string | undefined): string | null {
 /** Feeds with more bytes than this wait for each other, so that few large feeds are in memory at once. */
 const LARGE_BODY = 1024 * 1024;
 
-/** The maximum number of large bodies (10 MiB) received at once. Only one large body at a time is parsed and stored. */
+/** The most large bodies (up to MAX_BYTES each) that synchronisations hold at once; one at a time is parsed. */
 const RECEIVED_AT_ONCE = 3;
 
 const lanes = once((_: Hub) => ({ receive: createLanes(RECEIVED_AT_ONCE), read: createLanes() }));
@@ -147,13 +147,13 @@ const lanes = once((_: Hub) => ({ receive: createLanes(RECEIVED_AT_ONCE), read: 
 /** A synchronisation's place in the queue for large feeds. */
 export type LargeFeedTurns = {
   body: LargeBody;
-  /** Resolves when the body may be parsed: a small body at once, a large body when no other body is being parsed. */
+  /** Resolves when the body may be parsed: a small body at once, a large one when the large one before has ended. */
   read(bytes: number): Promise<void>;
-  /** Lets the next large feed begin; called when the body and the posts of this feed are no longer needed. */
+  /** Lets the next large feed begin; called when this one's body and most of its posts are no longer needed. */
   end(): void;
 };
 
-/** Joins the queue for large feeds; until the caller calls `end`, also after an error, the next large feed waits. */
+/** Places in the queues for large feeds, taken once a body is large, and kept until `end`, also after an error. */
 export function largeFeedTurns(hub: Hub, signal: AbortSignal): LargeFeedTurns {
   const { receive, read } = lanes(hub);
   const over = Promise.withResolvers<void>();

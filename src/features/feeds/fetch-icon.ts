@@ -44,7 +44,7 @@ export const fetchIcon: JobKind<{ sourceId: number }> = {
   },
 };
 
-/** Enqueues jobs for icons that are due, unless earlier icon jobs are still waiting. */
+/** Enqueues jobs for some icons that are due, unless earlier icon jobs still wait or the hub may not store them. */
 export function planDueIcons(hub: Hub): void {
   if (jobs(hub).oldestDueSeconds(fetchIcon.name) > 0 || !mayRecord(hub)) return;
   hub.db.write('plan due icons', () => {
@@ -67,7 +67,7 @@ async function findIcon(hub: Hub, source: Source, signal: AbortSignal): Promise<
   return undefined;
 }
 
-/** Yields addresses of a feed's possible icons, likeliest first. Fetches web pages only if the feed's icon failed. */
+/** Addresses of a feed's possible icons, likeliest first. Fetches web pages only if the feed names no usable one. */
 async function* candidates(hub: Hub, source: Source, ask: Ask): AsyncGenerator<string> {
   const named = sourceIcons(hub).namedBy(source.id);
   if (named !== null) yield named;

@@ -10,7 +10,7 @@ import { posts } from '../posts/post-store.ts';
 import { sources } from '../sources/source-store.ts';
 import { HOPELESS } from './fetch-icon.ts';
 
-/** The worker fetches pictures for at most this many posts of a synchronisation, the newest posts. */
+/** Pictures are fetched ahead for only so many of a source's newest posts, looked up again before each picture. */
 const POSTS_OF_SYNC = 20;
 
 /** The worker fetches at most 50 pictures of a source's new posts at once, and then 50 a day. */
@@ -18,7 +18,7 @@ const BUDGET = { name: 'list-pictures', burst: 50, everyMs: DAY / 50 };
 
 const TIMEOUT_MS = 5 * SECOND; // of one picture
 
-/** If pictures of an owner's sources have waited for this long, new posts of these sources get no pictures. */
+/** If pictures of an owner's sources have waited for this long, no more are enqueued for the owner's new posts. */
 const LONGEST_WAIT = 5 * MINUTE;
 
 export const PICTURE_RESULTS = ['kept', 'too-large', 'failed', 'over-budget'] as const;
@@ -26,7 +26,7 @@ export const PICTURE_RESULTS = ['kept', 'too-large', 'failed', 'over-budget'] as
 /** The row of `counts` whose value renews the cached public pages when the value changes. */
 const CONTENT_VERSION = 'content_version';
 
-/** A followed source, and the time of its synchronisation (unix ms): posts that arrived earlier are left out. */
+/** A source, and the time of its synchronisation (unix ms): posts that arrived earlier are left out. */
 type NewPosts = { sourceId: number; since: number };
 
 /** Fetches pictures of new posts before anybody opens the posts. A missing picture does not fail the job. */
@@ -47,7 +47,7 @@ export const fetchPictures: JobKind<NewPosts> = {
   },
 };
 
-/** Enqueues the job that fetches the pictures of a feed's new posts, in the transaction that stores the posts. */
+/** Enqueues the job that fetches the pictures of a feed's new posts, if there are any, in the caller's transaction. */
 export function planPictures(hub: Hub, wanted: NewPosts): void {
   const source = sources(hub).find(wanted.sourceId);
   if (!source || source.feedUrl === null) return;

@@ -9,12 +9,12 @@ const FORMS: Intl.DateTimeFormatOptions[] = [
 /** Regions and scripts whose names of months are others than those of the language elsewhere. */
 const OTHER_NAMES = ['ar-SY', 'ar-DZ', 'ar-MA', 'de-AT', 'sr-Latn', 'uz-Cyrl', 'az-Cyrl', 'bs-Cyrl'];
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
-const SHORTEST = 3; // letters of an abbreviation
+const SHORTEST = 3; // the fewest letters of an abbreviation
 
 /** The value of a name that means two months, such as “listopada”: October in Croatian, November in Polish. */
 export const AMBIGUOUS = -1;
 
-/** Months (0 to 11) by name, or by the beginning of a name; names and beginnings are as `plainWords` writes them. */
+/** Months (0 to 11, or AMBIGUOUS) by name or its beginning, as `plainWords` writes them, words joined by spaces. */
 export type MonthNames = ReadonlyMap<string, number>;
 
 const byLanguage = new Map<string, MonthNames>();

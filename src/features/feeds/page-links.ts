@@ -33,7 +33,7 @@ const ANCHORS_MAX = 5_000;
 const TAG_MAX = 4_000; // characters
 const ANCHOR_REACH = 400; // characters of the content of an `a` element that are searched for words
 const LINK_TITLE_MAX = 100; // characters
-const FEED_ANCHORS = 3; // `a` elements of a page that the hub takes for links to feeds
+const FEED_ANCHORS = 3; // the most `a` elements of a page that the hub takes for links to feeds
 
 /** Each advertised feed once, in document order, but feeds of comments last, and links of an uncertain type before. */
 export function findFeedLinks(html: string, pageUrl: string, header = ''): FeedLink[] {
@@ -109,7 +109,7 @@ function* pageTags(html: string, names: string[], most: number): Generator<Tag> 
   }
 }
 
-/** The offset at which reading continues after a tag: for an element of text, the end of its end tag. */
+/** The offset at which reading continues after a tag: for an element whose content is skipped, in its end tag. */
 function endOfElement(html: string, name: string, tagEnd: number): number {
   if (['link', 'base', 'meta', 'a'].includes(name)) return tagEnd;
   const endTag = new RegExp(`</${name}`, 'gi');

@@ -19,8 +19,8 @@ type Beginning = { take: TakeBody; bytes(): Buffer; isLarge(): boolean; hasMembe
 
 /**
  * Receives a document piece by piece, and stops when a large document is known to be a feed. JSON is received until it
- * has the members of a JSON Feed, but only its first BEGINNING_BYTES are kept. Of any other document, such as a web
- * page, at most PAGE_BYTES are received, and of a page that names a feed only the head.
+ * has the members of a JSON Feed, but only about its first BEGINNING_BYTES are kept. Of any other large document, such
+ * as a web page, hardly more than PAGE_BYTES are received, and of a page that names a feed only the head.
  */
 export function takeBeginning(): Beginning {
   const pieces: Buffer[] = [];
@@ -69,8 +69,8 @@ function isJson(bytes: Buffer): boolean {
 }
 
 /**
- * Reads the title of a feed, but not all its posts. If the posts of a JSON Feed stand before its title, the title stays
- * empty, and only the members that JSON Feed requires are checked.
+ * Reads the title of a feed, but not all its posts. Of a JSON Feed it reads what stands before the posts; if that is no
+ * feed, or longer than BEGINNING, it only asks whether the required members were seen, and the title stays empty.
  */
 export function parseBeginning(document: Beginning, source: { url: string; contentType: string | null }): ParsedFeed {
   const bytes = document.bytes();
@@ -87,7 +87,7 @@ export function parseBeginning(document: Beginning, source: { url: string; conte
   return parseFeed(EMPTY_FEED, source);
 }
 
-/** Parses a feed that is larger than the hub reads. Its last post may not be whole, and counts as unsure. */
+/** Parses a feed that is larger than the hub reads. Of XML, the last post may not be whole, and counts as unsure. */
 export function parseCut(bytes: Buffer, source: { url: string; contentType: string | null }): ParsedFeed {
   const isXml = !isJson(bytes);
   const end = bytes.lastIndexOf('>') + 1 || bytes.length; // not within a character

@@ -190,7 +190,7 @@ function instant(date: YearMonthDay, sinceMidnight: number, zone: string): numbe
   const { year, month, day } = date;
   if (year < EARLIEST_YEAR || month < 0 || month > 11) return null;
   const midnight = Date.UTC(Math.min(year, 10_000), month, day);
-  if (new Date(midnight).getUTCDate() !== day) return null; // Date.UTC turns 30 February into 1 March
+  if (new Date(midnight).getUTCDate() !== day) return null; // Date.UTC turns 31 April into 1 May
   const asUtc = midnight + sinceMidnight;
   return Math.min(asUtc - (zoneMinutes(zone.trim(), asUtc) ?? 0) * MINUTE, LATEST);
 }
@@ -218,7 +218,7 @@ function placeOffset(place: string, at: number): number | null {
   }
 }
 
-/** The month that a date names: in English, else in the feed's language, else in any; null for one of two months. */
+/** The month that a date names: in English, else in the feed's language, else in any; null if none or ambiguous. */
 function monthIn(text: string, language: string | null): number | null {
   const words = plainWords(text).filter((word) => zoneOffset(word) === null && !ENGLISH_WEEKDAY.test(word));
   const at = words.findLastIndex((word) => english(word) !== undefined);
@@ -234,7 +234,7 @@ function english(word: string): number | undefined {
   return month !== undefined && ENGLISH[month]?.startsWith(word) ? month : NEITHER_ENGLISH_NOR_CLDR.get(word);
 }
 
-/** The month that the last word names, or the last two; a weekday before it may have such a name, too. */
+/** The month of the last word, or pair of words, that names one; a weekday before it may have such a name, too. */
 function lastMonth(words: string[], names: MonthNames): number | undefined {
   for (let at = words.length - 1; at >= 0; at -= 1) {
     const word = words[at] ?? '';

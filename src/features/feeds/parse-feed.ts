@@ -9,7 +9,7 @@ import { parseRss } from './parse-rss.ts';
 
 type Root = { kind: 'rss' | 'atom'; start: number };
 
-/** The maximum number of start tags before the root element of a feed, such as the tags of a server's warning. */
+/** The first start tags, among which the root element of a feed must be: a server's warning may precede it. */
 const MAX_TAGS_BEFORE_ROOT = 50;
 const ROOTS = new Map<string, Root['kind']>([['rss', 'rss'], ['rdf', 'rss'], ['channel', 'rss'], ['feed', 'atom']]);
 const SIBLINGS = new Set(['channel', 'items', 'item', 'entries', 'entry']);

@@ -72,7 +72,7 @@ function readItem(
 type ItemMembers = Pick<IncomingPost, 'title' | 'url' | 'author' | 'language' | 'publishedAt' | 'updatedAt' |
   'attachments' | 'picture'> & { html: string; text: string; summary: string };
 
-/** Converts an item of a JSON Feed to a post: its summary may replace the content, and `base` its address. */
+/** Converts an item of a JSON Feed or webhook to a post. Without content, its summary is the content. */
 export function postOfItem({ html, text, summary, ...members }: ItemMembers, base: string): Omit<IncomingPost, 'guid'> {
   const content = html.trim() || textToHtml(text);
   const summaryHtml = textToHtml(summary);

@@ -9,7 +9,7 @@ import {
 } from './feed-values.ts';
 
 const IDS = ['guid', 'atom:id', 'id', 'dc:identifier'];
-/** What a channel says about its items; `picture`: for items without any picture, such as episodes of a podcast. */
+/** What a channel says about its items; `picture`: for items without `itunes:image` and without `img` elements. */
 type ChannelContext = { base: LinkBase; author: string | null; language: string | null; picture: string | null };
 type RssContent = { html: string; summary: string | null; base: LinkBase };
 

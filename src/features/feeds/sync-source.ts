@@ -33,14 +33,14 @@ import { planAfterFailure, planNextSync } from './plan-sync.ts';
 /** The timeout for a host that timed out at the previous attempt, so that hanging hosts do not occupy the workers. */
 const SLOW_HOST_MS = 5 * SECOND;
 const SLOWNESS = new Set(['timeout', 'idle']);
-const RHYTHM = 10; // newest posts, whose times decide when the next synchronisation is due
+const RHYTHM = 10; // newest posts, by whose times the next synchronisation is planned
 
 const GONE = 'The publisher reports that this feed is permanently gone (410).';
 
 /** For each synchronisation in this process: when it began, by `performance.now()`. */
 const started = new WeakMap<Job, number>();
 
-/** A repeated job is harmless: posts have the publisher's ids, and one transaction has all effects of the job. */
+/** A repeated job is harmless: posts are recognised by their ids, also those that a large feed has stored early. */
 export const syncSource: JobKind<{ sourceId: number }> = {
   name: SYNC_SOURCE,
   key: ({ sourceId }) => String(sourceId),
@@ -104,13 +104,13 @@ type FetchedSource = Pick<SyncState, 'url' | 'ttl' | 'guidPrefix'> & { sourceId:
 
 /**
  * Sanitises the posts of a fetched feed; with `early`, also stores most posts of a large feed, which frees memory.
- * Returns a function that, in the caller's transaction, stores all posts that are not stored yet and returns the result
- * of the synchronisation.
+ * Returns a function that, in the caller's transaction, stores the posts that are not stored yet (none if the feed's
+ * address has changed, or is a duplicate now) and returns the result of the synchronisation.
  */
 async function prepareSync(
   hub: Hub, source: FetchedSource, fetched: FetchedFeed, early?: EarlySteps,
 ): Promise<(sourceId: number) => Partial<SourceRun>> {
-  const { feed, url, validators, askedFor, bytes } = fetched; // `feed` is null after a 304 response
+  const { feed, url, validators, askedFor, bytes } = fetched; // `feed`: null if unchanged (a 304, or the same body)
   const since = hub.clock();
   const own = <Post extends { guid: string }>(all: Post[]): Post[] =>
     all.map((post) => ({ ...post, guid: source.guidPrefix + post.guid }));
@@ -143,14 +143,14 @@ async function prepareSync(
       syncState(hub).keepFacts(sourceId, feed);
       sourceIcons(hub).noteNamed(sourceId, feed.iconUrl);
     }
-    // A 304 response to a later fetch must not confirm a document that was truncated on its way.
+    // A later 304 must not confirm a document that was truncated on its way, or whose posts the hub could not read.
     syncState(hub).keepValidators(sourceId, problem === null || fetched.isPartial ? validators : NO_VALIDATORS);
     succeeded(hub, sourceId, wait, feed ? problem : undefined);
     return { added: arrived.added, changed, bytes, note: problem };
   };
 }
 
-/** Also plans the next one. `askedFor`: the shortest pause (ms). `problem`: undefined if it stays. */
+/** Also plans the next one. `askedFor`: ms, as for `planNextSync`. `problem`: undefined if it stays. */
 function succeeded(hub: Hub, sourceId: number, askedFor: number, problem: string | null | undefined): void {
   const publishedAt = sourcePosts(hub).newestTimes(sourceId, RHYTHM);
   const pause = planNextSync({ publishedAt, askedFor }, hub.clock(), hub.random);
@@ -181,14 +181,14 @@ function storeEarly(
   });
 }
 
-/** What kept the hub from reading all posts of the feed; null if it read them all. */
+/** What kept the hub from reading all posts of the feed, besides MAX_ITEMS; null if nothing did. */
 function problemOf({ cut, hidesItems }: ParsedFeed, items: number, isTooLarge = false): string | null {
   if (cut && isTooLarge) return `The feed is larger than 10 MiB. The hub read ${items} posts of its first 10 MiB.`;
   if (cut) return `The publisher’s feed was cut off. The hub read the ${items} posts before that point.`;
   return hidesItems ? 'The feed has elements that look like posts, but the hub cannot read them.' : null;
 }
 
-/** When a feed is added, at most this many posts are stored at once, because more posts would block other writers. */
+/** If a feed with more posts is added, the worker stores them later, because so many would block other writers. */
 const MANY_ITEMS = 150;
 
 /** `store` runs in the caller's transaction, and does nothing for a large feed, which the worker stores later. */

@@ -17,7 +17,7 @@ export function tidyDate(text: string): string {
     .replace(/^(\d{1,4}) (\d{1,2}) (\d{1,4})(?= |$)/, '$1/$2/$3');
 }
 
-/** Writes the digits, signs and words of dates in other scripts as in English. */
+/** Writes the digits, signs and some words of dates in other scripts as in English. */
 function inAscii(text: string): string {
   return text.normalize('NFC').replace(/(?!\d)\p{Nd}/gu, asciiDigit)
     .replace(/[−‐‑]/g, '-').replaceAll('：', ':').replace(/[，、،]/g, ' ').replace(/（[^（）]*）/g, ' ')
@@ -27,7 +27,7 @@ function inAscii(text: string): string {
     .replace(/(?:(오전|上午|午前|凌晨|早上)|오후|下午|午後|晚上)\s*(\d+:[\d:]+)/g,
       (_, am: string | undefined, time: string) => `${time} ${am ? 'AM' : 'PM'}`)
     .replace(/thứ\s*\d\b/gi, ' ').replace(/(?:tháng|\bthg)\.?\s*(\d{1,2})(?!\d)/gi, vietnameseMonth)
-    .replace(/\b2[45]\d\d\b/, (year, _, all) => THAI.test(all) ? String(Number(year) - 543) : year); // of the Buddha
+    .replace(/\b2[45]\d\d\b/, (year, _, all) => THAI.test(all) ? String(Number(year) - 543) : year); // Buddhist era
 }
 
 /** In Unicode, the digits of a script follow each other, from 0 to 9. */

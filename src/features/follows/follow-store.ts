@@ -143,7 +143,7 @@ export const follows = store(({ db, clock }) => {
     countForeign: (accountId: number): number => countForeign.get({ accountId })?.n ?? 0,
     countOthers: (sourceId: number, ownerId: number): number => countFollowers.get(sourceId, ownerId)?.n ?? 0,
     hasFollowers: (sourceId: number): boolean => (countFollowers.get(sourceId, 0)?.n ?? 0) > 0, // no account's id is 0
-    /** The followers except the owner, in the order in which they began to follow the source. */
+    /** The followers except the owner and accounts that are being removed, longest followers first. */
     others: (sourceId: number, ownerId: number): number[] =>
       selectFollowers.all(sourceId, ownerId).map(({ id }) => id),
 

@@ -11,8 +11,8 @@ import { fullTexts } from './full-text-store.ts';
 import { sourceFullTexts } from './source-full-text-store.ts';
 
 /**
- * A request for a full text uses one of the member's permits for an hour. One limit with a burst of 60 would admit 120
- * requests in the first hour.
+ * A request that makes the hub fetch a full text uses one of the member's permits for an hour. One limit with a burst
+ * of 60 would admit 120 requests in the first hour.
  */
 const PERMITS = 60;
 const PERMIT: NamedLimit = { name: 'full-texts', burst: 1, everyMs: HOUR };
@@ -20,7 +20,7 @@ const PERMIT: NamedLimit = { name: 'full-texts', burst: 1, everyMs: HOUR };
 /** On request, the hub fetches the full texts of this many posts that a source already has, the newest posts. */
 const LAST_POSTS = 20;
 
-/** The hub compares this many posts of a new source with their pages. */
+/** The hub compares at most this many posts of a new source with their pages. */
 const SAMPLES = 3;
 
 /** After members asked this often for a full text of a source, its owner is offered full texts for all new posts. */
@@ -52,7 +52,7 @@ function usePermit(hub: Hub, accountId: number): void {
   if (soonest > 0) throw metLimit(hub, PERMIT.name, soonest / SECOND);
 }
 
-/** Makes the newest posts of a source wait for their full texts, in the caller's transaction; returns their ids. */
+/** Wants full texts for a source's newest posts with an address, in the caller's transaction; returns their ids. */
 export function wantNewest(hub: Hub, sourceId: number, limit = LAST_POSTS): number[] {
   const newest = posts(hub).newest({ viewerId: null, sourceId, limit }).filter(({ url }) => url !== null);
   for (const { id } of newest) fullTexts(hub).want(id);
@@ -78,7 +78,7 @@ export function compareSamples(hub: Hub, sourceId: number): void {
 /** `used`: members often asked for full texts. `teasers`: most compared posts are teasers, such as `postId`. */
 export type FullTextOffer = { why: 'used' | 'comparing' } | { why: 'teasers'; postId: number };
 
-/** The offer of full texts for a source; null if the viewer does not own the source or has answered the offer. */
+/** The offer of full texts for a source; null without a reason for one, or if it is answered or not the viewer's. */
 export function offerOf(hub: Hub, source: Pick<Source, 'id' | 'ownerId'>, viewer: Viewer | null): FullTextOffer | null {
   const { isAlways, isChosen, uses, samples } = sourceFullTexts(hub).find(source.id);
   if (viewer?.id !== source.ownerId || isAlways || isChosen || !hasFullTexts(hub)) return null;

@@ -17,13 +17,13 @@ import { fullTexts, REPEATED_AFTER, type FullTextRow, type NoFullText } from './
 import { sourceFullTexts } from './source-full-text-store.ts';
 import { MAX_ARTICLE_LENGTH } from './write-article.ts';
 
-/** The hub fetches this many pages at the same time, mostly waiting for sites, but parses one page at a time. */
+/** A worker fetches up to this many pages at the same time, mostly waiting for sites, but parses one at a time. */
 const FETCHED_AT_ONCE = 4;
 
 /** The schedule enqueues few jobs at a time, so that the page that a member asks for is fetched soon. */
 const PLANNED_AT_ONCE = 20;
 
-/** The hub fetches a post's page at most this often, unless the post changes. */
+/** After so many failed fetches of a post's page, the hub tries no more by itself, unless the post changes. */
 const FETCHES = 2;
 
 /** The transaction that stores a full text evicts at most this many others; the schedule evicts the rest. */
@@ -144,7 +144,7 @@ export function enqueueFullText(
   if (!enqueue(hub, fetchFullText, { postId }, turn) && isAsked) jobs(hub).hurry(fetchFullText.name, String(postId));
 }
 
-/** Scheduled task: enqueues jobs for due full texts of owners whose earlier jobs are not waiting any more. */
+/** Scheduled task: enqueues due full texts of owners who have no such job waiting. */
 export function planFullTexts(hub: Hub): void {
   if (!hasFullTexts(hub) || !mayRecord(hub)) return;
   const isBusy = (owner: number): boolean =>
@@ -156,14 +156,14 @@ export function planFullTexts(hub: Hub): void {
   });
 }
 
-/** Scheduled task. Full texts that an earlier, lower limit kept out are fetched again. */
+/** Scheduled task. Full texts that a lower limit kept out are fetched again. If turned off, all are removed. */
 export function evictFullTexts(hub: Hub, limit: number): number {
   if (!hasFullTexts(hub)) return fullTexts(hub).clear(limit);
   const { fullTextMaxBytes: maxBytes } = hub.config;
   return fullTexts(hub).wantFitting(maxBytes, limit) + fullTexts(hub).evict(maxBytes, limit);
 }
 
-/** Scheduled task: indexes the words of full texts anew after the owner or the visibility of their source changed. */
+/** Scheduled task: indexes full texts that are not, such as after the owner or visibility of their source changed. */
 export async function indexFullTexts(hub: Hub, stopping: AbortSignal): Promise<void> {
   for (const id of fullTexts(hub).unindexed(PLANNED_AT_ONCE)) {
     if (stopping.aborted || !mayRecord(hub)) return;

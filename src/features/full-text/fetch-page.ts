@@ -15,12 +15,12 @@ const PAGE_BYTES = 5 * 1024 * 1024;
 const RULES_KEPT = DAY;
 const RULES_BYTES = 4 * 1024 * 1024;
 
-/** The rules of a site take at least this many bytes of RULES_BYTES, because the site's address needs memory too. */
+/** Added to the bytes of each site's rules, because its address needs memory too. */
 const SITE_BYTES = 1_000;
 
 const HTML_TYPE = /^(?:text\/html|application\/xhtml\+xml)\b/i;
 
-/** The hub must not or cannot use the page: a second attempt is useless. */
+/** The hub must not or cannot use the page, and makes no second attempt by itself. */
 export class PageRefused extends Error {
   readonly reason: Refusal;
 
@@ -51,7 +51,7 @@ type KnownSites = { sites: Map<string, SiteRules & { until: number }>; bytes: nu
 
 const knownRules = once((_: Hub): KnownSites => ({ sites: new Map(), bytes: 0 }));
 
-/** Fetches a web page, guarded and limited as feeds are. Throws PageRefused or PageFailed. */
+/** Fetches a web page, guarded as feeds are. Throws PageRefused, PageFailed or the signal's reason. */
 export async function fetchPage(hub: Hub, url: string, options: PageOptions): Promise<OutboundResponse> {
   const headers = { accept: 'text/html, application/xhtml+xml;q=0.9' };
   const approve = (to: URL): Promise<void> => obeyRobots(hub, to, options);
@@ -95,7 +95,7 @@ function forgetRules(known: KnownSites, origin: string): void {
   known.sites.delete(origin);
 }
 
-/** Fetches a site's robots.txt. A site without robots.txt allows all pages; a server's error allows none (RFC 9309). */
+/** Fetches a site's robots.txt. A status 4xx allows all pages, another failure none: throws PageFailed (RFC 9309). */
 async function fetchRules(hub: Hub, origin: string, signal: AbortSignal): Promise<SiteRules> {
   const pieces: Buffer[] = [];
   let bytes = 0;

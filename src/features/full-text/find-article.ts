@@ -17,7 +17,7 @@ const PARAGRAPHS = new Set(['p', 'li', 'dd', 'td', 'blockquote', 'figcaption']);
 
 /** A paragraph has at least MIN_PARAGRAPH characters; each POINT characters add a point to the score of its block. */
 const [MIN_PARAGRAPH, POINT, MARKED] = [25, 100, 10];
-/** Clutter that holds more than this share of the page's prose stays. */
+/** Clutter other than comments and hidden parts stays if it holds more than this share of the page's prose. */
 const MOST = 0.6;
 /** The shares of a paragraph's points for the blocks around it, innermost first. */
 const SHARES = [1, 1 / 2, 1 / 6, 1 / 9, 1 / 12];
@@ -26,7 +26,10 @@ const SHARES = [1, 1 / 2, 1 / 6, 1 / 9, 1 / 12];
  * at most SAME_TEXT times the text, or at least MORE_PROSE times the prose and hardly any links (FEW_LINKS).
  */
 const [SAME_TEXT, MORE_PROSE, FEW_LINKS, LEVELS_UP] = [1.3, 1.3, 0.1, 6];
-/** A block beside the main block belongs to the article if it has the share BESIDE of the main block's score. */
+/**
+ * A block beside the main block belongs to the article if its score has MIN_POINTS and the share BESIDE of the main
+ * block's, or if it is a paragraph with more than LONG_PARAGRAPH characters of prose.
+ */
 const [BESIDE, MIN_POINTS, LONG_PARAGRAPH] = [0.2, 10, 80];
 
 /** Chooses the part of the page with the most connected prose. */

@@ -34,7 +34,7 @@ export type NoFullText = Pick<FullTextRow, 'reason' | 'detail' | 'failures' | 'd
 };
 
 type KeptText = { isCut: 0 | 1; contentHtml: string; bytes: number };
-/** The versions of a full text begin at a time, not at 0, because a post that is published again keeps its old id. */
+/** `ask` and `want` begin with the time as the version, because a post that is published again keeps its old id. */
 type Version = { postId: number; version: number };
 
 /** A page that could not be fetched is fetched once more after this time. */
@@ -68,7 +68,7 @@ export const fullTexts = store((hub) => {
 
     /** Makes a post wait for its full text after a member asked for it, in the caller's transaction. */
     ask: (postId: number): void => void sql.ask.run({ postId, now: clock(), dueAt: clock() + LOST_AFTER }),
-    /** Makes a post wait for its full text, unless its page was fetched before, in the caller's transaction. */
+    /** Makes a post wait for its full text, unless it waits or its page was fetched, in the caller's transaction. */
     want: (postId: number): void => void sql.want.run({ postId, now: clock() }),
     /**
      * Takes posts that are due for a full text, in the caller's transaction. The owners of the posts' sources take
@@ -82,7 +82,10 @@ export const fullTexts = store((hub) => {
       return due;
     },
 
-    /** `settle` and `keep` return false if the post has changed since the fetch began. */
+    /**
+     * `settle` and `keep` return false, and change nothing, if the post has changed since the fetch began or waits no
+     * more; `settle` also if robots.txt is the reason, and a member has asked meanwhile.
+     */
     settle: (of: Version, how: NoFullText): boolean => sql.settle.run({ bytes: null, ...of, ...how }).changes === 1,
     keep: (of: Version, text: KeptText): boolean => sql.keep.run({ ...of, ...text, now: clock() }).changes === 1,
     /** Notes that a reader has got full texts, for each text at most once in `resolution` ms. */
@@ -141,7 +144,7 @@ function prepareFullTexts(db: Db) {
       INSERT INTO full_texts (post_id, state, is_asked, due_at, used_at, version)
       VALUES (@postId, 'waiting', 1, @dueAt, @now, @now)
       ON CONFLICT DO UPDATE SET state = 'waiting', is_asked = 1, due_at = @dueAt, reason = NULL, detail = NULL,
-             failures = IIF(reason = 'robots', 0, failures)`), // a page that robots.txt forbade was never tried
+             failures = IIF(reason = 'robots', 0, failures)`), // a page that robots.txt kept back was never tried
     want: db.prepare<[{ postId: number; now: number }]>('want full text', `
       INSERT INTO full_texts (post_id, state, due_at, used_at, version) VALUES (@postId, 'waiting', @now, @now, @now)
       ON CONFLICT DO NOTHING`),

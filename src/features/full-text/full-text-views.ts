@@ -13,7 +13,7 @@ import { fullTexts } from './full-text-store.ts';
 import type { ShownText } from './show-full-text.ts';
 import { sourceFullTexts, type ResultCount } from './source-full-text-store.ts';
 
-/** Says which text of a post is shown, with the button that shows the other text. `from`: the page's own address. */
+/** Says which text of a post is shown, with a button for the other if there can be one. `from`: the page's address. */
 export function textSwitch({ post, which, wanted, fullText }: ShownText<{ id: number }>, from: string): Html {
   const shown = html`<span class="tag">${which === 'full' ? 'Full text' : 'As in the feed'}</span>`;
   const why = wanted === 'full' && which === 'feed' ? fullText.explanation : undefined;
@@ -52,7 +52,7 @@ ${offer.why !== 'teasers' ? html`<p>Readers have opened it several times. The hu
 const LAST_POSTS_BOX = html`<label class="check"><input type="checkbox" name="fullTextOfLast" value="1"> The last 20
   posts, too</label>`;
 
-/** A preview has PREVIEW characters, made from the first PREVIEW_MARKUP characters of a text's markup. */
+/** A preview has at most PREVIEW characters, made from the first PREVIEW_MARKUP characters of a text's markup. */
 const PREVIEW_MARKUP = 8_000;
 const PREVIEW = 600;
 
@@ -67,7 +67,7 @@ function sideBySide(hub: Hub, postId: number): Html | false {
 <div class="two-texts">${column('As in the feed', post.contentHtml)}${column('Full text', text)}</div>`;
 }
 
-/** The owner's choice whether a source always has full texts, and how past fetches went. */
+/** The choice whether a source always has full texts, and how past fetches went. */
 export function fullTextSettings(hub: Hub, sourceId: number): Html {
   const { isAlways } = sourceFullTexts(hub).find(sourceId);
   return html`

@@ -35,7 +35,7 @@ export async function indexAnew(hub: Hub, stopping: AbortSignal): Promise<void> 
   }
 }
 
-/** Empties the old indexes for the time of one transaction. Returns true when nothing is left of them. */
+/** Empties the old indexes for the time of one transaction each. Returns true when nothing is left of them. */
 async function emptyStep(hub: Hub, isOver: () => boolean): Promise<boolean> {
   let isBegun = false;
   for (const index of OLD_INDEXES) {

@@ -18,7 +18,7 @@ export type MeasuredPage = {
 };
 
 const LONG = 60; // characters
-/** A page is measured in steps of at most so many nodes and characters, each in a few milliseconds. */
+/** A page is measured in steps of about so many nodes or characters, each in a few milliseconds. */
 export const [NODES_AT_ONCE, CHARACTERS_AT_ONCE] = [20_000, 400_000];
 const INVISIBLE_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
 const MAX_STYLE = 500;

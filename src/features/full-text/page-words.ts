@@ -49,7 +49,7 @@ function anyPhrase(...lines: string[]): RegExp {
 }
 
 const IDEOGRAPH = '[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}]';
-/** A word is several ideographs in a row, or several letters and digits of other scripts in a row. */
+/** A word is one or more Han or kana characters in a row, or one or more letters and digits of other scripts. */
 const WORD = new RegExp(`${IDEOGRAPH}+|(?:(?!${IDEOGRAPH})[\\p{L}\\p{N}])+`, 'gu');
 /** The first character of Korean syllables: a Korean word counts at any length, because Korean words are short. */
 const KOREAN = '가';

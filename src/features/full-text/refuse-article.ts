@@ -10,15 +10,21 @@ export type PostOfPage = { url: string; title: string; teaser: string };
 
 type Block = { isHeading: boolean; text: string; size: number; linked: number };
 
-/** Articles below MIN_ARTICLE characters are refused, and below CUT_ARTICLE if the page says that the article costs. */
+/**
+ * Articles below MIN_ARTICLE characters are refused, and below CUT_ARTICLE if the page says that the article costs, or
+ * asks whether its reader is a person.
+ */
 const [MIN_ARTICLE, CUT_ARTICLE] = [140, 1_500];
 /** A word about consent speaks for this many characters of its block: articles cut by `br` are one block. */
 const ABOUT_CONSENT = 250;
 /** Reasons to refuse an article are looked for in this many of its characters. */
 const MAX_READ = 100_000;
-/** Words with fewer letters say little about a text. An article must have the share IN_COMMON of its post's words. */
+/**
+ * Words with fewer letters say little about a text. An article must have the share IN_COMMON of its post's words, if
+ * the post has at least three.
+ */
 const [MIN_WORD, IN_COMMON] = [5, 0.25];
-/** The share of a title's words that a heading about the title has. */
+/** The share of a post title's words that a heading, or the page's title, must have to be about it. */
 const LIKE_TITLE = 0.5;
 /** The most nodes and characters of a heading, and the most headings that are compared with a title. */
 const [HEADING_NODES, MAX_HEADING, MAX_HEADINGS] = [30, 300, 200];
@@ -83,7 +89,7 @@ function isForum(tree: HtmlTree): boolean {
     || (attributes.get('name') === 'generator' && FORUM_SOFTWARE.test(attributes.get('content') ?? '')));
 }
 
-/** Whether a page only lists articles: most text is links, or, if the post's title is known, most headings are. */
+/** Whether a page only lists articles: most text is links. For a post with a title, linked headings tell it, too. */
 function isListing(blocks: Block[], size: number, knowsTitle: boolean): boolean {
   const headings = blocks.filter((block) => block.isHeading);
   const linked = headings.filter((block) => block.linked > block.size / 2).length;

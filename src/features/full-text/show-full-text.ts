@@ -13,7 +13,7 @@ import { sourceFullTexts } from './source-full-text-store.ts';
 
 type WhichText = 'full' | 'feed';
 
-/** A post with the text that a member reads. `wanted`: the text that the member chose. */
+/** A post with the text that a member reads. `wanted`: the text that the member chose, else the source's usual one. */
 export type ShownText<Shown> = { post: Shown; which: WhichText; wanted: WhichText; fullText: FullTextState };
 
 /** Pages and apps show at most this many pictures of a full text; the limit is the same for a post's content. */

@@ -2,8 +2,8 @@ import { store } from '../hub/hub.ts';
 import { joinSource } from '../sources/source-store.ts';
 
 /**
- * `isChosen`: the owner has answered the offer of full texts. `uses`: requests of members for full texts. `samples`:
- * the posts that are compared with their pages; empty before the comparison begins, null without a comparison.
+ * `isChosen`: `isAlways` is somebody's choice, and is not offered. `uses`: requests of members for full texts.
+ * `samples`: the posts that are compared with their pages; empty before the comparison begins, null without one.
  */
 type SourceFullText = { isAlways: number; isChosen: number; uses: number; samples: number[] | null };
 

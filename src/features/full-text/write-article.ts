@@ -69,7 +69,7 @@ export function* writeArticle(
     if ((page.sizes[node] ?? 0) > 1) lastImage = undefined;
   }
 
-  /** Writes an image with its largest file. An image in a `noscript` replaces the placeholder before the `noscript`. */
+  /** Writes an image with its largest file. One in a `noscript` replaces a placeholder before it, but no real image. */
   function writeImage(node: number, attributes: Attributes): void {
     const offered = [...imageCandidates(attributes), ...candidates.splice(0)];
     work += IMAGE_WORK + offered.length;

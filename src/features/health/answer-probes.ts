@@ -13,7 +13,7 @@ const A_SECOND = 100;
 /** At most this many probes per second skip the queues (0.1 ms each); further probes wait in the queues. */
 const AHEAD_A_SECOND = 400;
 
-/** The most new answers to health requests, or to metrics requests, in a second; more requests get the last answer. */
+/** The most new answers to probes of one kind in a second; more probes get the last answer. */
 const MADE_A_SECOND = 40;
 
 type MadeAnswer = { since: number; made: number; reply: Reply };
@@ -56,7 +56,7 @@ export const ownCheckSecret = once(({ config, log }: Hub) => makeOwnCheckSecret(
 
 export const probes = once((_hub: Hub) => createProbes(() => performance.now()));
 
-/** Whether a probe skips the queues of other requests. Throws 429 above 100 probes a second from one network. */
+/** Whether a probe skips the queues of other requests. Throws 429 above a network's limit (A_SECOND). */
 export function admitProbe(hub: Hub, { socket, headers }: IncomingMessage): boolean {
   if (isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub))) return true;
   const [host, ...larger] = networksOf(clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies));

@@ -24,10 +24,10 @@ export const RESTORES = {
 
 export type Restores = (typeof RESTORES)[Destination];
 
-/** `warn`: the hub works, but somebody should look. `bad`: people cannot use the hub, or data is at risk. */
+/** `warn`: the hub works, but somebody should look. `bad`: some of it does not work, or data is at risk. */
 type TroubleLevel = 'warn' | 'bad';
 
-/** A problem found by a health condition's `look`. The problem's text, state or level replaces the condition's own. */
+/** A problem found by a health condition's `look`. Its fields replace the condition's own. */
 export type Trouble = {
   headline?: string; // the problem in few words; the default is the condition's title
   problem?: string; // sentences that explain the health problem; the default is the text of `headline`
@@ -44,9 +44,9 @@ export type Trouble = {
 type Alerting = {
   over: string; // the title of the message that the problem has ended
   severity?: Severity; // severity of the alert; the default is error
-  /** Who raises the alert: by default the worker; with 'its cause', the work that failed, such as a synchronisation. */
+  /** By default the worker; with 'its cause', the work that meets the problem, such as a synchronisation that fails. */
   raisedBy?: 'worker' | 'web' | 'its cause';
-  /** Whether an alert that the failed work raised stays open; by default, as long as `look` finds a problem. */
+  /** With 'its cause': whether the alert stays open; by default, as long as `look` finds a problem. */
   lasts?: (reading: HubReading) => boolean;
 };
 
@@ -72,10 +72,10 @@ export function troublesOf({ subject, level, state, title, href, whatToDo, look 
   });
 }
 
-/** The condition `error-burst` counts the unexpected errors within this time. */
+/** The condition `error-burst` counts the unexpected errors of about this time: see `recentErrors`. */
 export const BURST_TIME = 10 * MINUTE;
 
-/** The worker counts as running for this long after its last heartbeat; it sends a heartbeat every 5 s. */
+/** The worker counts as running for this long after its last heartbeat; it sends one every 5 s, on trial every 2 s. */
 const WORKER_ALIVE_SECONDS = 30;
 
 export type WorkerState = { ok: boolean; lastSeenSeconds: number | null };

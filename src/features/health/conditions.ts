@@ -29,12 +29,12 @@ export const LONGEST_WAIT = HOUR;
 /** The web process raises `worker-silent` if it has seen no heartbeat of the worker for this long. */
 export const LONGEST_SILENCE = 5 * MINUTE;
 
-/** The hub alerts if a required scanner is silent for this long; the worker asks the scanner every minute. */
+/** The hub alerts if a required scanner is silent for this long; meanwhile the worker asks it every minute. */
 const SCANNER_PATIENCE = 90 * SECOND;
 
 export const BURST = 20; // unexpected errors within BURST_TIME
 
-/** From this many failing feeds on, the hub reports a problem if a fifth of all feeds or all feeds of a host fail. */
+/** From this many failing feeds on, a fifth of all, or all of one host, are a problem. Paused ones do not count. */
 const MANY_FAILING = 3;
 const MANY_OF_ALL = 0.2;
 
@@ -48,7 +48,7 @@ const WHY_ASKED: Record<OffsiteQuestion['reason'], string> = {
   found: 'In the restic repository this hub has a new id: it was restored, copied, or upgraded from 1.0.0.',
 };
 
-/** All health problems that the hub looks for. A tile (panel) of the overview shows its subject's first problem. */
+/** What may be wrong; `hubctl doctor` looks for more. A tile of the overview shows its subject's first problem. */
 export const CONDITIONS: readonly Condition[] = [
   {
     name: 'migrations-pending', subject: 'Schema', level: 'warn', state: 'pending', href: null,

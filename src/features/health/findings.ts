@@ -17,7 +17,7 @@ import {
 import { CONDITIONS, NIGHTS_HREF, ROOM_HREF } from './conditions.ts';
 import { schemaVersionReader } from './read-health.ts';
 
-/** `off`: a part of the hub is not set up. `warn`: the hub works, but an operator should look at the problem. */
+/** `off`: not set up, not done yet, or not known. `warn`: the hub works, but an operator should look at the problem. */
 export type Level = 'good' | 'off' | 'warn' | 'bad';
 
 /** A tile of the overview, and the problem of its subject, if there is one. Times in unix ms. */
@@ -27,11 +27,11 @@ export type Finding = {
   isBad: boolean; // `warn` or `bad` means that somebody has to act
   state: string; // how a part of the hub is, in a few words: "running", "4 waiting"
   detail: string | null;
-  at: number | null; // unix ms, when the tile's state began, or when the hub last saw the state
+  at: number | null; // when the tile's state began or was last seen; of a certificate, when it ends
   problem: string | null; // sentences that explain the health problem and its cause
   headline: string | null; // names the health problem in few words
-  since: number | null; // unix ms, when the problem began, if known
-  href: string | null; // the administrators' page about a part of the hub
+  since: number | null; // when the problem began, if known
+  href: string | null; // a page about it
   whatToDo: string | null; // how to solve the health problem, or how to set up a part of the hub that is `off`
 };
 
@@ -53,7 +53,7 @@ export function problemsOf(all: readonly Finding[]): Finding[] {
 
 type Tile = Omit<GivenFinding, 'subject' | 'level'> & { level?: 'off' };
 
-/** The content of each tile while no condition holds, in the order of the overview. Null: no tile. */
+/** The tiles, in the order of the overview; a problem's fields replace theirs. Null: no tile without a problem. */
 const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
   Schema: () => null,
   Settings: () => null,

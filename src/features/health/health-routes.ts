@@ -37,7 +37,7 @@ function readiness(hub: Hub): Reply {
   }
 }
 
-/** Says where the copy of the database is and what to do, without the path of DATA_DIR. */
+/** Says what to do and, once there is a copy of the database, where it is: `DATA_DIR` stands for the path. */
 function databaseGone(hub: Hub): Reply {
   const note = databaseNote(hub);
   if (!note) return unready('database-gone');

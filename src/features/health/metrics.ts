@@ -142,7 +142,6 @@ export const SERVICE_METRICS: readonly Metric<HubReading>[] = [
     ({ storage }) => storage().freeBytes),
 ];
 
-/** Every metric. A new metric needs a line in this list, and code that counts it. */
 export const METRICS: readonly Metric<MetricsReading>[] = [...SERVICE_METRICS, ...HTTP_METRICS, ...PROCESS_METRICS];
 
 export const metricFamilies = familiesFrom(METRICS);
@@ -200,7 +199,7 @@ type MetricsReading = HubReading & {
 const versions = once(({ db, config }: Hub) =>
   ({ version: config.version, node: process.version, sqlite: sqliteVersion(db) }));
 
-/** Reads only kept counts, and single rows by an index, so that a scrape costs the same for any amount of data. */
+/** Of the database, a scrape reads kept counts and single rows by an index: it costs the same however many posts. */
 export function readMetrics(hub: Hub): MetricsReading {
   bufferedCounts(hub).flush();
   const [http, waits] = [httpMetrics(hub).read(), turnWaits(hub).read()];

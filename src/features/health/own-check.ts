@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { errorFields, type Log } from '../../platform/log.ts';
 import { newSecret } from '../../platform/secrets.ts';
 
-/** A header by which `scripts/healthcheck.sh` proves to the web process that it may read DATA_DIR. */
+/** A header by which `bin/healthcheck.ts` proves to the web process that it may read DATA_DIR. */
 export const OWN_CHECK_HEADER = 'x-own-check';
 
 /**

@@ -16,7 +16,7 @@ const ALERTING = CONDITIONS.filter((one): one is AlertingCondition => one.alert 
 export const ALERT_WORDS: ReadonlyMap<string, AlertWords> = new Map(ALERTING.map(
   ({ name, title, whatToDo, alert: { over, severity = 'error' } }) => [name, { title, over, severity, whatToDo }]));
 
-/** Raises and ends the alerts of the worker's conditions. A condition whose check throws does not stop the others. */
+/** Raises the alerts of the worker's conditions, and ends all but web's. A check that throws stops no other one. */
 export function watchConditions(hub: Hub): void {
   const reading = startReading(hub);
   const failures: unknown[] = [];

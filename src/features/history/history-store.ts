@@ -154,7 +154,7 @@ export const MOST_RUNS = 500; // the most backup runs that are kept of this mach
 
 export type BackupRun = {
   place: string; // where the run stored the backup: 'here' (on this machine), or the name of the off-site destination
-  at: number; // unix ms, when the run ended
+  at: number; // unix ms, when the run ended, or when a killed one began
   result: 'good' | 'degraded' | 'failed';
   bytes: number | null;
   seconds: number;
@@ -163,7 +163,7 @@ export type BackupRun = {
 
 type Bounds = { place: string; before: number; after: number; skipped: number };
 
-/** Stores the results of all recent backup runs and off-site runs; files in DATA_DIR/run hold only the last results. */
+/** Backup and off-site runs as the worker saw them end, up to MOST_RUNS of a place; DATA_DIR/run has only the last. */
 export const backupRuns = store(({ db, clock }) => {
   const insert = db.prepare<[BackupRun]>('note backup run', `
     INSERT INTO backup_runs (place, at, result, bytes, seconds, problem)

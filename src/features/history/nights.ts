@@ -7,8 +7,8 @@ import type { Hub } from '../hub/hub.ts';
 import { backupRuns, type BackupRun } from './history-store.ts';
 
 /**
- * `late`: the backup succeeded after a failure. `none`: no backup run of this night is known, although earlier runs are
- * known. `unknown`: the night is before the first known backup run, or is the night of today.
+ * `late`: the night's last run succeeded after a failure. `failed`: it failed, or a backup here is damaged. `none`: no
+ * run is known, although earlier ones are. `unknown`: no run is known, of this night or earlier, or not yet of today.
  */
 export type NightOutcome = 'good' | 'late' | 'degraded' | 'failed' | 'none' | 'unknown';
 

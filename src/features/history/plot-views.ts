@@ -13,7 +13,7 @@ export type Plot = {
   shape: 'bars' | 'lines'; // the bars of several series are stacked
   unit: Unit;
   series: Series[];
-  /** The value from which the hub raises an alert, drawn as a line if the axis reaches it. */
+  /** The value beyond which the hub reports a problem, drawn as a line if the axis reaches it. */
   limit?: { at: number; words: string };
 };
 
@@ -123,7 +123,7 @@ function table({ id, title, series, unit }: Plot, { steps }: Axis): Html {
 }
 
 export type Unit = {
-  say(value: number): string; // for the tooltip and the table: "13.5 ms", "1,234"
+  say(value: number): string; // such as "13.5 ms" or "1,234" in the tooltip and the table
   top(most: number): number; // the end of the axis: a round number that is at least `most`
   mark(value: number): string; // the short label of a value on a plot's axis, such as "3 GiB" instead of "3.0 GiB"
 };

@@ -8,7 +8,7 @@ import { answerTime, RANGES, readDays, readSlots, sum, type Range } from './read
 
 const DAYS = 30;
 
-/** All plots of a time range, and the plot of posts in the last 30 days; an empty list if the hub has no data. */
+/** All plots of a time range, and the plot of posts in the last 30 days; an empty list without data of the range. */
 export function plotViews(hub: Hub, range: Range, times: Times): Html[] {
   const slots = readSlots(hub, range);
   if (slots.every(({ figures }) => figures.worker_memory === undefined)) return [];

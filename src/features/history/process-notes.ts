@@ -12,7 +12,7 @@ export type WebReading = Sample & {
   errors: number;
 };
 
-/** The key in the table `readings` under which the web process stores its own figures, such as its use of memory. */
+/** The name of web's figures in `readings`. */
 export const WEB = 'web';
 
 /** Writes the heartbeat of the web process, and a note with its figures, which the worker records. */
@@ -38,7 +38,7 @@ function countAnswers(hub: Hub): { answers: number[]; errors: number } {
   return { answers, errors };
 }
 
-/** A process counts as running for this long after its last heartbeat; web sends one a minute. */
+/** For `web-silent` and changed settings, a process counts as running for this long after its last heartbeat. */
 export const PROCESS_ALIVE = 2 * MINUTE + 30 * SECOND;
 
 type Note = { names: string[] };

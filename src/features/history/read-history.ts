@@ -24,7 +24,6 @@ export function readSlots(hub: Hub, range: Range): Slot[] {
   });
 }
 
-/** The sum of the known values; undefined if none is known. */
 export function sum(values: (number | undefined)[]): number | undefined {
   const known = values.filter((value) => value !== undefined);
   return known.length === 0 ? undefined : known.reduce((all, value) => all + value, 0);
@@ -51,7 +50,7 @@ export function recentAnswerTime(hub: Hub, share: number): number | undefined {
   return answerTime(history(hub).list(FINE, now - HOUR, now), share);
 }
 
-/** The sums of a figure for each of the last `days` days, today last. `dayOf`: the number of the day of a time. */
+/** A figure's sum on each of the last `days` days, today last; undefined without data. `dayOf`: a time's day number. */
 export function readDays(hub: Hub, days: number, dayOf: (at: number) => number, name: Figure): (number | undefined)[] {
   const today = dayOf(hub.clock());
   const sums = new Array<number | undefined>(days).fill(undefined);

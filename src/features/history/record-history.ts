@@ -19,7 +19,7 @@ const COUNTED = {
 
 type Counted = keyof typeof COUNTED;
 
-/** The counters as they were at the end of the last time bucket, from which their growth is computed. */
+/** The counters at the end of the last time bucket, or at the first beat after a pause; growth counts from there. */
 type Totals = { counters: Record<Counted, number>; web: WebReading | null };
 
 const TOTALS = 'totals';
@@ -61,7 +61,7 @@ function beatAndRecord(hub: Hub): void {
   state.bucket = bucket.at === at ? bucket : { at, figures: {}, web: bucket.web };
 }
 
-/** The counters at the end of the last time bucket; null after a pause of the worker, when growth has no known time. */
+/** Null at first, and after a pause of the worker, when growth has no known time. */
 function baseline(hub: Hub): Totals | null {
   const kept = readings(hub).find<Totals>(TOTALS);
   return kept && !hasPassed(kept.at, 2 * FINE, hub.clock()) ? kept.reading : null;

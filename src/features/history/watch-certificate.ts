@@ -6,7 +6,7 @@ import { portOf } from '../../platform/net/outbound-target.ts';
 import type { Hub } from '../hub/hub.ts';
 import { type CertificateProblem, certificates } from './history-store.ts';
 
-/** TLS certificates are usually renewed with a third of their lifetime left; with a sixth left, renewal is late. */
+/** Certificates are usually renewed with a third of their lifetime left; a sixth, or MOST_LATE if less, is late. */
 const LATE = 1 / 6;
 const MOST_LATE = 14 * DAY;
 

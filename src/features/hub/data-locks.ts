@@ -9,8 +9,8 @@ export type FileLock = { release(): void };
 const PATIENCE_MS = 250;
 
 /**
- * Undefined if another process has the lock. It is a write lock of SQLite, which the system releases when its holder
- * dies; the lock file stays empty and is never deleted.
+ * Undefined if the lock is taken. It is a write lock of SQLite, which the system releases when its holder dies; the
+ * lock file stays, without any table.
  */
 export function takeFileLock(path: string): FileLock | undefined {
   const db = takeWriteLock(path, PATIENCE_MS);
@@ -48,7 +48,7 @@ export function backupLock(dataDir: string): string {
 
 /**
  * `place`: the number of a worker or a backup verification, each of which has a lock file of its own. The lock file
- * `verify-lock.db`, without a number, is locked for a moment as a verification begins, and while a backup is removed.
+ * `verify-lock.db`, without a number, is locked for a moment as a verification begins, and as a backup is removed.
  */
 function lockPath(dataDir: string, who: 'web' | 'verify' | 'worker', place?: number): string {
   return join(dataDir, 'run', place === undefined ? `${who}-lock.db` : `${who}-lock-${place}.db`);
@@ -79,7 +79,6 @@ export function isHubRunning(dataDir: string): boolean {
   return isFileLocked(lockPath(dataDir, 'web')) || isWorkerRunning(dataDir);
 }
 
-/** Whether any worker uses this DATA_DIR. */
 export function isWorkerRunning(dataDir: string): boolean {
   return isAnyPlaceTaken(dataDir, 'worker');
 }
@@ -95,7 +94,7 @@ export async function lockForVerifying(dataDir: string): Promise<FileLock> {
   }
 }
 
-/** Blocks new backup verifications while a backup is being removed; returns undefined if one is running. */
+/** Blocks new backup verifications until released; undefined if one runs or begins, or a backup is removed. */
 export function lockForRemoving(dataDir: string): FileLock | undefined {
   const gate = takeFileLock(lockPath(dataDir, 'verify'));
   let isFree = false;

@@ -28,7 +28,7 @@ export function isFrozen(hub: Hub): boolean {
 
 /**
  * From now on, this process acknowledges no write that it committed to a lost file: the copy that `rescueDatabase`
- * makes may have been begun before that commit. All commits that were acknowledged are in the copy.
+ * makes may have been begun before that commit. The copy has all acknowledged commits, but for what is damaged.
  */
 export function guardDatabase(hub: Hub): void {
   watches(hub);
@@ -52,7 +52,7 @@ export function requireDatabase(hub: Hub): void {
   if (isDatabaseGone(hub)) throw databaseGone();
 }
 
-/** Looks whether the database was lost, and from then on stores nothing. */
+/** Looks whether the database was lost; if so, this process stores nothing from then on. */
 export function isDatabaseGone(hub: Hub): boolean {
   return isFrozen(hub) || isGone(hub, watches(hub).lookAtAll());
 }

@@ -15,7 +15,7 @@ const WHAT_HAPPENED: Record<DatabaseFault, string> = {
   index: 'has a damaged index',
 };
 
-/** What all processes of the hub know of a database whose file was lost: the file run/database-gone.json. */
+/** What all processes of the hub know of a lost or damaged database: the file run/database-gone.json. */
 export type DatabaseNote = {
   fault: DatabaseFault;
   since: number; // unix ms
@@ -34,7 +34,7 @@ export function readDatabaseNote(dataDir: string): DatabaseNote | null {
   }
 }
 
-/** Not durable. Returns false on a full disk: each process also finds a lost file by itself. */
+/** Not durable. Returns false if it fails, as on a full disk: each process also finds a lost file by itself. */
 export function writeDatabaseNote(dataDir: string, note: DatabaseNote): boolean {
   const partial = `${notePath(dataDir)}.${process.pid}`;
   try {
@@ -47,7 +47,6 @@ export function writeDatabaseNote(dataDir: string, note: DatabaseNote): boolean 
   }
 }
 
-/** Called when the database is in place again. */
 export function removeDatabaseNote(dataDir: string): void {
   rmSync(notePath(dataDir), { force: true });
 }
@@ -60,7 +59,7 @@ export function newDatabaseNote(fault: DatabaseFault, since: number): DatabaseNo
   return { fault, since, indices: [], rescue: null, problem: null };
 }
 
-/** Whether a note says that the database is lost; its file is missing while all is well. */
+/** Whether there is a note: of a loss, or only of damaged indices. */
 export function isNoted(dataDir: string): boolean {
   return existsSync(notePath(dataDir));
 }

@@ -12,7 +12,7 @@ import { isOnTrial } from './trial.ts';
 /** A disk stays full, or nearly full, until this many times the threshold is free, so that alerts do not flap. */
 export const HYSTERESIS = 1.1;
 
-/** Administrators may write until this share of the reserve is left; then only sign-ins, deletions and repairs. */
+/** Administrators may write until this share of the reserve is left; then only routes with `usesReserve` may. */
 const FOR_REPAIRS = 2 / 3;
 
 /** Empty database pages count as free space only if this share of the disk reserve is free for the write-ahead log. */
@@ -22,7 +22,7 @@ const NO_ROOM = 'The hub’s disk is full: nothing was stored. You can still rea
   'make room.';
 
 /**
- * Throws 507 if only the reserve is left on the hub's disk. Routes with `usesReserve` (signing in, deleting,
+ * Throws 507 if only the reserve is left on the hub's disk. Routes with `usesReserve` (such as signing in, deleting,
  * administering) may use it; administrators may use a third of it for any request.
  */
 export function requireRoom(hub: Hub, route: Pick<Route, 'usesReserve'>, viewer: Viewer | null): void {

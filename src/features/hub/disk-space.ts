@@ -7,7 +7,7 @@ import type { Config } from './read-config.ts';
 export type DiskSpace = {
   total: number;
   used: number;
-  /** How much the hub can write once a checkpoint has emptied the write-ahead log. */
+  /** How much the hub can write; the write-ahead log counts as empty unless a checkpoint cannot empty it. */
   free: number;
   /** Bytes that SQLite fills before hub.db grows, and never gives back to the disk. */
   emptyPages: number;
@@ -34,10 +34,10 @@ const INDEX_SHARE = 2;
 const MOST_FOR_INDEX = 768 * MiB;
 const MOST_SHARE = 0.5;
 
-/** While less than twice the disk reserve is free, large changes of the database are made in small transactions. */
+/** While less than twice the default reserve is free, large changes of the database are made in small transactions. */
 const TIGHT = 2;
 
-/** With 1 GiB of free space to spare, measured space is reused for a second: no process fills 1 GiB in a second. */
+/** With 1 GiB to spare beyond the reserve, measured space is reused for a second, in which the hub writes far less. */
 const PLENTY = 1024 * MiB;
 const KEPT_MS = SECOND;
 
@@ -107,7 +107,7 @@ function measureDatabase(db: Db, databasePath: string): { emptyPages: number; in
   return { inLog: logBytes - toCome, emptyPages: Number(db.pragma('freelist_count')) * pageBytes };
 }
 
-/** The usage in bytes of the file system of a folder. `free`: bytes that this process's system user may write. */
+/** The usage in bytes of the file system of a folder. `free`: what an unprivileged user may write. */
 export function diskUsage(folder: string): { total: number; used: number; free: number } {
   const { bavail, bfree, blocks, bsize } = statfsSync(folder);
   return { total: blocks * bsize, used: (blocks - bfree) * bsize, free: bavail * bsize };

@@ -105,13 +105,13 @@ function nearestName(name: string, known: readonly string[], slips: number): str
   return near && near.distance <= slips ? near.one : undefined;
 }
 
-/** Whether `b` may be `a` with so many slips: a slip brings one other letter at most. Spares most of the distances. */
+/** Whether `b` may be `a` with so many slips: one adds and removes at most one letter. Spares most of the distances. */
 function sharesLetters(a: string, b: string, slips: number): boolean {
   const different = (lettersOf(a) ^ lettersOf(b)) >>> 0; // the sign is a bit, too: that of the underscore
   return different.toString(2).replaceAll('0', '').length <= 2 * slips;
 }
 
-/** A bit for each letter, digit or sign that is in the name. */
+/** A bit for each letter or underscore in the name; a digit shares its bit with a letter. */
 function lettersOf(name: string): number {
   let letters = 0;
   for (let at = 0; at < name.length; at++) letters |= 1 << (name.charCodeAt(at) % 32);

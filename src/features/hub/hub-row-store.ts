@@ -28,7 +28,7 @@ export function readHubSeed({ db }: Pick<StoreHub, 'db'>): string | undefined {
   return db.prepare<[], { seed: string }>('seed of ids', 'SELECT id_seed AS seed FROM hub').get()?.seed;
 }
 
-/** The random seed of the hub, from which the entry ids in the hub's own feeds are derived. */
+/** The random seed of the hub: the id of the feed of all its posts is derived from it, and it signs forms of drafts. */
 export const hubSeed = store((hub) => {
   const seed = readHubSeed(hub);
   if (seed === undefined) throw new Error('the row of the table hub is missing: restore a backup');

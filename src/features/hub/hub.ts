@@ -52,7 +52,7 @@ export function store<Value>(make: (hub: StoreHub) => Value): (hub: StoreHub) =>
   return find;
 }
 
-/** Prepares every SQL statement of the loaded features, so that the hub does not start with an invalid statement. */
+/** Prepares the SQL statements of all loaded stores, so that the hub does not start with an invalid statement. */
 export function openStores(hub: Hub): void {
   for (const find of stores) find(hub);
 }
@@ -62,7 +62,7 @@ export const startedAt = once(({ clock }: Pick<Hub, 'clock'>) => clock());
 
 export const counts = store(({ db }) => createCounters(db));
 
-/** Counters of frequent events, kept in memory and written to the database at a scrape and at the process's end. */
+/** Counters of frequent events in web, kept in memory and written to the database at a scrape and at its end. */
 export const bufferedCounts = once((hub: StoreHub) => createBufferedCounters(counts(hub)));
 
 /** The job queue in the database. To add a job, call `enqueue`, which applies the settings of the job's kind. */
@@ -109,7 +109,7 @@ export function countMetLimit(hub: StoreHub, limit: LimitName): void {
   bufferedCounts(hub).add('limits_refused_total', limit);
 }
 
-/** Counts a request that a limit has refused, and returns the error to throw; `seconds`: the value of Retry-After. */
+/** Counts a request that a limit has refused, and returns the error to throw. `seconds`: for Retry-After. */
 export function metLimit(hub: StoreHub, limit: LimitName, seconds: number, reason = 'Too many attempts.'): HttpError {
   countMetLimit(hub, limit);
   const [status] = LIMITS[limit];
@@ -129,7 +129,7 @@ export type JobKind<Payload> = {
   concurrency: Configurable; // in one worker
   /** Whether a restored backup's waiting jobs of this kind run, though they may have run before the restore already. */
   afterRestore: 'run' | 'discard';
-  /** Whether jobs of this kind store posts or content of other servers; such jobs wait while `mayRecord` is false. */
+  /** Whether jobs of this kind store new sources, posts, texts or files; such jobs wait while `mayRecord` is false. */
   stores: boolean;
   /**
    * May run more than once for a job. To fail the job, throw an error. Stop when the signal aborts. The returned
@@ -142,7 +142,7 @@ export type JobKind<Payload> = {
 
 /**
  * `lane`: at most one job with this key, such as a host, runs at a time. `owner`: the account of the job; accounts take
- * turns. `rank`: an owner's jobs with lower ranks run first. `runAt`: the earliest time (unix ms); by default now.
+ * turns. `rank`: jobs with lower ranks mostly run first. `runAt`: the earliest time (unix ms); by default now.
  */
 type EnqueueOptions = { lane?: string; owner?: number; rank?: Rank; runAt?: number };
 

@@ -1,8 +1,8 @@
 import type { Limit } from '../../platform/db/rate-limit-store.ts';
 
 /**
- * Every limit that a request can meet: its label in `service_limits_refused_total` and the status of its refusal. After
- * status 413, 422 or 507 waiting does not help. A test compares the handbook's table of limits with LIMITS.
+ * Limits that a request can meet: the label in `service_limits_refused_total` and the status of the refusal, without
+ * Retry-After if it is 413, 422 or 507. A test compares the handbook's table of limits with LIMITS.
  */
 export const LIMITS = {
   'sign-in': [

@@ -29,7 +29,7 @@ function hostOf({ hostname }: URL): string {
   return hostname.replace(/\.$/, '');
 }
 
-/** If HOST is a name or 0.0.0.0, the hub may listen on any address of this machine. */
+/** If HOST is a name, 0.0.0.0 or ::, the hub may listen on any address of this machine. */
 function listensAt(host: string, address: string): boolean {
   if (cidrContains(ANY_ADDRESS, address)) return true;
   if (isIP(host) !== 0 && !cidrContains(ANY_ADDRESS, host)) return cidrContains(parseCidrs(host), address);

@@ -46,7 +46,7 @@ export const OWN_MIGRATIONS = [
   '0041_attachments_embedded.sql',
 ];
 
-/** Reads the migrations to apply. Throws SchemaError unless the folder holds exactly the files of this version. */
+/** Throws SchemaError unless the `.sql` files in the folder are those of this version, no fewer and no more. */
 export function readOwnMigrations(folder: string): Migration[] {
   const found = readdirSync(folder).filter((file) => file.endsWith('.sql'));
   const foreign = found.find((file) => !OWN_MIGRATIONS.includes(file));

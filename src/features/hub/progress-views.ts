@@ -7,7 +7,7 @@ export function progressText({ done, total }: JobProgress): string {
   return total === null ? `${shown} so far` : `${shown} of ${total.toLocaleString('en')}`;
 }
 
-/** A bar that shows how far a job was when the page was loaded. `what`: the noun for the things that the job counts. */
+/** How far a job was when the page was loaded, with a bar if the total is known. `what`: the things that it counts. */
 export function progressBar(progress: JobProgress, what = ''): Html {
   const { done, total } = progress;
   return html`<label>${progressText(progress)} ${what} ${total !== null && html`<progress max="${total}" value="${

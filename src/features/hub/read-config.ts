@@ -31,7 +31,7 @@ export type Config = Omit<Settings, 'backupDir' | 'baseUrl'> & {
   readonly secretFiles: readonly string[]; // the files from which secret settings were read
 };
 
-/** Reports all mistakes in the configuration at once: for each, the variable's name and the valid values. */
+/** Reports the mistakes in the configuration together; of a setting, its variable's name and what it must be. */
 export class ConfigError extends Error {
   readonly problems: string[];
 
@@ -51,7 +51,7 @@ export type SettingsSource = {
   nameOf?: (path: string) => string; // the spelling of a path to which Node's permission model gives access
 };
 
-/** Reads the configuration from the environment and from .env. Throws ConfigError, which lists every mistake. */
+/** Reads the environment and .env. Throws ConfigError for a malformed .env, else for all other mistakes at once. */
 export function loadConfig(env: Record<string, string | undefined>, projectRoot: string = PROJECT_ROOT): Config {
   const source = settingsSource(env, projectRoot);
   return readConfig(source.env, source);
@@ -103,7 +103,7 @@ export function readConfig(
   });
 }
 
-/** Against DNS rebinding, a hub that listens only on this machine accepts no host name except localhost. */
+/** Against DNS rebinding: only that of BASE_URL; without one, none if the hub listens only on this machine. */
 function hostNames({ baseUrl, host }: Pick<Settings, 'baseUrl' | 'host'>): string[] | null {
   if (baseUrl !== null) return [new URL(baseUrl).hostname];
   return /^(?:localhost|127\.[\d.]+|::1)$/i.test(host) ? [] : null;
@@ -148,7 +148,7 @@ export function readSettings<List extends SettingList>(list: List, { env, projec
   }
 }
 
-/** The environment variables, and those of .env that the environment lacks. Throws ConfigError for a malformed .env. */
+/** The environment variables, and those of .env that the environment lacks. Throws ConfigError if .env is bad. */
 export function settingsSource(
   env: Record<string, string | undefined>, projectRoot: string = PROJECT_ROOT,
 ): SettingsSource {
@@ -159,7 +159,7 @@ export function settingsSource(
   return { env: { ...entries, ...env }, fileNames: Object.keys(entries), fileSettings, projectRoot, readFile, nameOf };
 }
 
-/** The settings whose values in .env have changed since this process read .env; empty if .env cannot be read. */
+/** The settings in `fileSettings` whose values in .env have changed since; empty if .env cannot be read or parsed. */
 export function changedSettings({ projectRoot, fileSettings: before }: Config): string[] {
   try {
     const now = hashFileSettings(readEnvFile(projectRoot), {});
@@ -170,7 +170,7 @@ export function changedSettings({ projectRoot, fileSettings: before }: Config): 
   }
 }
 
-/** The files with secrets, perhaps .env among them, that every account of this machine may read. */
+/** The files with secrets, perhaps .env among them, whose mode lets every account of this machine read them. */
 export function exposedSecrets({ projectRoot, secretFiles }: Pick<Config, 'projectRoot' | 'secretFiles'>): string[] {
   const mayRead = (path: string): boolean =>
     ((statSync(grantedName(path), { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0;
@@ -178,7 +178,7 @@ export function exposedSecrets({ projectRoot, secretFiles }: Pick<Config, 'proje
   return [...mayRead(env) && holdsSecret(projectRoot) ? [env] : [], ...secretFiles.filter(mayRead)];
 }
 
-/** Whether .env has a secret setting, or an address with a password. */
+/** Whether .env has a secret setting, or an address with a user name or password. */
 function holdsSecret(projectRoot: string): boolean {
   const { entries } = parseEnvFile(envFileText(projectRoot));
   const isSecret = ({ name, secret }: Setting<unknown>): boolean => secret !== undefined && Boolean(entries[name]);

@@ -2,7 +2,7 @@ import { plural } from '../../platform/in-words.ts';
 
 type Counted = (count: number) => string;
 
-/** The page's URL contains only the code of a message: a forged link with a text could show any text. */
+/** The page's URL has the code of a message, and numbers, but no text: a forged link could show any. */
 const SAID = {
   'app-password-ended': 'Password removed. The app can no longer sign in.',
   'bell-off': 'You will no longer be notified of its new posts.',
@@ -85,7 +85,7 @@ export function saying(path: string, code: SaidCode, about: { count?: number; un
   return `${place}?${query.toString()}${hash === undefined ? '' : `#${hash}`}`;
 }
 
-/** The message for the code `said` in a URL, and the id of the change that Undo reverts; undefined without a code. */
+/** What the code `said` in a URL says, and the id of the change that Undo reverts; undefined without a known code. */
 export function readSaid(target: string): { text: string; undo: number | null; page: string } | undefined {
   const [path = '', search = ''] = target.split('?', 2);
   const query = new URLSearchParams(search);

@@ -8,7 +8,7 @@ import { deriveSealingKey, SealedSecretError } from '../../platform/secrets.ts';
 /** Every API token begins with this prefix, by which a leaked token can be found in a text and revoked. */
 export const TOKEN_PREFIX = 'hub_';
 
-/** Throws an Error whose message begins with "must" and never repeats the text, which may be a secret. */
+/** Throws an Error whose message begins with "must"; that of a secret setting does not repeat the text. */
 export type Parse<Value> = (text: string, projectRoot: string) => Value;
 
 const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.(?!$)|$))+$/i;
@@ -109,7 +109,7 @@ export function days(text: string): number {
   throw new Error('must be a number of days from 1 to 9999');
 }
 
-/** Refuses a line break, because scripts read the paths line by line. */
+/** Refuses control characters, because scripts read the paths line by line. */
 function absolutePath(what: string): Parse<string> {
   return (text) => {
     if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);

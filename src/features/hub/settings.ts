@@ -17,7 +17,7 @@ export const ALERT_FORMATS = [
 export type AlertFormat = (typeof ALERT_FORMATS)[number];
 
 export type Setting<Value> = {
-  name: string; // the setting's environment variable, such as PORT
+  name: string; // the environment variable, such as PORT
   parse: Parse<Value>;
   default: string | null; // as written in the environment; null: none
   meaning: string; // explains the setting in README.md and .env.example; a test compares these files with SETTINGS

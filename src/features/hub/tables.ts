@@ -10,16 +10,16 @@ type Counted = {
   most: number | SettingName; of: 'account' | 'source'; then: 'refused' | 'the oldest ends'; except?: string;
 };
 
-/** A table without a maximum per account or source, and why it stays small. */
+/** A table without a maximum per account or source, and what bounds it. */
 type Bounded = { bounded: string };
 
 /**
- * `export`: the part of `GET /api/account/export` that contains an account's rows; null if the table holds only
- * secrets, sums, or rows of no account. `leaving`: when the rows of a deleted account are removed. `at once`: by the
- * request that deletes it. `steps`: by a job, some at a time. `cascade`: by SQLite, with the row of another table that
- * they refer to. `before`: the member must transfer or delete them first. `renamed`: they stay under a pseudonym.
- * `last`: the row is renamed at once, and removed after all others. `none`: no row has an account. `restore`: whether a
- * restore keeps, empties or changes the table. Waiting work in a backup may have been done since that was made.
+ * `export`: the part of `GET /api/account/export` that contains an account's rows; null if they are not exported.
+ * `leaving`: when the rows of a deleted account are removed. `at once`: by the request that deletes it. `steps`: the
+ * first by that request, the rest by a job. `cascade`: by SQLite, with the row of another table that they refer to.
+ * `before`: the member must transfer or delete them first. `renamed`: they stay under a pseudonym. `last`: the row is
+ * renamed at once, and removed after all others. `none`: never for that. `restore`: whether a restore keeps, empties or
+ * changes the table. Waiting work in a backup may have been done since that was made.
  */
 type Table = (Counted | Bounded) & {
   export: string | null;
@@ -39,7 +39,7 @@ const ONE_EACH = { bounded: 'one row for each account', leaving: 'cascade', rest
 
 /** Every table, and what limits its rows. `test/app/tables.slow.test.ts` compares this with schema, API and export. */
 export const TABLES = {
-  // platform
+  // platform and hub
   counts: { bounded: 'one row for each metric and label', ...NOBODYS, restore: 'changed' },
   heartbeats: { bounded: 'one row for each process, and one row for each daily task', ...NOBODYS, restore: 'emptied' },
   jobs: {
@@ -71,7 +71,7 @@ export const TABLES = {
   },
   notifications: { most: 2_000, ...END_OLDEST, export: 'notifications', ...IN_STEPS },
 
-  // tables of sources, posts, follows and files
+  // sources, posts and files
   sources: { most: 'SOURCES_MAX', ...REFUSE, ...OF_SOURCE, export: 'sources' },
   source_offers: {
     bounded: 'ten open offers for each sender; ended offers are removed after 90 days',

@@ -5,14 +5,14 @@ const RETRY_SECONDS = 10;
 
 const trials = once((_hub: Pick<Hub, 'db'>) => ({ isOpen: false, endIfOver: (): boolean => true }));
 
-/** Whether this process is on trial after an upgrade or restore, until upgrade.sh or restore.sh accepts the result. */
+/** Whether this process is on trial: after an upgrade or restore, until its script or, if that died, web accepts it. */
 export function isOnTrial(hub: Pick<Hub, 'db'>): boolean {
   return trials(hub).isOpen;
 }
 
 /**
- * From now on, SQLite refuses every write of this process (SQLITE_READONLY). The hub calls `endIfOver` before every
- * write: `endIfOver` ends the trial if upgrade.sh or restore.sh has accepted the result, and returns whether it ended.
+ * From now on, SQLite refuses every write of this process (SQLITE_READONLY). `endIfOver`, called before a request may
+ * write, ends the trial if the result has been accepted, and returns whether it ended.
  */
 export function beginTrial(hub: Hub, endIfOver: () => boolean): void {
   Object.assign(trials(hub), { isOpen: true, endIfOver });
@@ -32,7 +32,7 @@ export function requireNoTrial(hub: Hub): void {
     'The hub is checking a new version or a restored backup, and stores nothing until the check is done.');
 }
 
-/** Writes a heartbeat as proof that this process can write: the only write while a new version is being tried. */
+/** Writes a heartbeat as proof that this process can write: nothing else is stored in the database on trial. */
 export function beatOnTrial(hub: Hub): void {
   whileWritable(hub, () => heartbeats(hub).beat(hub.program));
 }

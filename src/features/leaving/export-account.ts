@@ -80,7 +80,7 @@ const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>
     inBatches<AuditRecord>((last) => auditRecords(hub).listOf(id, last?.id ?? 0, BATCH)).map(auditJson),
 };
 
-/** All personal data of an account as one JSON document, streamed so that it may have any size. */
+/** The personal data of an account as one JSON document, without files; streamed so that it may have any size. */
 export function exportAccount(hub: Hub, by: By): Readable {
   const account = ownAccount(hub, by.viewer);
   audit(hub, 'account.exported', by);
@@ -106,7 +106,7 @@ function ownSources(hub: Hub, accountId: number): Generator<Source> {
   return inBatches((last) => sources(hub).listOwned(accountId, last?.id ?? 0, BATCH));
 }
 
-/** Posts that the person wrote on the hub; posts of feeds are not personal data. */
+/** The posts in the person's native sources; posts of feeds are not personal data. */
 function* ownPosts(hub: Hub, viewerId: number): Generator<object> {
   for (const { id: sourceId, kind } of ownSources(hub, viewerId)) {
     if (kind !== 'native') continue;

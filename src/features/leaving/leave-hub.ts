@@ -32,10 +32,7 @@ export const LEAVE_CONFIRMATION = 'DELETE';
 
 export type OwnedSource = Pick<Source, 'id' | 'title'>;
 
-/**
- * Answers with 422 without the confirmation, 403 for a wrong password, 429 after several wrong passwords, and 409 while
- * the account owns sources (listed in `sources`) or is the last administrator.
- */
+/** Throws 403 for a wrong password; see also `checkPassword` and `obstacleToLeaving`. */
 export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By): Promise<void> {
   const done = await checkPassword(hub, confirmation(readLeave(values, by), by), ({ id, role }) => {
     by.recheck();
@@ -91,10 +88,10 @@ const WAIT_FOR_READERS = 5 * SECOND;
 /** Deleted accounts whose words this process has removed from the search index: a retried job skips the removal. */
 const forgotten = once((_hub: Hub) => new Set<number>());
 
-/** The request that deletes an account removes up to this many rows of each table at once; enough for most accounts. */
+/** The request that deletes an account removes up to this many rows of each table at once. */
 const FIRST_BATCH = 200;
 
-/** Job: removes the data of a deleted account in small steps, then the account's row. */
+/** Job: removes the data of a deleted account in small steps, then its row, then its words from the search index. */
 export const removeAccount: JobKind<{ accountId: number }> = {
   name: 'remove-account',
   key: ({ accountId }) => String(accountId),

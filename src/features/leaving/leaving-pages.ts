@@ -98,13 +98,13 @@ export function showGoodbye(): Reply {
   return page({ title: 'Account deleted', main, shape: 'door' });
 }
 
-/** DELETE /api/account: deletes the viewer's account. Throws 403, 409, 422 or 429, as `leaveHub` does. */
+/** DELETE /api/account: deletes the viewer's account. */
 export async function deleteAccount(hub: Hub, req: MemberRequest): Promise<Reply> {
   await leaveHub(hub, await readJson(req), req);
   return noContent(endedSession(hub));
 }
 
-/** GET /api/account/export: all personal data of the viewer as one JSON document. */
+/** GET /api/account/export: the viewer's personal data as one JSON document. */
 export function downloadAccount(hub: Hub, req: MemberRequest): Reply {
   const headers = {
     'content-type': 'application/json; charset=utf-8',

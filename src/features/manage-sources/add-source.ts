@@ -38,9 +38,8 @@ const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
   () => metLimit(hub, 'add-source-at-once', 10, 'Too many feeds are being added at once.')));
 
 /**
- * Adds a source to the hub and to the viewer's reading list; if the hub has the feed as a public source, only follows
- * that source. Fetches a feed before storing it. Throws status 409 if the viewer already has the feed, 422 if the feed
- * is unreadable, 429 beyond the rate limit, 507 if the viewer's content quota is used up.
+ * Adds a source to the hub and to the viewer's reading list; without a password, if the hub has the feed as a public
+ * source of somebody else, only follows that source. Fetches a feed before storing it.
  */
 export async function addSource(hub: Hub, values: Record<string, unknown>, by: By): Promise<AddedSource> {
   const wanted = readNewSource(values);
@@ -73,7 +72,7 @@ async function openWanted(
   return { ...opened, title: excerpt(opened.title, TITLE_MAX) || new URL(url).host };
 }
 
-/** Calls `look`, which fetches a feed, within the account's limits on adding. Throws 422 for an unreadable feed. */
+/** Calls `look`, which fetches a feed, within the limits on adding feeds. Throws 422 for an unreadable feed. */
 export async function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Promise<Seen>): Promise<Seen> {
   takeTurn(hub, ADD_LIMIT, String(accountId));
   const seen = await slots(hub)(() => look().catch(refuseUnreadable), accountId);
@@ -155,7 +154,7 @@ function readNewSource(values: Record<string, unknown>): WantedSource {
   return { kind, url, title, visibility: visibility ?? 'public', password, folder };
 }
 
-/** Moves a user name and password in the typed address to their own fields, unless these fields are filled. */
+/** Moves a user name and password in the typed address to their own fields; drops them if either field is filled. */
 export function fillPassword<Values extends Record<string, unknown>>(values: Values): Values {
   const { url: typed, username, password } = values;
   const found = typeof typed === 'string' ? feedAddress(typed) : undefined;
@@ -225,7 +224,7 @@ export type FoundFeed = {
   known: { id: number; isOwn: boolean } | undefined;
 };
 
-/** Fetches a feed without storing it. Throws status 422 for an unreadable feed, 429 beyond the rate limit. */
+/** Fetches a feed without storing it. */
 export async function lookAtFeed(hub: Hub, values: Record<string, unknown>, by: By): Promise<FoundFeed> {
   const { url, password } = readNewSource({ ...values, kind: 'feed' });
   const authorization = password ? basicAuthorization(password) : undefined;

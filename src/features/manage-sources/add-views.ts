@@ -97,7 +97,7 @@ export function passwordFields(username: string | undefined, when: string, probl
         ${faulty(problem, 'password')}>${faultOf(problem, 'password')}</label>`;
 }
 
-/** Page with the preview of a feed that is not saved yet. */
+/** Page: the preview of a feed before it is added or followed. */
 export function foundPage(found: FoundFeed, values: Record<string, string>, times: Times): Page {
   const { url, title, description, items, known } = found;
   const main = html`

@@ -34,7 +34,7 @@ function receivedOffer(hub: Hub, id: number, viewer: Viewer): Offer {
   return openOffer(hub, id, ({ receiverId }) => receiverId === viewer.id);
 }
 
-/** Makes the viewer the owner of an offered source. Throws 409 for a feed that the viewer has, 422 beyond a limit. */
+/** Makes the viewer the owner of an offered source. */
 export function acceptOffer(hub: Hub, id: number, by: By): Promise<Source> {
   const offer = receivedOffer(hub, id, by.viewer);
   return changeOwner(hub, { sourceId: offer.sourceId, ownerId: by.viewer.id, by, offer }, (source) => {

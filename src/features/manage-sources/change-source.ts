@@ -175,7 +175,7 @@ function resume(hub: Hub, source: Source): void {
   if (source.kind === 'feed') syncSoon(hub, source);
 }
 
-/** Makes a feed due now. Throws status 409 if the source is paused or not a feed, 429 beyond the rate limit. */
+/** Makes a feed due now. Throws status 409 if the source is paused or not a feed. */
 export function syncNow(hub: Hub, id: number, viewer: Viewer): Source {
   const source = manageableSource(hub, id, viewer);
   if (source.kind !== 'feed') throw new HttpError(409, 'Only feeds can be synchronised.');

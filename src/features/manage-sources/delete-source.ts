@@ -10,13 +10,13 @@ import { manageableSource, manySources, sources } from '../sources/source-store.
 import { webhookEvents } from '../webhooks/webhook-store.ts';
 import { offersPath, tellFollowers } from './tell-followers.ts';
 
-/** Maximum number of posts counted for a removal's progress bar, so that counting never delays other jobs. */
+/** Maximum number of posts counted for a removal's progress bar, so that counting stays short. */
 const MOST_COUNTED = 100_000;
 
-/** Maximum number of rows per table that a request to delete a source removes; most sources have fewer rows. */
+/** Maximum number of rows per table that a request to delete a source removes. */
 const BATCH = 100;
 
-/** Deletes a source and notifies its followers. The source is hidden at once; a job removes a large source's rows. */
+/** Deletes a source and notifies its followers. It is hidden at once; a job removes the rows that are left. */
 export function deleteSource(hub: Hub, id: number, by: By): void {
   hub.db.write('delete source', () => {
     const source = manageableSource(hub, id, by.viewer);

@@ -24,8 +24,7 @@ type Receiver = { account: Account; toFollower: boolean };
 
 /**
  * Gives a source to the account named in `values`: an administrator becomes the owner at once, so that everybody can
- * leave the hub; a member receives an offer. Throws status 403 or 404 if the viewer may not manage the source, 422 for
- * an unknown name or too many open offers, 409 if the account owns the source or the source is already offered.
+ * leave the hub; a member receives an offer. Throws 422 for an unknown name.
  */
 export function transferSource(
   hub: Hub, id: number, values: Record<string, unknown>, by: By,

@@ -28,7 +28,7 @@ type ImportResult = {
 
 type Importing = { viewer: Follower; visibility: Visibility };
 
-/** Adds the feeds of an OPML document; a second import completes a crashed one. Throws status 422. */
+/** Adds the feeds of an OPML document; a second import completes a crashed one. */
 export async function importOpml(
   hub: Hub, document: string, visibility: Visibility, by: By,
 ): Promise<ImportResult> {
@@ -52,7 +52,7 @@ function count(result: ImportResult, { url }: NewLine, { outcome, reason = '' }:
   else result.added++;
 }
 
-/** Enqueues an import and returns its id. Throws status 422 for a bad document, 429 while five imports are running. */
+/** Enqueues an import and returns its id. Throws 429 while IMPORTS_KEPT imports are running. */
 export async function beginImport(hub: Hub, document: string, visibility: Visibility, by: By): Promise<number> {
   if (runningImports(hub, by.viewer.id).length >= IMPORTS_KEPT) {
     throw metLimit(hub, 'imports-at-once', 60,
@@ -114,7 +114,7 @@ export const importFeeds: JobKind<{ importId: number }> = {
   },
 };
 
-/** Whether a job for the import is waiting or running. */
+/** Whether a job for the import is due or running; false while a failed one waits for its next attempt. */
 export function isImporting(hub: Hub, importId: number): boolean {
   return jobs(hub).isUnderWay(importFeeds.name, importFeeds.key({ importId }));
 }

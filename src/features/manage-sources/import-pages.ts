@@ -127,7 +127,7 @@ ${earlier.length > 0 && html`<section><h2>Earlier imports</h2>
 
 type ShownLine = ImportLine & { source: Source | undefined };
 
-/** `hasStopped`: the job has no attempts left. `untried`: the number of new sources that were never fetched. */
+/** `hasStopped`: unfinished, but not `isImporting`. `untried`: new sources, not paused, that were never fetched. */
 type Progress = {
   hasStopped: boolean;
   outcomes: Map<ImportOutcome | null, number>; added: number; untried: number; failing: number;

@@ -5,14 +5,14 @@ import type { Visibility } from '../sources/source-store.ts';
 
 /**
  * Outcomes of a feed in an OPML import. `had`: the account already had the feed. `followed`: the account now follows a
- * source of the hub. `left-out`: the feed was not added, because the account has the maximum number of sources.
+ * source of the hub. `left-out`: the account has the maximum number of sources of its own, or of followed ones.
  * `refused`: the feed's address cannot be used.
  */
 export const OUTCOMES = ['added', 'had', 'followed', 'left-out', 'refused'] as const;
 export type ImportOutcome = (typeof OUTCOMES)[number];
 
 export type Settled = { outcome: ImportOutcome; reason?: string; sourceId?: number };
-/** `password` is never stored: the line is settled when it is added. */
+/** `password` is not stored with the line, which is settled when it is added. */
 export type NewLine = { url: string; title: string; folder: string | null; password?: FeedPassword } & Partial<Settled>;
 export type ImportLine = Omit<NewLine, keyof Settled | 'password'> & {
   line: number; outcome: ImportOutcome | null; reason: string | null; sourceId: number | null;

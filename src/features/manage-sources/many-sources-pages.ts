@@ -91,7 +91,7 @@ const ACTS: Record<string, BulkAct> = {
   },
 };
 
-/** Form: applies an act to several sources; skips sources that the viewer may not change, without counting them. */
+/** Form: applies an act to several sources; skips those that refuse it (403, 404, 409), without counting them. */
 export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply> {
   const fields = await readFields(req);
   const name = fields.get('act');

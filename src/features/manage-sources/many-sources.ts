@@ -29,7 +29,7 @@ const OTHERS_MOST = 1_000;
 /** Number of a viewer's own sources to read even if SOURCES_MAX is lower: administrators may own more sources. */
 const OWNED_MOST = 10_000;
 
-/** Returns a page of the sources that a member has or could follow; reads all these sources, a few thousand at most. */
+/** Returns a page of the sources that a member has or could follow; reads all that a member has. */
 export async function managedSources(hub: Hub, viewer: Viewer, wanted: Wanted, limit: number): Promise<ManagedPage> {
   const all = ownAndFollowed(hub, viewer);
   await nextTurn(); // reading 2,000 sources takes 15 ms, and sorting and counting them another 15 ms

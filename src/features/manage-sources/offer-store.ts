@@ -16,7 +16,7 @@ export type Offer = {
   receiverId: number; receiver: string;
   toFollower: number; // 1 if the hub chose the new owner, whose name the old owner must not learn
   offeredAt: number; expiresAt: number;
-  endedAt: number | null; // when the member declined the source, or the offer expired
+  endedAt: number | null; // when the member declined the source, or the offer was found to have expired
 };
 
 type NewOffer = Pick<Offer, 'sourceId' | 'senderId' | 'receiverId' | 'toFollower'>;

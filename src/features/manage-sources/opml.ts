@@ -125,8 +125,8 @@ function xml(text: string): string {
 const BATCH = 1_000;
 
 /**
- * Streams an account's feeds as OPML 2.0, because each address may have 4,096 characters. For another owner's source,
- * the export contains the hub's feed address, because the original address may contain a secret.
+ * Streams an account's feeds as OPML 2.0, because addresses may be long. Another owner's public source has the hub's
+ * feed address, because the original address may contain a secret; another owner's private source is left out.
  */
 export function exportOpml(hub: Hub, accountId: number): Readable {
   const followed = new Map([...inBatches<Follow>((last) => follows(hub).listOf(accountId, last?.sourceId ?? 0, BATCH))]

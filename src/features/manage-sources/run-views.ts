@@ -41,7 +41,7 @@ export function smallStrip(strip: Strip): Html {
   return svg(said, html`<title>${said}</title>${drawn}`);
 }
 
-/** A source's 30-day chart with a tooltip for each day, a summary in words, and a table. */
+/** A source's 30-day chart with a tooltip for each day, a summary in words, and a table of the days with runs. */
 export function wholeStrip(strip: Strip): Html {
   const bars = barsOf(strip);
   const drawn = strip.days.map((day, index) => html`<g><title>${day.name}: ${dayText(strip.kind, day)}</title>
@@ -102,7 +102,7 @@ function sumOf({ kind, days }: Strip): string {
   return `Last ${DAYS} days: ${parts.join(', ') || (isHook ? 'no events' : 'not fetched yet')}.`;
 }
 
-/** A source's last runs, for its managers: time, result, duration and received bytes. */
+/** For the managers of the source. */
 export function lastRuns(runs: SourceRun[], { kind, state }: Source, times: Times): Html | false {
   const what = kind === 'webhook' ? 'deliveries' : 'synchronisations';
   return runs.length > 0 && html`

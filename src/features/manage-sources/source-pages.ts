@@ -38,10 +38,10 @@ import {
 import { sourcePage } from './source-views.ts';
 import { countFollowers } from './tell-followers.ts';
 
-/** While the posts of a new source are compared with their pages, the source's page is refreshed for this long. */
+/** While posts are compared with their pages, a source's page is refreshed, until the source is this old. */
 const COMPARED_WITHIN = 2 * MINUTE;
 
-/** Page: a source with its posts; throws status 404 for a hidden source. */
+/** Page: a source with its posts. */
 export async function showSource(hub: Hub, req: HubRequest): Promise<Reply> {
   const source = visibleSource(hub, pathId(req.params), req.viewer);
   const mayChange = mayManage(source, req.viewer);
@@ -79,7 +79,7 @@ function runsPanel(hub: Hub, source: Source, times: Times): Html | null {
 ${results.length > 0 && html`<p>${resultsText(results)}</p>`}`;
 }
 
-/** Page: the settings of a source and of its follow. Throws status 404 for a hidden source. */
+/** Page: the settings of a source and of the viewer's follow. */
 export function showSettings(hub: Hub, req: MemberRequest): Reply {
   return page(settings(hub, visibleSource(hub, pathId(req.params), req.viewer), req));
 }
@@ -150,7 +150,7 @@ export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply>
   }, (problem) => settingsAgain(hub, req, { form: 'list', values, problem }), REFUSALS);
 }
 
-/** Form: whether a source's new posts get full texts; with `fullTextOfLast`, its newest posts get theirs now. */
+/** Form: whether a source's new posts get full texts; with `fullTextOfLast`, its newest posts get theirs too. */
 export async function submitFullText(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const fullTextOfLast = formSwitch(values, 'fullTextOfLast');
@@ -163,7 +163,7 @@ export function showDeleteSource(hub: Hub, req: MemberRequest): Reply {
   return page(confirmDeleteSourcePage(source, countFollowers(hub, source)));
 }
 
-/** Form: gives or offers a source to the person who has followed it longest. */
+/** Form: gives or offers a source to the person who has followed it longest, of those not asked lately. */
 export async function submitHandOver(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { source, offer } = await handOverSource(hub, pathId(req.params), req);
   return seeOther(saying(`/sources/${source.id}`, offer ? 'source-offered' : 'source-handed-over'));
@@ -216,7 +216,7 @@ export async function submitSource(hub: Hub, req: MemberRequest): Promise<Reply>
   }, (problem) => addAgain(hub, req, { values, problem }));
 }
 
-/** Leaves out the empty user name and password fields of a form. A source with a password becomes private. */
+/** Leaves out a form's user name and password if both are empty; else the source becomes private. */
 function withPassword(sent: Record<string, string>): Record<string, string> {
   const { username, password, ...values } = fillPassword(sent);
   return username || password ? { ...values, username: username ?? '', password: password ?? '', visibility: 'private' }

@@ -21,7 +21,7 @@ import { sentOfferJson } from './offer-pages.ts';
 
 const OPML_TYPES = /^(text\/x-opml(\+xml)?|application\/xml|text\/xml|application\/octet-stream)\b/i;
 
-/** GET /api/sources: the sources that the viewer may see, by pages. */
+/** GET /api/sources: the public sources and the viewer's own, by pages. */
 export function listSources(hub: Hub, req: HubRequest): Reply {
   const { items, next } = sourcesAfter(hub, req.viewer, req.query, readLimit(req.query));
   const followed = followedAmong(hub, req.viewer, items);
@@ -29,12 +29,12 @@ export function listSources(hub: Hub, req: HubRequest): Reply {
   return json(body, 200, nextLink(req.path, req.query, next));
 }
 
-/** Returns up to `limit` sources that the viewer may see, after the source in `?cursor=`. */
+/** Returns up to `limit` public sources and own sources of the viewer, after the source in `?cursor=`. */
 export function sourcesAfter(hub: Hub, viewer: Viewer | null, query: URLSearchParams, limit: number) {
   return readPage<Source, 'id'>(query, ['id'], (after, most) => sources(hub).list(viewer, after?.id ?? 0, most), limit);
 }
 
-/** GET /api/sources/:id. Throws status 404 for a hidden source. */
+/** GET /api/sources/:id. */
 export function showSourceJson(hub: Hub, req: HubRequest): Reply {
   return json(asJson(hub, visibleSource(hub, pathId(req.params), req.viewer), req.viewer));
 }
@@ -123,7 +123,7 @@ export function sourceJson(hub: Hub, source: Source, { isOwner, isFollowed }: As
     ...(isOwner && kind === 'native' ? { showsAuthors: source.showsAuthors === 1 } : {}),
     ...(isOwner && kind === 'feed' ? { hasPassword: source.hasPassword === 1 } : {}),
     ...(isOwner && kind !== 'native' ? { fullText: sourceFullTexts(hub).find(id).isAlways ? 'always' : 'asked' } : {}),
-    // The address of a feed may contain a secret in its query.
+    // The address of a feed may contain a secret.
     ...(isOwner ? { url: feedUrl, stateReason: source.stateReason, nextSyncAt: isoTime(source.nextSyncAt) } : {}),
     ...(webhook ? { webhook: { state: webhook.state, lastEventAt: isoTime(webhook.lastEventAt) } } : {}),
     lastSyncAt: isoTime(source.lastSyncAt),

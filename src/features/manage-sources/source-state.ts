@@ -36,14 +36,14 @@ function webhookState(webhook: Webhook | undefined, times: Times): [Level, Html]
   return ['good', html`Listening, last event ${last}`];
 }
 
-/** Returns a reason as a sentence: with a full stop and, unless a host name comes first, a capital letter. */
+/** Returns a reason as a sentence: with an end mark and, unless a host name comes first, a capital letter. */
 export function asSentence(reason: string): string {
   const first = /^[a-z]+ /.test(reason) ? reason.charAt(0).toUpperCase() : reason.charAt(0);
   const sentence = first + reason.slice(1);
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
-/** Returns a reason as text after a colon: no full stop and, unless a host name comes first, a small first letter. */
+/** Returns a reason as text after a colon: without a full stop, and with a small letter in a first word like `The`. */
 export function inSentence(reason: string): string {
   const first = /^(?:The|This|Its|It|A|No|Could)\b/.test(reason) ? reason.charAt(0).toLowerCase() : reason.charAt(0);
   return (first + reason.slice(1)).replace(/\.$/, '');

@@ -40,7 +40,7 @@ type SourceDetail = {
   follow: Follow | null;
   isMember: boolean;
   isSyncing: boolean;
-  /** Whether the hub compares posts of the new source with their pages, to offer full texts if posts are teasers. */
+  /** Whether the hub compares posts of the new source with their pages, to offer full texts if most are teasers. */
   isComparing: boolean;
   fullTextOffer: Html | false;
   progress: JobProgress | undefined;

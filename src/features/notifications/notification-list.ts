@@ -21,7 +21,7 @@ export function listNotifications(hub: Hub, req: MemberRequest): Reply {
   return json({ items: items.map(notificationJson), next }, 200, nextLink(req.path, req.query, next));
 }
 
-/** Page: a section of notifications about security and failures, and a section of news, with separate paging. */
+/** Page: notifications about security and failures, and news, each in a section; `?only=` shows and pages just one. */
 export function showNotifications(hub: Hub, req: MemberRequest): Reply {
   const asked = sectionIn(req.query);
   const sections = SECTIONS.filter((only) => asked === undefined || only === asked)

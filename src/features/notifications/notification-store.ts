@@ -11,17 +11,17 @@ const URGENT_KINDS: ReadonlySet<string> = new Set([
 /** Maximum number of urgent notifications that an account keeps; the maximum number of kept news is as high. */
 const NOTIFICATIONS_KEPT = TABLES.notifications.most / 2;
 
-/** Maximum news of one sender for one receiver within an hour; the last notification stands for all later news. */
+/** Maximum news of one sender for one receiver within an hour; the last one stands for later ones, until it is read. */
 const NEWS_AN_HOUR = 20;
 const REST = { kind: 'source.more', title: 'More has happened to sources that you follow', path: '/sources' };
 
-/** `path`: the page about the event; `senderId`: the account that caused it. */
+/** `path`: the page about the event. `senderId`: whose news are limited together (NEWS_AN_HOUR); null: no limit. */
 type NewNotification = { accountId: number; kind: string; title: string; path: string; senderId?: number | null };
 export type Notification = Omit<NewNotification, 'accountId' | 'senderId'> & {
   id: number;
-  count: number; // how many equal notifications this one stands for
+  count: number; // how many notifications this one stands for
   urgent: number; // 1 if it is about security or a failure
-  createdAt: number; // unix ms, of the latest of the equal ones
+  createdAt: number; // unix ms, of the latest of them
   readAt: number | null;
 };
 
@@ -88,9 +88,9 @@ export const notifications = store(({ db, clock }) => {
 
   return {
     /**
-     * In the caller's transaction. Unread notifications with equal kind, text and page become one with a count. Of the
-     * news (what is not urgent) that one account causes within an hour, the last of NEWS_AN_HOUR notifications counts
-     * the rest; once it is read, the rest is lost.
+     * In the caller's transaction. Unread notifications with equal kind, text and page become one with a count. Of a
+     * sender's news (what is not urgent) for an account within an hour, the last of NEWS_AN_HOUR notifications counts
+     * the rest; once it is read, further news of that hour are lost.
      */
     add(notification: NewNotification): void {
       const row = { senderId: null, ...notification, posts: null };

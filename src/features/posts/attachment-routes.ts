@@ -43,7 +43,7 @@ export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> 
   return serveFile({ path: uploadFiles(hub).pathOf(sha256), sha256, bytes, mediaType, ...about }, req);
 }
 
-/** The viewer for whose app the address of a file is signed; null if somebody is signed in, or without a signature. */
+/** The viewer for whose app a file's address is signed; null without a valid signature, or if somebody is signed in. */
 export function appOfAddress(hub: Hub, { viewer, path, query }: HubRequest): Viewer | null {
   return viewer === null ? viewerOfAddress(hub, path, query) : null;
 }

@@ -21,7 +21,7 @@ const TOGETHER = 16;
  */
 const FACT = '\ue002'.repeat(3);
 
-/** Row ids are above -2^52 (`searchKey`). */
+/** The lowest row id (`searchKey`). */
 const LOWEST = -(2 ** 52);
 
 /** The word of every post. */

@@ -32,7 +32,7 @@ export function submitDeletePost(hub: Hub, req: MemberRequest): Reply {
 
 /**
  * Leaves a tombstone, so that no synchronisation brings the post back. SQLite overwrites its row with zeros; its words
- * leave the search index with the next merge.
+ * leave the search index when SQLite merges the segment that has them.
  */
 export function deletePost(hub: Hub, id: number, by: By): Post {
   const post = deletablePost(hub, id, by.viewer);

@@ -13,7 +13,7 @@ export function faultShown(typed: string, { at, detail }: FaultPlace): Html {
     placeShown(typed, at)}</div>`;
 }
 
-/** The hint about a part of a search that has no meaning, such as `titel:`; undefined without such a part. */
+/** The hint about the first fault of a search, such as an unknown `titel:`; undefined without a fault. */
 export function hintShown(typed: string): Html | undefined {
   const hint = hintOfSearch(typed);
   return hint && html`<p class="hint" role="status">${hint.detail}</p>`;

@@ -1,13 +1,13 @@
 import { invalid } from '../../platform/http/http-error.ts';
 import { folded } from './search-words.ts';
 
-/** The fields of a post that an expression's word may look in. `text`: title and content; `in`: the source's folder. */
+/** What an expression's word may look in. `text`: a post's title, author and content; `in`: its source's folder. */
 type Field = 'text' | 'title' | 'author' | 'source' | 'in';
 
 export type State = 'unread' | 'starred' | 'muted';
 const STATES: readonly State[] = ['unread', 'starred', 'muted'];
 
-/** A word, or quoted words that must stand together. `mayGoOn`: the last word may begin a longer word of a post. */
+/** A word, or several that must stand together. `mayGoOn`: the last word may begin a longer word of a post. */
 export type Phrase = { field: Field; text: string; mayGoOn: boolean };
 
 /** Phrases that `OR` joins: a post fits if it has one of the phrases or, if `isExcluded`, none of them. */
@@ -28,7 +28,10 @@ const WORDS_MAX = 20;
 
 export const EXPRESSION_MAX = 500; // characters
 
-/** Minimum of three Latin letters for a prefix search: two letters take 40 ms among 100,000 short posts. */
+/**
+ * A prefix search needs three letters or digits, because two Latin letters take 40 ms among 100,000 short posts; one
+ * letter of another script is enough.
+ */
 const MAY_GO_ON = /[\p{L}\p{N}]{3}$|[^\p{Script=Latin}\p{N}\P{L}]$/u;
 const SOMETHING = /[\p{L}\p{N}\p{Extended_Pictographic}\p{RI}]/u;
 
@@ -40,7 +43,7 @@ const DAY = /^\d{4}-\d\d-\d\d$/;
 
 type Part = { at: number; isExcluded: boolean; name: string; value: string; isOr: boolean };
 
-/** Parses an expression without its faulty parts. `isSearch`: the last word may be the beginning of a longer word. */
+/** Parses what has a meaning, up to EXPRESSION_MAX. `isSearch`: the last word may be the beginning of a longer word. */
 export function parseExpression(typed: string, { isSearch }: { isSearch: boolean }): Expression {
   const plain = plainSigns(typed.slice(0, EXPRESSION_MAX));
   const parsed: Expression = { clauses: [], from: -Infinity, until: Infinity, states: new Map(), faults: [] };

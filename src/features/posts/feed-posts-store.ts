@@ -125,8 +125,8 @@ export const feedPosts = store(({ db, clock }) => {
     },
 
     /**
-     * Gives posts and tombstones the ids that `findMoved` has found, in the transaction that stores the feed's posts,
-     * before it does. A stored post keeps its id in the hub's own feeds.
+     * Gives posts the ids that `findMoved` has found, and tombstones a copy with theirs: in the transaction that then
+     * stores the feed's posts. In the hub's own feeds, a post keeps its first id.
      */
     followMoved(sourceId: number, moved: Moved[]): void {
       for (const each of moved) {
@@ -150,7 +150,7 @@ export const feedPosts = store(({ db, clock }) => {
       setLeft.run(clock(), sourceId, all, LEAVING_AT_ONCE);
     },
 
-    /** Deletes posts that the publisher withdrew after their last change; returns how many. */
+    /** Deletes posts that the publisher withdrew, unless they changed after that; returns how many. */
     takeBack: (sourceId: number, deleted: DeletedPost[]): number => deleted
       .map(({ guid, deletedAt }) => removeUnchanged.run(sourceId, guid, deletedAt ?? Number.MAX_SAFE_INTEGER).changes)
       .reduce((sum, one) => sum + one, 0),

@@ -15,7 +15,7 @@ import { tokensOf } from './tokens-store.ts';
 /** `sourceId`: searches only this source, which the caller has checked for access. */
 type Typed = { viewer: Pick<Viewer, 'id' | 'role'> | null; sourceId?: number | undefined; typed: string };
 
-/** `after`: the row id, in the search index, of the post after which a page of search results begins. */
+/** `after`: the row id, in the search index, after which a page of search results begins. */
 export type PostSearch = Typed & { after?: number | undefined; limit: number };
 
 type FindParams = KeyRange & { match: string; viewerId: number; sourceId: number };
@@ -23,7 +23,7 @@ type FindParams = KeyRange & { match: string; viewerId: number; sourceId: number
 /** What a search looks into: the index of posts and, for members, the index of full texts. */
 export type SearchedIndexes = Searched & { indexes: Index[]; find: ReturnType<typeof prepareFind> };
 
-/** Maximum cost of the stretches of one search, in some 10 ms. */
+/** A search stops when its stretches have cost this much, after some 10 ms. */
 const COST_MAX = 30;
 
 /** SQL: the row ids (`place`) between `@key` and `@end` at which one of the indexes matches `@match`. */
@@ -49,7 +49,7 @@ export const postsSearch = store((hub) => ({
   textsOf: (postId: number): string[][] => textsOf(hub, postId),
 }));
 
-/** The tokens of a post's title and text. */
+/** The tokens of a post's title, and of its author and content; empty if the post is gone. */
 function textsOf(hub: StoreHub, postId: number): string[][] {
   const post = posts(hub).find(postId);
   return post ? [tokensOf(searchTerms(post.title)), contentWords(post.contentHtml, post.author ?? '')] : [];
@@ -68,7 +68,7 @@ export function typedQuery(
 
 /**
  * `reached`: the search key at which a search stopped before it found enough posts, else null. `searchedTo`: the time
- * (unix ms) back to which the search looked, if it did not look at all posts.
+ * (unix ms) back to which the search looked; null if it found enough posts or looked at all posts.
  */
 export type FoundPosts = { posts: Post[]; reached: number | null; searchedTo: number | null };
 

@@ -28,12 +28,12 @@ const MAX = {
   summarized: 20_000, // length of the content's beginning that replaces a missing summary
   searchText: 200_000,
   attachments: 100, // files, not characters
-  images: 200, // within the content
+  images: 200, // within the content, with the post's picture
 };
 
 export const FIRST_WORDS = 80; // maximum characters of a title made from a post's first words
 
-/** The most embedded pictures that one synchronisation stores; those of further posts leave their words. */
+/** The most embedded pictures that one synchronisation stores; further ones leave their words. */
 const PICTURES_OF_FEED = 200;
 
 /** `pictures`: stored files of the pictures that stand in the post's content. */
@@ -42,8 +42,8 @@ export type PreparedPosts = { position: number; prepared: PreparedPost; pictures
 type Take = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
 /**
- * Sanitises new and changed posts (slow: outside any transaction), and stores their embedded pictures; `sourceId` null,
- * for a new source: all posts. `take` runs what needs the processor, `inTurn` for one of several requests.
+ * Sanitises new and changed posts (slow: outside any transaction), and stores their embedded pictures; with `sourceId`
+ * null, in a request: all posts. `take` runs what needs the processor, for an event within `inTurn`.
  */
 export async function preparePosts(
   hub: Hub, sourceId: number | null, items: IncomingPost[], take: Take = (work) => work(),
@@ -89,14 +89,14 @@ export async function inTurn<Result>(
 export type Arrival = { id: number; prepared: PreparedPost };
 
 /**
- * The kind of the source, and functions for the transaction that stores new posts: `arrived` is called with the posts;
- * then `mutedFor` counts the posts that a follower's rules have muted, about which the follower is not notified.
+ * The kind of the source, and functions for the transactions that store new posts: `arrived` is called with the posts;
+ * at the end `mutedFor` counts the posts that a follower's rules have muted, about which the follower is not notified.
  */
 export type Storing = {
   kind: string; arrived: (sourceId: number, arrivals: Arrival[]) => void; mutedFor: (accountId: number) => number;
 };
 
-/** Stores prepared posts and notifies the source's followers, in the caller's transaction. */
+/** Stores prepared posts, and notifies the source's followers of new ones, in the caller's transaction. */
 export function storePosts(
   hub: Hub, sourceId: number, storing: Storing, items: PreparedPosts, before: StoredPosts = NONE_STORED,
 ): StoredPosts {
@@ -110,7 +110,7 @@ type StoredPosts = { changed: number; added: number };
 
 const NONE_STORED: StoredPosts = { changed: 0, added: 0 };
 
-/** Maximum estimated milliseconds of one transaction that writes posts, because other writers wait meanwhile. */
+/** Maximum estimated milliseconds of one transaction that writes several posts: other writers wait meanwhile. */
 const STEP_WORK = 10;
 
 /** The estimated milliseconds of storing a post, besides the milliseconds for its files and for its content. */
@@ -256,7 +256,7 @@ function wholeNumber(value: number | null): number | null {
   return Number.isSafeInteger(rounded) && rounded >= 0 ? rounded : null;
 }
 
-/** The last segment of the URL's path without dangerous characters; "attachment" if only dots or nothing is left. */
+/** The last segment of the URL's path without dangerous characters; "attachment" if only dots and spaces are left. */
 function filenameOf(url: string): string {
   const segment = decode(new URL(url).pathname.split('/').findLast((part) => part !== '') ?? '');
   const cleaned = segment.replace(/[\p{Cc}\p{Bidi_Control}/\\]/gu, '').slice(0, 120).toWellFormed();

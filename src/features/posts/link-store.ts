@@ -11,7 +11,7 @@ export const DOUBLES = 'doubles';
  */
 const ROW_MAX = 32;
 
-/** If all sources together have this many posts with one link, lists show each further one in a row of its own. */
+/** If so many sources have a link, also private ones, lists show each new post with it in a row of its own. */
 const LINKED_MAX = 1_000;
 
 const LINKED_UP_TO = 'posts_linked_up_to';
@@ -21,9 +21,9 @@ const KEY_BYTES = 16;
 const FRONT_PAGE = /^(?:\/(?:index|default|home)\.[a-z]{3,5})?$/i;
 
 /**
- * The key of a post's link: the hash of the address without scheme, `www.`, fragment and slashes at the end. Posts that
- * link to the same page have the same key. Returns null for a link to a front page, and for an address other than http
- * and https. The caller removes tracking parameters from `address` (`safeLink`).
+ * The key of a post's link: the hash of the address without scheme, `www.`, fragment and slashes at the path's end.
+ * Posts with the same key link to the same page. Returns null for a link to a front page, also with a query, and for an
+ * address other than http and https. The caller removes tracking parameters from `address` (`safeLink`).
  */
 export function linkKey(address: string | null): Buffer | null {
   const url = address === null ? null : URL.parse(address);
@@ -61,8 +61,8 @@ export const links = store((hub) => {
   const linked = {
     /**
      * Stores the link of a new or changed post, in the caller's transaction, and joins the post to the posts with the
-     * same link in other sources. If an earlier post of the source has the link, the link is not stored. `isOld`:
-     * readers may already have read or starred the post, so all posts with its link become read or starred too.
+     * same link in other sources. If another post of the source has the link, the link is not stored. `isOld`: readers
+     * may already have read or starred the post, so the posts of its row join anew, and take over that state.
      */
     put(
       { id, sourceId, isNew, isOld = false }: { id: number; sourceId: number; isNew: boolean; isOld?: boolean },
@@ -87,7 +87,7 @@ export const links = store((hub) => {
       for (const other of isOld ? alike : []) {
         if (other !== first && other.rowId === null) continue;
         removeDouble.run(other.postId);
-        join.run(other.postId, other.sourceId, rowId); // SQL triggers mark the post as read or starred like its row
+        join.run(other.postId, other.sourceId, rowId); // SQL triggers give the post its row's states
       }
     },
 

@@ -8,7 +8,7 @@ import { EMOJI, folded, INVISIBLE, IS_ASCII, SPACELESS } from './search-words.ts
 
 type Span = { from: number; until: number };
 
-/** A word of a text, or a single character of a script without spaces: folded, with its place in the text. */
+/** A word or emoji of a text, or a single character of a script without spaces: folded, with its place in the text. */
 type Unit = Span & { term: string };
 
 /** A searched phrase: consecutive words (UNITS). `mayGoOn`: words that begin with the phrase's last word match too. */
@@ -31,7 +31,7 @@ const UNITS = new RegExp([
 const SPACELESS_SIGN = new RegExp(`^[${SPACELESS}]`, 'u');
 const LATIN_ACCENTS = /[\u0300-\u036f]/g;
 
-/** Parses a typed search, to mark its words in texts; leaves out words with a minus sign, which found posts lack. */
+/** Parses a typed search, to mark its words in texts; leaves out names, and words with a minus sign. */
 export function readFound(typed: string): Found {
   const { clauses } = parseExpression(typed, { isSearch: true });
   const phrases = clauses.filter(({ isExcluded }) => !isExcluded).flatMap((clause) => clause.phrases);
@@ -58,7 +58,7 @@ export function countFoundIn(text: string, found: Found): number {
   return spansOf(text, found).length;
 }
 
-/** Characters of each piece in which a long text is searched; pieces overlap, so that no phrase is missed. */
+/** Characters of each piece of a searched text; a phrase across two pieces is found if the overlap has its end. */
 const PIECE = 2_000;
 const OVERLAP = 200;
 
@@ -74,7 +74,7 @@ export function firstFound(text: string, found: Found): number {
   return -1;
 }
 
-/** Returns at most `length` characters of a text, beginning between two words a little before the index `place`. */
+/** At most `length` characters of a text around the index `place`, if possible from a word's beginning, and `…`. */
 export function excerptAround(text: string, place: number, length: number): string {
   const before = Math.floor(length / 4);
   if (text.length <= length) return text;
@@ -130,7 +130,7 @@ const PAGE_MAX = 120_000;
 
 const SHOWN = 220; // characters of a text that a search result shows: two lines in a wide window
 
-/** Returns by post id the first part of summary or content with a match, else the beginning of the summary. */
+/** Returns by post id a part of the summary, or else of the content's beginning, with a match; else the summary's. */
 export function foundTexts(hub: StoreHub, shown: Pick<Post, 'id' | 'summary'>[], found: Found): Map<number, string> {
   let left = PAGE_MAX;
   return new Map(shown.map(({ id, summary }): [number, string] => {

@@ -44,10 +44,10 @@ function isSamePath(one: string | null, other: string | null): boolean {
   return a !== undefined && b !== undefined && a.rest === b.rest && a.end === b.end;
 }
 
-/** Beyond this, posts have their times from elsewhere than their feed, such as the time of their arrival. */
+/** A post whose feed gives no time counts as published up to about this long before it arrived, in the feed's order. */
 const FEED_ORDER = 10_000; // ms
 
-/** So many posts of a source tell whether its times are only dates. */
+/** At least so many different times of a source tell whether they are only dates. */
 const SEVERAL = 4;
 
 /**
@@ -77,7 +77,7 @@ export function gradeOf(one: NewPost, old: OldPost, isDate: boolean): number {
   return isExact && isLinked && old.isFirst ? 1 : 0;
 }
 
-/** Whether the feed gave the stored post a time and now gives none, or an earlier one. */
+/** Whether the feed gave the stored post a time and gives the new one none, or gives it one that is no later. */
 function mayHaveLostTime({ publishedAt }: NewPost, old: OldPost): boolean {
   return publishedAt === null ? old.createdAt - old.publishedAt > FEED_ORDER : publishedAt <= old.publishedAt;
 }

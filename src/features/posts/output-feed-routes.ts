@@ -17,7 +17,7 @@ import { posts, type Post, type WholePost } from './post-store.ts';
 
 const POSTS_IN_FEED = 30;
 
-/** Maximum bytes of posts' contents in an output feed; further posts appear with only a summary and a link. */
+/** Maximum bytes of contents and files in an output feed; posts beyond it appear with only a summary and a link. */
 const FEED_BYTES = 1024 * 1024;
 
 /** GET /posts.atom and /sources/:id.atom: the newest 30 posts as Atom. */

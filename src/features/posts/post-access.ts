@@ -50,8 +50,8 @@ export function deletablePost(hub: Hub, id: number, viewer: Viewer): WholePost {
 }
 
 /**
- * Returns a native source whose posts the viewer may write. Throws 404 for a hidden source, 403 for a source of another
- * owner, 409 for a feed or a webhook.
+ * Returns a native source whose posts the viewer may write. Throws 404 for a hidden source, 403 if the viewer may not
+ * manage it, 409 for a feed or a webhook.
  */
 export function writableSource(hub: Hub, id: number, viewer: Viewer): Source {
   const source = visibleSource(hub, id, viewer);
@@ -60,7 +60,7 @@ export function writableSource(hub: Hub, id: number, viewer: Viewer): Source {
   return source;
 }
 
-/** Returns a native source's post that the viewer may change. Throws 404, 403 or 409 like `writableSource`. */
+/** Returns a native source's post that the viewer may change. */
 export function changeablePost(hub: Hub, id: number, viewer: Viewer): WholePost {
   const post = visiblePost(hub, id, viewer);
   writableSource(hub, post.sourceId, viewer);

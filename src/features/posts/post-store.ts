@@ -9,7 +9,7 @@ import { searchIndex, type Indexable } from './search-index-store.ts';
 /** A file that a publisher names beside a post; `url` is an absolute http(s) URL. */
 export type IncomingFile = Omit<RemoteFile, 'filename' | 'isInline'>;
 
-/** A post parsed from a feed or an event, not yet checked. All times are in unix ms. */
+/** A post parsed from a feed or an event, or written here. All times are in unix ms. */
 export type IncomingPost = {
   /** The publisher's id of the post, or an id derived from the post; never empty, unique within the source. */
   guid: string;
@@ -17,7 +17,7 @@ export type IncomingPost = {
   url: string | null;
   author: string | null;
   language: string | null; // a BCP 47 tag; null if unknown
-  contentHtml: string; // not sanitised
+  contentHtml: string; // sanitised by `preparePosts`; `preparePost` expects it sanitised
   baseUrl: string; // the base address for relative links in `contentHtml`
   /** The publisher's summary, not sanitised; null unless the publisher gives both a summary and a content. */
   summary: string | null;
@@ -33,7 +33,7 @@ export type SearchTerms = { searchTitle: string; searchText: string };
 
 export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & SearchTerms & {
   summary: string;
-  /** The link of the post as its publisher gives it; `url` is the link without tracking parameters. */
+  /** The link of the post as its publisher gives it, if not too long; `url` is it without tracking parameters. */
   givenUrl: string | null;
   link: Uint8Array | null; // made by `linkKey`
   contentHash: string;
@@ -45,7 +45,7 @@ const LISTED_COLUMNS = {
   title: 'title', url: 'url', author: 'author', language: 'language', summary: 'summary',
 } satisfies Partial<Record<keyof PreparedPost, string>>;
 
-/** Columns read only with the whole post: to reach a column after `content_html`, SQLite reads all the content. */
+/** Columns that lists do not read: to reach a column after `content_html`, SQLite reads all the content. */
 const WHOLE_COLUMNS = { contentHtml: 'content_html' } satisfies Partial<Record<keyof PreparedPost, string>>;
 
 type WholeColumns = Pick<PreparedPost, keyof typeof WHOLE_COLUMNS>;
@@ -61,7 +61,7 @@ export type Post = Pick<PreparedPost, 'guid' | keyof typeof LISTED_COLUMNS> & {
   ownerId: number;
   publishedAt: number;
   updatedAt: number;
-  createdAt: number; // unix ms, when the post arrived
+  createdAt: number; // when the post arrived
   isPublic: number;
   searchKey: number;
   contentBytes: number;
@@ -153,7 +153,7 @@ export const posts = store((hub) => {
       ({ ...post, ...contents.get(post.id) ?? LEFT_OUT, attachments: byPost.get(post.id) ?? [] }));
   }
 
-  /** The newest post below an id; 0 if there is none. */
+  /** The highest id of a post below an id; 0 if there is none. */
   const lastBefore = (id: number): number => reading.lastBefore.get(id)?.id ?? 0;
 
   return {
@@ -180,7 +180,7 @@ export const posts = store((hub) => {
         const middle = Math.floor((low + high) / 2);
         const next = reading.arrivedFrom.get(middle);
         if (next && next.createdAt < at) low = next.id + 1;
-        else high = next?.id === middle ? middle : lastBefore(middle) + 1; // a restore leaves a gap of 10^9 ids
+        else high = next?.id === middle ? middle : lastBefore(middle) + 1; // a restore leaves a large gap of ids
       }
       return reading.arrivedFrom.get(low)?.id;
     },
@@ -223,8 +223,8 @@ export const posts = store((hub) => {
 
     withdraw: (sourceId: number, guid: string): void => void writing.remove.run(sourceId, guid),
     /**
-     * Deletes a post and leaves a tombstone, so that the post cannot come back. Runs in the caller's transaction. `at`:
-     * when it was deleted (unix ms). Returns whether the post was there.
+     * Deletes a post and leaves a tombstone, which keeps it from coming back unless `liftDeletion` removes it. Runs in
+     * the caller's transaction. `at`: when it was deleted (unix ms). Returns whether the post was there.
      */
     remove(sourceId: number, guid: string, at = clock()): boolean {
       writing.leaveTombstone.run(sourceId, guid, at);

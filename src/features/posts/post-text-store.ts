@@ -27,7 +27,7 @@ export const postTexts = store(({ db }) => {
     ON CONFLICT DO UPDATE SET format = excluded.format, text = excluded.text`);
 
   return {
-    /** Returns the text of a post; undefined for posts of feeds, and for posts that version 1.0.0 stored. */
+    /** Undefined for posts of feeds and webhooks, and for posts that version 1.0.0 stored. */
     find: db.prepare<[id: number], PostText>('text of post',
       'SELECT text AS content, format AS contentType FROM post_texts WHERE post_id = ?').get,
     postOfForm: (authorId: number, form: string): number | undefined => ofForm.get(form, authorId)?.id,

@@ -71,7 +71,7 @@ function postItem(post: Post): Html {
   </article></li>`;
 }
 
-/** A label of a private post whose author also has a public source; other authors only write private posts. */
+/** A label of a private post whose source's owner also has a public native source; others write only private posts. */
 function privateLabel(hub: Hub, { isPublic, sourceKind, ownerId }: WholePost): Html | false {
   return isPublic === 0 && sourceKind === 'native'
     && manySources(hub).nativeOf(ownerId).some(({ visibility }) => visibility === 'public')
@@ -119,7 +119,7 @@ function isFirstWords({ title, contentHtml }: WholePost): boolean {
   return title !== '' && title === excerpt(plainText(contentHtml.slice(0, BEGINNING)), FIRST_WORDS);
 }
 
-const ALIKE = 50; // a content that begins with so many characters of the summary repeats the summary
+const ALIKE = 50; // a content in which the summary's first so many characters stand repeats the summary
 
 function deckOf({ title, summary, contentHtml }: WholePost): string | false {
   const bare = (text: string): string => text.replace(/[\s…]+/g, '');
@@ -140,7 +140,7 @@ function withoutShownImages({ contentHtml }: WholePost, files: Attachment[]): At
   return files.filter((file) => !within.has(storedAddress(file)));
 }
 
-/** The HTML of an attached image; undefined for other files and for images that the hub could not fetch lately. */
+/** The HTML of an attached image; undefined for other files, and for images that the hub does not serve now. */
 function picture(hub: Hub, file: Attachment): Html | undefined {
   const path = attachmentPath(hub, file);
   if (path === null || !file.mediaType?.startsWith('image/')) return undefined;

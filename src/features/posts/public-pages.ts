@@ -16,7 +16,7 @@ const BESIDE = 3;
 
 const SUMMARY_LENGTH = 140; // characters
 
-/** Page of the public posts, newest first, which visitors see at `/`. */
+/** Page of the public posts, or of a search in them, newest first; visitors see it at `/`. */
 export function showPublic(hub: Hub, req: HubRequest): Reply {
   const [isFirstPage, typed] = [!req.query.get('cursor'), req.query.get('q')];
   const fault = faultOfSearch(typed ?? '', { hasStates: false });

@@ -11,13 +11,13 @@ import { faultOfSearch } from './expression.ts';
 import { findPosts } from './find-posts-store.ts';
 import { posts, type Position, type Post, type WholePost } from './post-store.ts';
 
-/** Maximum bytes of contents and files in one API answer. An answer with very long posts has fewer posts. */
+/** Maximum bytes of contents and files in an API answer of several posts: with very long posts it has fewer. */
 const ANSWER_BYTES = 512 * 1024;
 
 /** Estimated bytes that each file of a post adds to an API answer. */
 export const FILE_BYTES = 512;
 
-/** Returns how many of the first posts fit into one API answer with contents and files; at least 1. */
+/** How many of the first posts fit into one API answer with contents and files; 1 even if the first does not. */
 export function fittingContents(hub: StoreHub, posts: Pick<Post, 'id' | 'contentBytes'>[]): number {
   const files = attachments(hub).countsOfPosts(posts.map(({ id }) => id));
   let bytes = 0;
@@ -28,13 +28,13 @@ export function fittingContents(hub: StoreHub, posts: Pick<Post, 'id' | 'content
   return posts.length;
 }
 
-/** `searchedTo`: the time (unix ms) back to which a search looked, if it did not look at all posts. */
+/** `searchedTo`: the time (unix ms) back to which a search looked; null if it filled the page or looked at all. */
 type PostPage = { items: Post[]; next: string | null; searchedTo: number | null };
 
 /** `withContents`: a page has fewer posts if their contents do not fit into one answer. `find`: searches for posts. */
 type PostFilter = { sourceId?: number | undefined; withContents?: boolean; find?: typeof findPosts };
 
-/** Returns a page of all posts or of a source's posts, by `?q=&cursor=&limit=`. Throws 404 for a hidden source. */
+/** A page of public and own posts, or of a source's posts, by `?q=&cursor=&limit=`. Throws 404 for a hidden source. */
 export function queryPosts(
   hub: Hub, { query, viewer }: HubRequest, { sourceId, withContents, find = findPosts }: PostFilter = {},
 ): PostPage {

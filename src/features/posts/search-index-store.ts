@@ -123,9 +123,9 @@ export function prepareIndexing(db: Db, index: string) {
 const NO_SEGMENTS = '00000000ff000001000000';
 
 /**
- * Removes up to `limit` rows of a full-text index that nothing reads any more, in the caller's transaction; returns
- * their number, fewer than `limit` at the end. Dropping the table would take seconds. The list of posts goes first, and
- * then the list of segments, so that the index is sound whenever somebody looks.
+ * Removes up to `limit` rows of each table of a full-text index that nothing reads any more, in the caller's
+ * transaction; returns their number, fewer than `limit` at the end. Dropping the table would take seconds. The list of
+ * posts goes first, and then the list of segments, so that the index is sound whenever somebody looks.
  */
 export function emptyIndex(db: Db, index: string, limit: number): number {
   const run = (sql: Statement<[number], never>): number => sql.run(limit).changes;
@@ -164,7 +164,7 @@ const EDITION = 1;
 /** Added to a kept search key, so that 0 stands for no key (0040_posts_words.sql). */
 const SHIFT = 2 ** 52;
 
-/** The lowest search key of the posts that are indexed, while the worker indexes old posts; else a key below all. */
+/** The search key from which on posts are indexed, while the worker indexes old posts; else a key below all. */
 export function indexedFrom(hub: StoreHub): number {
   const kept = counts(hub).value(UNINDEXED_BELOW);
   return kept === 0 ? -Number.MAX_SAFE_INTEGER : kept - SHIFT;
@@ -199,8 +199,8 @@ export function positionAt(key: number): { publishedAt: number; id: number } {
 }
 
 /**
- * Returns a post's row id in the search index: ordered by the second of publishing, then by the post's id. For
- * publishing times from 1901 to 2106 the row id is below 2^53, the largest exact integer; older times count as 1901.
+ * The search index's row id for a post; if another post has it, `freeKey` takes the next free one. Ordered by the
+ * second of publishing, then by the id modulo 2^21. Before 1901 counts as 1901; from 2106 on it is no exact integer.
  */
 export function searchKey(publishedAt: number, id: number): number {
   const second = Math.max(Math.floor(publishedAt / SECOND), -(2 ** 31));

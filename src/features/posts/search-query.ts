@@ -11,16 +11,16 @@ import { phraseMatcher, tokensOf } from './tokens-store.ts';
 export type NamedFacts = { id: number; sourceId: number; author: string | null };
 
 /**
- * What the index is asked for a phrase, as FTS5 expressions. `words`: all words of the phrase, wherever they stand;
- * null for a single word. `bound`: a single word, which every post with the phrase has.
+ * What the index is asked for a phrase or a fact, as FTS5 expressions. `words`: all words of the phrase, wherever they
+ * stand; null for a single word. `bound`: words of which every post with the phrase has one.
  */
 type Part = { match: string; words: string | null; bound: string };
 
 /**
  * A search that SQLite's full-text index answers: a post has one part of each `wanted` clause, and no `unwanted` part.
- * `above`, `below`: exclusive bounds of the index's row ids between which posts are searched. `fits`: a check of each
- * post that the index finds, for conditions that the index does not know (`isChecked`); false once `isSpent`.
- * `isEverything`: the search asks for no word, source or author.
+ * `above`, `below`: exclusive bounds of the index's row ids between which posts are searched; `typedAbove`: the typed
+ * one alone. `fits`: a check of each post that the index finds, for conditions that the index does not know
+ * (`isChecked`); false once `isSpent`. `isEverything`: the search asks for no word or name.
  */
 export type SearchQuery = {
   wanted: Part[][]; unwanted: Part[]; above: number; typedAbove: number; below: number;

@@ -37,7 +37,7 @@ const INVISIBLE_SIGNS = new RegExp(INVISIBLE, 'gv');
 
 export const IS_ASCII = /^[\0-\x7f]*$/;
 
-/** Scripts that are written without spaces between words, and the long vowel mark ー, which belongs to no script. */
+/** Scripts without spaces between words, Korean, whose words take endings, and the long vowel mark ー of no script. */
 export const SPACELESS = ['Han', 'Hiragana', 'Katakana', 'Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar']
   .map((script) => `\\p{Script=${script}}`).join('') + 'ー';
 const SPACELESS_RUNS = new RegExp(`[${SPACELESS}]+`, 'gu');

@@ -1,6 +1,6 @@
 import { store } from '../hub/hub.ts';
 
-/** Bytes of posts deleted in one step; the deletion writes 1.5 times as much to the write-ahead log (measured). */
+/** Bytes of contents after which a step deletes no more; it writes 1.5 times as many to the WAL (measured). */
 const REMOVED_BYTES = 512 * 1024;
 
 export const sourcePosts = store(({ db }) => {

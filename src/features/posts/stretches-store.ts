@@ -13,10 +13,10 @@ export type Stretch = KeyRange & { match: string | undefined; cost: number };
 
 type Asked = KeyRange & { match: string };
 
-/** Maximum number of posts of a stretch that have the rarest searched word. */
+/** About the most posts of a stretch in one index that have the rarest searched word. */
 const STRETCH = 300;
 
-/** Row ids of posts published in the same second, of which a place that was estimated may lie between. */
+/** How far a post's row id may be from its hint: `searchKey` does not know which row ids were taken. */
 const BESIDE = 64;
 
 /** Statements that look into a search index, from newer to older posts or back. */
@@ -39,8 +39,8 @@ function prepareLook(db: Db, index: string, onwards: '<' | '>', back: '<' | '>',
 
 /**
  * Cuts a search into stretches, in order, none of which takes long: each is made of blocks in which the rarest searched
- * word is rare, so that SQLite need not compare long lists. `hints`: row ids, in order, of the only posts that the
- * caller can use, if these are few: blocks without them are left out.
+ * word is rare, so that SQLite need not compare long lists. `hints`: row ids (`searchKey`), in order, of the only
+ * posts that the caller can use, if these are few: blocks without them are left out.
  */
 export function* stretchesOf(
   indexes: Index[], query: SearchQuery, range: KeyRange, isBack: boolean, hints?: number[],

@@ -9,7 +9,7 @@ const WORDS = /[^\0-/:-@[-`{-\x7f]+/g; // ASCII letters and digits, and all char
 const written = new Map<string, string>();
 
 /**
- * Returns search terms (`searchTerms`) exactly as SQLite's search index has them: without accents. Tokens consist of
+ * Returns search terms (`searchTerms`) as SQLite's search index has them: without accents. Tokens consist of
  * ASCII letters and digits and of all characters outside ASCII. SQLite's tokenizer treats each character alone, so each
  * is looked up only once.
  */

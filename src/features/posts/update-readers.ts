@@ -16,7 +16,7 @@ type Changing = { name: string; sourceId: number; accountId: number };
 
 /**
  * In a transaction, runs `change`, which changes a source's visibility or owner. Hidden posts are hidden at once, but
- * lists and search miss posts until a job has copied the source's visibility and owner into all its posts.
+ * searches and the list of public posts miss some until a job has copied visibility and owner into all posts.
  */
 export async function changingReaders<Result>(
   hub: Hub, { name, sourceId, accountId }: Changing, change: () => Result,

@@ -4,7 +4,7 @@ import { SECOND } from '../../platform/clock.ts';
 export type AppTime = { from: number; until: number };
 
 /**
- * Parses a time from an app: nanoseconds (18 or more digits), microseconds (15 to 17), milliseconds (12 to 14) or
+ * Parses a time from an app: nanoseconds (18 or 19 digits), microseconds (15 to 17), milliseconds (12 to 14) or
  * seconds, with or without a fraction. Undefined for 0 and for any other text.
  */
 export function parseAppTime(text: string | null): AppTime | undefined {

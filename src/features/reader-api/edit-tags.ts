@@ -43,7 +43,7 @@ function requireEditable(values: URLSearchParams): void {
   }
 }
 
-/** An app that marks a single post has opened it, so it joins the reading history, as on the hub's pages. */
+/** An app that marks a single post as read has opened it: it joins the reading history. Marked unread, it leaves it. */
 function noteOpened(hub: Hub, viewer: Viewer, ids: number[], isRead: boolean): void {
   const [post] = ids.length === 1 ? readMarks(hub).statesOf(viewer, ids) : [];
   if (!post) return;
@@ -58,7 +58,7 @@ function statesIn(streams: string[]): Set<string> {
   }));
 }
 
-/** POST mark-all-as-read: marks all posts of the stream `s` as read that arrived until the time `ts` (default: now). */
+/** POST mark-all-as-read: marks the posts of the stream `s` as read that arrived until the time `ts` (default: now). */
 export async function markAllAsRead(hub: Hub, { viewer, values }: AppRequest): Promise<Reply> {
   const stream = requireStream(values.get('s') ?? '');
   const view = readArrivalView(hub, viewer, stream, new URLSearchParams());

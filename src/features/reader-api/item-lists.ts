@@ -62,7 +62,7 @@ export async function listItems(hub: Hub, request: AppRequest): Promise<Reply> {
   return itemsReply(hub, request, stream, ids, continuationOf(next));
 }
 
-/** A page of the stream that a path or the parameter `s` names, whose contents fit into one answer. */
+/** A page of the stream that the path or `s` names, else of the reading list; its contents fit into one answer. */
 export async function pageOfItems(hub: Hub, request: AppRequest): Promise<Page & { stream: string }> {
   const stream = request.params['stream'] ?? request.values.get('s') ?? stateStream('reading-list');
   const count = readCount(request.values.get('n'), ITEMS_DEFAULT, ITEMS_MAX);
@@ -94,7 +94,7 @@ export async function showItems(hub: Hub, request: AppRequest): Promise<Reply> {
   return itemsReply(hub, request, stateStream('reading-list'), ids);
 }
 
-/** Characters of an answer that are sent together: about as many as the items of one query have. */
+/** At least so many characters of a long answer are sent together. */
 export const ITEMS_CHUNK = 32 * 1024;
 
 const LONG_JSON = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
@@ -125,7 +125,7 @@ function* around(emptyList: string, entries: Iterable<string>): Generator<string
   yield emptyList.slice(-2);
 }
 
-/** Returns a function that finds the posts of a stream after a post. Throws 400 for an unknown stream. */
+/** Returns a function that finds the posts of a stream after a post. */
 function pagesOf(
   hub: Hub, { viewer, values }: AppRequest, stream: string,
 ): (after: number | undefined, limit: number) => Promise<Page> {

@@ -27,12 +27,11 @@ type Shared = {
   hub: Hub; followed: Map<number, ListedFollow>; origins: Map<number, Origin>; sign: (path: string) => string;
 };
 
-/** A post as apps get it. */
 export type AppItem = ReturnType<typeof itemOf>;
 
 /**
- * Yields posts as items, a few at a time, without posts that the viewer may not see. Throws 401 when the app password
- * has ended, because a slow reader can make the answer last for hours.
+ * Yields posts as items, a few at a time, only those of followed sources that the viewer may see. Throws when the app
+ * password has ended, because a slow reader can make the answer last for hours.
  */
 export function* itemBatches(hub: Hub, { viewer, recheck }: AppRequest, ids: number[]): Generator<AppItem[]> {
   const followed = new Map(follows(hub).listed(viewer).map((follow) => [follow.sourceId, follow]));

@@ -21,7 +21,7 @@ const BODY_BYTES = 1024 * 1024;
 const UNKNOWN_BODY_BYTES = 64 * 1024;
 const LONG_BODY = 64 * 1024;
 
-/** The most parameters of a body, which are parsed in about 10 ms. RSS Guard sends the ids of 9,999 posts at once. */
+/** The most parameters of a form body, parsed in about 10 ms. RSS Guard sends the ids of 9,999 posts at once. */
 const MAX_VALUES = 20_000;
 const PLAIN_TEXT = 'text/plain; charset=utf-8';
 

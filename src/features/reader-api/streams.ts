@@ -83,9 +83,9 @@ const NOTHING: Stream = { state: 'nothing' };
 
 /**
  * The posts of `stream` that are also in each stream of the query parameter `it` and in no stream of `xt`, and that
- * arrived from the time `ot` to the time `nt` (seconds); null if no post can fit. Throws 400 for an unknown stream.
- * Every stream, starred too, has only posts of the sources in subscription/list: Read You and Readrops keep a foreign
- * key from posts to sources, and fail at every sync until an orphan goes.
+ * arrived from the time `ot` to the time `nt`; null if no post can fit. Throws 400 for an unknown stream; an unknown
+ * `xt` excludes nothing. Every stream, starred too, has only posts of the sources in subscription/list: Read You and
+ * Readrops keep a foreign key from posts to sources, and fail at every sync until an orphan goes.
  */
 export function readArrivalView(
   hub: Hub, viewer: Viewer, stream: Stream, values: URLSearchParams,

@@ -88,7 +88,7 @@ async function subscribe(hub: Hub, request: AppRequest, feed: string): Promise<n
   }
 }
 
-/** The name (`t`) and the folder (`a`, `r`) that an app gives a source. Throws 422 for an invalid name or folder. */
+/** The name (`t`) and the folder (`a`, `r`) that an app gives a source. */
 function readAppFollow(hub: Hub, { viewer, values }: AppRequest): FollowChange {
   const title = singleLine(values.get('t') ?? '') || undefined;
   const [label] = labelsIn(values.getAll('a'));

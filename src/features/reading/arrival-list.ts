@@ -19,7 +19,7 @@ const FIRST_STEP = 4_096;
 const LONGEST_STEP = 16_384;
 const FEW = 500;
 
-/** Post ids in the order of arrival, after the post `after`. `next`: the page's last id, or null if no post follows. */
+/** Post ids by arrival, after the post `after` in that order. `next`: the page's last id; null if no post follows. */
 export async function arrivedPosts(
   hub: Hub, viewer: Viewer, view: ArrivalView,
   { after, limit, isOldestFirst }: { after?: number | undefined; limit: number; isOldestFirst: boolean },
@@ -29,7 +29,7 @@ export async function arrivedPosts(
   const ids: number[] = [];
   for (let step = FIRST_STEP; from < to && ids.length <= limit;) {
     if (ids.length > 0 || step !== FIRST_STEP) await nextTurn();
-    // From one existing id to the next: a restore leaves a gap of 10^9 ids, deletions leave smaller ones.
+    // From one existing id to the next: a restore leaves a large gap of ids, deletions leave smaller ones.
     if (isOldestFirst) from = posts(hub).firstFrom(from) ?? to;
     else to = posts(hub).lastBefore(to) + 1;
     if (from >= to) break;

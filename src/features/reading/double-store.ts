@@ -18,19 +18,19 @@ export type Double = { of: number; id: number; sourceId: number; sourceTitle: st
 export type LaterDoubles = { inFolder: number; inAll: number; inApps: number };
 export type MarkedRange = [sourceId: number, after: number, upTo: number];
 
-/** Maximum number of doubles that one count of unread posts examines, in about 5 ms. */
+/** Maximum number of doubles above the high-water marks, and of others, that one count examines, in about 5 ms. */
 const COUNTED_MAX = 4_000;
 
-/** This many of the newest posts of a newly followed source become read or starred like posts with the same link. */
+/** Maximum number of a newly followed source's doubles, the newest, that take over states of posts with their link. */
 const FOLLOWED_MAX = 1_000;
 
-/** SQL: the doubles `other` of `own` that the viewer may see, with their sources `s` and the viewer's follows `f`. */
+/** SQL: the doubles `other` of `own` in followed sources `s` that the viewer may see, with the viewer's follows `f`. */
 const FOLLOWED_DOUBLES = `
   CROSS JOIN ${DOUBLES} other ON other.row_id = own.row_id AND other.post_id <> own.post_id
   CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = other.source_id
   CROSS ${joinSource('other.source_id')} AND ${MAY_SEE}`;
 
-/** SQL: joins a post `own` with each post `other` of the same link that is not muted and arrived before `own`. */
+/** SQL: as FOLLOWED_DOUBLES, only doubles that are not muted and arrived before `own`. */
 const EARLIER_DOUBLES =
   `${FOLLOWED_DOUBLES} AND other.post_id < own.post_id AND ${notMuted('other.source_id', 'other.post_id')}`;
 
@@ -67,7 +67,7 @@ export const STANDS_STARRED_AMONG = standsIn('stars', `${AMONG_SOURCES} AND ${IS
 export const STANDS_AMONG = `NOT EXISTS (SELECT 1 FROM ${DOUBLES} own ${EARLIER_DOUBLES}
   WHERE own.post_id = p.id AND ${AMONG_SOURCES} AND ${JOINS_DOUBLES})`;
 
-/** SQL: the viewer's follows whose sources are in reading lists. */
+/** SQL: the viewer's follows of sources that the viewer may see; none if the viewer's lists do not join doubles. */
 const LISTED = `(SELECT f.source_id, f.read_up_to, f.folder_id, f.hide_globally ${READING_LIST} AND ${JOINS_DOUBLES})`;
 
 /** SQL: the double `other` is read, by its read mark `m` or by the high-water mark of its follow `f`. */
@@ -75,7 +75,7 @@ const IS_READ = 'COALESCE(m.is_read, other.post_id <= f.read_up_to)';
 const MARK = `LEFT JOIN read_marks m
   ON m.account_id = @viewerId AND m.source_id = other.source_id AND m.post_id = other.post_id`;
 
-/** SQL: the newest FOLLOWED_MAX posts with a link, of the source `@sourceId`. */
+/** SQL: the newest FOLLOWED_MAX doubles of the source `@sourceId`. */
 const OF_SOURCE = `(SELECT post_id, row_id FROM ${DOUBLES} WHERE source_id = @sourceId
   ORDER BY post_id DESC LIMIT ${FOLLOWED_MAX})`;
 
@@ -151,7 +151,7 @@ export const doubles = store(({ db, clock }) => {
       selectUnread.all({ ...viewer, ranges: JSON.stringify(ranges), limit }),
     later: (viewer: Asking): Map<number, LaterDoubles> =>
       new Map(selectLater.all({ ...viewer, folder: null }).map(({ sourceId, ...later }) => [sourceId, later])),
-    /** Marks up to `limit` posts of a newly followed source as read, unread, starred or muted, as their doubles are. */
+    /** Gives posts of a newly followed source the states of their doubles; up to `limit` become read or unread. */
     takeStates(viewer: Asking, sourceId: number, readUpTo: number, limit: number): void {
       takeStates.run({ ...viewer, sourceId, readUpTo, now: clock(), limit });
       takeStars.run({ ...viewer, sourceId });

@@ -34,7 +34,7 @@ const FEW_SOURCES = 60;
 /** If fewer posts than this follow the last read post of a source, sorting them is faster than passing read ones. */
 const FEW_POSTS = 32;
 
-/** Returns posts of followed sources; if the sources are many, by a scan of the newest posts of all sources. */
+/** Returns posts of followed sources. If these are many, it usually begins with a scan of the posts of all sources. */
 export function followedPosts(hub: Hub, list: ReadingList, paging: Paging): Position[] {
   const active = lists(hub).sources.all(paramsOf(list, paging))
     .filter(({ readUpTo, lastId }) => lastId !== null && (!list.isUnread || lastId > readUpTo));
@@ -70,7 +70,7 @@ export function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList,
   }, []);
 }
 
-/** Adds to the posts of a page (`nearest`) posts marked as unread, which `mergeSources` may have left out. */
+/** Adds posts marked as unread, or as read since `list.since`, which `mergeSources` may have left out. */
 function withExceptions(hub: Hub, nearest: Position[], list: ReadingList, paging: Paging): Position[] {
   const { exceptions } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const known = new Set(nearest.map(({ id }) => id));
@@ -117,13 +117,13 @@ export function newestOfEach(hub: Hub, list: ReadingList, { from, isBack, limit 
 /** `sourceId`: 0 searches all sources. */
 type Searched = ReadingList & { query: SearchQuery; sourceId: number; isStarred: boolean; isMuted: boolean };
 
-/** Posts that one `searchList` call found. `reached`: where the next call begins; undefined if no call must follow. */
+/** Posts that one call found. `reached`: where the next call begins; undefined if none must follow. */
 type SearchStep = { found: Position[]; reached?: Position | undefined };
 
-/** Maximum cost of the stretches that one `searchList` call searches, in a few ms. */
+/** One `searchList` call stops when its stretches have cost this much, after a few ms. */
 const COST_MAX = 12;
 
-/** Searches the next stretches of a list, until the page is full. */
+/** Searches the next stretches of a list, until the page is full or the work has cost enough. */
 export function searchList(hub: Hub, list: Searched, paging: Paging): SearchStep {
   const { query } = list;
   const params = { ...paramsOf(list, paging), ...onlyOf(list) };
@@ -214,7 +214,7 @@ function rangeOf({ above, below }: Pick<SearchQuery, 'above' | 'below'>, { from,
   return isBack ? { key: Math.max(key, above), end: below } : { key: Math.min(key, below), end: above };
 }
 
-/** The clause that makes the index skip all other sources; none for lists with many sources. */
+/** The clause that makes the index skip other sources; none for many sources, a single one, starred or muted posts. */
 function sourcesAsked(hub: Hub, list: Searched, params: PageParams): SearchQuery['wanted'] {
   if (list.isMuted || list.isStarred || list.sourceId !== 0) return [];
   const sources = list.isUnread ? sourcesWithUnread(hub, params) : lists(hub).sources.all(params);
@@ -222,7 +222,7 @@ function sourcesAsked(hub: Hub, list: Searched, params: PageParams): SearchQuery
     ? [[ofFacts(sources.map(({ sourceId }) => sourceWord(sourceId)))]] : [];
 }
 
-/** The posts, in order, of a list with few posts; undefined for a list of many posts. */
+/** The posts, in order, of a list with few posts; undefined for many, and for muted posts or those of a source. */
 function fewPosts(hub: Hub, list: Searched, paging: Paging): Position[] | undefined {
   if (list.isMuted || list.sourceId !== 0 && !list.isStarred) return undefined;
   const { members, older, newer } = lists(hub);

@@ -10,7 +10,7 @@ import { readingHistory, type ReadPost } from './reading-history-store.ts';
 
 const BATCH = 500;
 
-/** GET /api/history: a page of the viewer's reading history, the post that was read last first. */
+/** GET /api/history: a page of the viewer's reading history, newest entry first. */
 export function listHistory(hub: Hub, req: MemberRequest): Reply {
   const { items, next } = readHistoryPage(hub, req);
   return json({ items: items.map(historyJson), next }, 200, nextLink(req.path, req.query, next));
@@ -32,7 +32,7 @@ export function historyJson({ postId, title, sourceId, sourceTitle, readAt }: Re
   return { postId, title, source: { id: sourceId, title: sourceTitle }, readAt: isoTime(readAt) };
 }
 
-/** Page: the viewer's reading history, the post that was read last first. */
+/** Page: the viewer's reading history, newest entry first. */
 export function showHistory(hub: Hub, req: MemberRequest): Reply {
   const shown = { ...readHistoryPage(hub, req), isFirstPage: !req.query.get('cursor') };
   return page(historyPage(shown, timesOf(hub, req.viewer)));

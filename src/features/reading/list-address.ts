@@ -66,7 +66,7 @@ export function choiceOf({ kind, order, each }: View): Choice {
   return { order: order ?? 'newest', show: each ? 'each' : kind === 'unread' ? 'unread' : 'all' };
 }
 
-/** Returns the list of a key made by `sectionOf`, with its usual order and posts; undefined for other texts. */
+/** The list of a key made by `sectionOf`, with its usual order and posts; undefined for searches and other texts. */
 export function listOfSection(section: string): View | undefined {
   const [, kind, name = ''] = /^(unread|all|starred|muted|folder:|source:)(.*)$/s.exec(section) ?? [];
   if (kind === 'folder:') return name === '' ? undefined : { kind: 'unread', folder: name };

@@ -14,7 +14,7 @@ export function unreadOrAll(view: View): Html | false {
   choiceButton(view, { show: 'unread' }, 'Unread')}${choiceButton(view, { show: 'all' }, 'All')}</form>`;
 }
 
-/** A list’s menu “View”. If a member changed the list, its button names the posts and the order. */
+/** A list’s menu “View”. The label of its button names what differs from the list's usual posts and order. */
 export function orderMenu(view: View): Html {
   const shows = showsOf(view);
   const unusual = unusualChoice(view);

@@ -94,7 +94,7 @@ function searchFacts(hub: Hub, viewer: Viewer, view: View, q: string): SearchFac
   return { ...countFound(hub, viewer, view, COUNT_MAX), toSave, savedId };
 }
 
-/** Returns the expression that finds, in all of the viewer's sources, what the search `q` finds in one list. */
+/** A search as it is saved: with the list's source or folder (if its name has no quotation mark), star or mute. */
 function wholeSearch({ kind, folder, sourceId }: View, q: string, name: string): string {
   const isPlace = (folder ?? sourceId) !== undefined;
   if (isPlace) return /["“”„‟«»＂]/.test(name) ? q : `${folder === undefined ? 'source' : 'in'}:"${name}" ${q}`;
@@ -114,7 +114,7 @@ export function nameOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: Vie
   return { unread: 'Unread', all: 'All posts', starred: 'Starred', muted: 'Muted' }[kind];
 }
 
-/** A list's number of unread posts, or the starred list's number of posts, as text; empty for 0 posts. */
+/** The number of unread posts, or of all starred ones, as text; empty for 0, for Muted and for unfollowed sources. */
 export function countOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: View): string {
   const { unread, starred, folders } = countsForPage(hub, viewer);
   if (folder !== undefined) return textOf(folders.find(({ name }) => name === folder)?.unread);

@@ -34,7 +34,7 @@ const INDEXES = [POSTS_WORDS, FULL_TEXTS_WORDS];
 
 export const searchesInLists = store(({ db }) => ({
   older: prepareFound(db, '<', '>', 'DESC'), newer: prepareFound(db, '>', '<', 'ASC'),
-  /** For each post that the search found (`@ids`, JSON), reads the earlier posts of the list with the same link. */
+  /** The list's earlier posts with the links of found posts (`@ids`, JSON); none if the list does not join doubles. */
   earlier: db.prepare<[SearchParams & { ids: string }], EarlierPost>('earlier posts of the rows of found posts', `
     SELECT d.post_id AS "of", p.id, p.search_key AS searchKey, p.source_id AS sourceId, p.author
       FROM json_each(@ids) j CROSS JOIN ${DOUBLES} d ON d.post_id = j.value AND @sourceId = 0 AND ${JOINS_DOUBLES}

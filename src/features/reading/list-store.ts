@@ -8,22 +8,25 @@ import { joinSource } from '../sources/source-store.ts';
 import { STANDS, STANDS_MUTED, STANDS_STARRED } from './double-store.ts';
 import { notMuted } from './muted-store.ts';
 
-/** Number at which counting unread posts stops; pages then show "999+". */
+/** Number at which pages stop counting posts; they then show "999+". */
 export const COUNT_MAX = 1_000;
 
 /** Maximum posts above a high-water mark that the first count examines; readers rarely have more unread posts. */
 export const LATER_MAX = 4_000;
 
-/** A followed source. `readUpTo`: posts up to this id are read. `lastId`: the newest post's id; null without posts. */
+/** A followed source. `readUpTo`: its high-water mark. `lastId`: the newest post's id; null without posts. */
 export type FollowedSource = { sourceId: number; readUpTo: number; lastId: number | null };
 
-/** Numbers of a source's posts after `readUpTo`: `arrived`, `readAfter` (read); up to `readUpTo`: `unreadBefore`. */
+/**
+ * Numbers of a source's posts. After `readUpTo`: `arrived` (up to LATER_MAX), `readAfter` (read). Up to it:
+ * `unreadBefore`. Of all: `muted` (unread ones).
+ */
 type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'hideGlobally' | 'readUpTo'
   | 'title' | 'state'> & {
   arrived: number; readAfter: number; unreadBefore: number; muted: number;
 };
 
-/** `since`: unix ms. `folder`: null selects all followed sources. `joined`: 1 if the list has one post per link. */
+/** `since`: unix ms. `folder`: null for lists of all sources. `joined`: 1 to show one post per link if wanted. */
 type ListParams = Asking & { folder: string | null; since: number; joined: number };
 export type PageParams = ListParams & Position & { limit: number };
 type Bound = { boundAt: number; boundId: number };
@@ -33,7 +36,7 @@ type ArrivedParams = Omit<ListParams, 'since'> & { newest: number; scanned: numb
 type StarsParams = Omit<ListParams, 'since'> & { folder: null; limit: number };
 type MemberParams = ListParams & { limit: number };
 
-/** SQL: whether the post `p` with the mark `m` is unread. Only this function defines "unread" in lists. */
+/** SQL: whether the post `p` with the mark `m` is in a list of unread posts: unread, or marked since `@since`. */
 export function isUnread(readUpTo: string): string {
   return `CASE WHEN m.is_read IS NULL THEN p.id > ${readUpTo} ELSE m.is_read = 0 OR m.marked_at >= @since END`;
 }
@@ -45,7 +48,7 @@ const EXCEPTIONS = `
 
 const STARRED = '(SELECT post_id AS id, source_id, published_at FROM stars WHERE account_id = @viewerId)';
 
-/** In the SQL of lists, `p` is a post, `s` its source, `f` the follow, `m` the read-state exception, `t` the star. */
+/** In most of this SQL, `p` is a post, `s` its source, `f` the viewer's follow, `m` the read-state exception. */
 export const lists = store(({ db }) => {
   const selectAfter = db.prepare<[{ sourceId: number; postId: number; limit: number }], { n: number }>(
     'count posts of a source after a post', `

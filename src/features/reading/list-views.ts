@@ -21,15 +21,15 @@ export type ShownList = {
   cursor: string | null;
   next: string | null;
   searchedTo: number | null;
-  /** Number of unread (or starred) posts of the list, as text; empty without such posts. */
+  /** Number of unread (or starred) posts of the list, as text; empty if there are none or they are not counted. */
   count: string;
   times: Times & { now: number };
-  /** Time one millisecond after the viewer last marked a post: posts read after this time stay in the list. */
+  /** Posts marked since this time (unix ms) stay in a list of unread ones: the address's, else after the last mark. */
   since: number;
-  /** Id of the newest post when the first page of the list was made, or of a later post that this page shows. */
+  /** Id of the newest post when the list was opened (the address's `newest`, else now), or of a later one shown. */
   newest: number;
   isMarkable: boolean;
-  /** The words of a search, and for each post the part of its text that has a match. */
+  /** The words of a search, and by post id the text to show: around the first match, else the summary's beginning. */
   found: { found: Found; texts: Map<number, string> };
   search: SearchFacts | undefined;
   fault: FaultPlace | undefined;
@@ -40,7 +40,7 @@ export type ShownList = {
 /** Maximum characters of a post's summary in a list: one line shows at most about 100 characters. */
 const SUMMARY_LENGTH = 140;
 
-/** The bar above a list: its name, its count, a search form and a menu to mark posts as read. */
+/** The bar above a list; for a search only the way back, the list's name and the menu to mark posts as read. */
 export function listBar(list: ShownList): Html {
   const { view, name } = list;
   const isSearch = view.q !== undefined;
@@ -55,7 +55,7 @@ ${!isSearch && html`${searchForm(view, 'find only-wide')}
 ${canMark(list) && markMenu(list)}`;
 }
 
-/** The window's title: the search words, or else the list's name and count. */
+/** The window's title: the search words and the list's name, or the name and the count. */
 export function listTitle({ view: { q }, name, count }: ShownList): string {
   return q === undefined ? `${name}${count && ` (${count})`}` : `${q || 'Search'} – ${name}`;
 }
@@ -107,7 +107,7 @@ export function scopeField({ folder, sourceId }: View): Html {
   return html`<input type="hidden" name="all" value="1">`;
 }
 
-/** The HTML of the list's posts, grouped by the day of publishing, with a link to older posts. */
+/** The list's posts, by day of publishing or best first, with the head of a search and a link to the next page. */
 export function listMain(list: ShownList): Html {
   const { view, items, cursor, next, searchedTo, since, newest } = list;
   const { q } = view;
@@ -134,7 +134,7 @@ ${next && html`<nav class="more" aria-label="Pages"><a class="button" rel="next"
   searchedTo !== null ? 'Search on' : `${isOldestFirst ? 'Newer' : 'Older'} posts`}</a></nav>`}`;
 }
 
-/** The cursor after the last post of the page: posts that arrive later come after it in an oldest-first list. */
+/** The cursor after the last post of the page: in an oldest-first list, posts that are published later follow. */
 function endOf({ items, cursor }: ShownList): string | null {
   const last = items.at(-1);
   return last ? positionCursor(last) : cursor;
@@ -160,12 +160,11 @@ function daySection(list: ShownList, postAt: PostAt, posts: ListedPost[], index:
 `;
 }
 
-/** The form of a list's read and star buttons; without scripts, a click on a button leads back to the page `from`. */
+/** The form of read and star buttons; without scripts, a click on a button leads back to the page `from`. */
 export function stateForm(from: string): Html {
   return html`<form hidden id="state" method="post"><input type="hidden" name="from" value="${from}"></form>`;
 }
 
-/** Returns a function that makes read or star buttons of posts. */
 export function stateButton(
   kind: 'read' | 'star', look: string, drawn: Html, more: (id: number) => Html | false = () => false,
 ): (post: Pick<ListedPost, 'id' | 'read' | 'starred'>) => Html {

@@ -13,7 +13,7 @@ import { readMarks, readUndo, stars, type PostState, type ReadChanges, type Undo
 /** This many posts are looked up at once, or marked in one transaction, in about 10 ms. */
 const AT_ONCE = 1_000;
 
-/** Marks posts in transactions of 1,000, except hidden posts. `undoable`: the record to which the changes are added. */
+/** Marks posts and their doubles, except hidden ones. `undoable`: takes the changes if they become read. */
 export async function setManyRead(
   hub: Hub, viewer: Viewer, postIds: number[], isRead: boolean, undoable = undoableNow(hub, 0),
 ): Promise<void> {
@@ -36,7 +36,7 @@ export async function setManyRead(
   });
 }
 
-/** Stars posts or removes their stars, in transactions of 1,000 posts, except posts that the viewer may not see. */
+/** Stars posts and their doubles, or removes the stars, except of posts that the viewer may not see. */
 export async function setManyStars(hub: Hub, viewer: Viewer, postIds: number[], isStarred: boolean): Promise<void> {
   const states = await statesOf(hub, viewer, postIds);
   const changing = states.filter((state) => state.isStarred !== Number(isStarred));
@@ -46,7 +46,7 @@ export async function setManyStars(hub: Hub, viewer: Viewer, postIds: number[], 
   }));
 }
 
-/** Marks the posts of a view up to the post `upTo`: those of `target` by high-water marks, other posts one by one. */
+/** Marks the posts of a view with ids up to `upTo` as read: first by `target`, then those that are still unread. */
 export async function markAllArrived(
   hub: Hub, viewer: Viewer, target: MarkTarget | null, view: ArrivalView, upTo: number,
 ): Promise<void> {
@@ -98,7 +98,7 @@ function noteRaise({ moved }: ReadChanges, [sourceId, from, to]: ReadChanges['mo
   else moved.push([sourceId, from, to]);
 }
 
-/** How far a source's high-water mark rises if the posts `ids` are read: to just below the first other unread post. */
+/** How far a high-water mark rises if the posts `ids` are read: to the last, or to just below another unread post. */
 function raisedMark(hub: Hub, key: { accountId: number; sourceId: number; after: number }, ids: number[]): number {
   const last = ids.at(-1) ?? 0;
   const gap = readMarks(hub).firstUnread({ ...key, upTo: last }, ids);

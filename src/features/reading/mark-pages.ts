@@ -8,7 +8,7 @@ import { saying, type SaidCode } from '../hub/said.ts';
 import { markRead, setRead, setStar, undoMark } from './mark-read.ts';
 import { readMarking } from './reading-routes.ts';
 
-/** Form: marks a post as read or, with `read=0`, as unread. Throws status 404 for a hidden post. */
+/** Form: marks a post as read or, with `read=0`, as unread. */
 export async function submitRead(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const isRead = formSwitch(values, 'read') ?? true;
@@ -16,7 +16,7 @@ export async function submitRead(hub: Hub, req: MemberRequest): Promise<Reply> {
   return done(req, atPost(values['from'], req), isRead ? 'post-read' : 'post-unread');
 }
 
-/** Form: stars a post or, with `star=0`, takes the star off. Throws status 404 for a hidden post. */
+/** Form: stars a post or, with `star=0`, takes the star off. */
 export async function submitStar(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const isStarred = formSwitch(values, 'star') ?? true;
@@ -28,10 +28,10 @@ function atPost(from: string | undefined, { params }: MemberRequest): string | u
   return from?.endsWith('#post-') ? from + pathId(params) : from;
 }
 
-/** POST /reading/mark-read: marks the posts that the button names or, if it names no posts, the form's list. */
+/** POST /reading/mark-read: marks the posts that the button names or, within its limits, those of the form's list. */
 export async function submitMarkRead(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { from, posts: ids, all, folder, source, ...limits } = await readForm(req);
-  // A post id of the form that is not a number stays a text, which `readMarking` refuses.
+  // What is no id stays a text, which `readMarking` refuses.
   const target = ids !== undefined ? { posts: ids.split(/[ ,]+/).map((id) => parseId(id) ?? id) }
     : { ...(all && { all: all === '1' || all }), ...(folder && { folder }), ...(source && { source }) };
   const given = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== ''));
@@ -40,7 +40,7 @@ export async function submitMarkRead(hub: Hub, req: MemberRequest): Promise<Repl
   return seeOther(saying(localPath(from), 'posts-marked', { count: marked, ...(marked > 0 && { undo }) }));
 }
 
-/** POST /reading/undo: undoes the marking `undo`; after two minutes, throws 410 for a script or tells the page. */
+/** POST /reading/undo: undoes the marking `undo`. If it is too late, a script gets 410, and a form the page `from`. */
 export async function submitUndo(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { undo = '', from } = await readForm(req);
   try {

@@ -18,7 +18,7 @@ import {
 
 export type MarkTarget = { all: true } | { folder: string } | { sourceId: number } | { posts: number[] };
 
-/** Marks only posts published before `before` (unix ms), up to the post `upTo`, listed below or above another post. */
+/** Only posts published before `before` (unix ms), with ids up to `upTo`, older than `below` and newer than `above`. */
 export type MarkLimits = {
   before?: number | undefined; upTo?: number | undefined; below?: Position | undefined; above?: Position | undefined;
 };
@@ -38,13 +38,12 @@ export function undoableNow(hub: Hub, byApp?: 0): Undoable {
 
 type UnreadSource = Pick<Follow, 'sourceId'> & { hasExceptions: boolean };
 
-/** The posts that `MarkLimits` select. `isPartial`: whether some posts that arrived before `upTo` may stay unread. */
+/** The posts that `MarkLimits` select. `isPartial`: they may leave some up to `upTo` unread, besides the muted ones. */
 type Limits = Omit<Selection, 'accountId' | 'sourceId' | 'after'> & { isPartial: boolean };
 
 /**
- * Marks posts as read; many sources in several transactions. Returns how many of the posts were unread, and an id for
- * `undoMark`. Throws status 404 for an unknown folder or a source that the viewer does not follow, 422 at the account's
- * limit of read-state exceptions. `undoable`: the record to which the changes are added.
+ * Marks posts as read; many sources in several transactions. Returns how many posts it has marked, without doubles, and
+ * an id for `undoMark`. `undoable`: the record to which the changes are added.
  */
 export async function markRead(
   hub: Hub, viewer: Viewer, target: MarkTarget, limits: MarkLimits = {}, undoable = undoableNow(hub),
@@ -140,7 +139,10 @@ function markSources(hub: Hub, sources: UnreadSource[], limits: Limits): ((marki
   });
 }
 
-/** Raises read_up_to to just below the first post that stays unread, and marks selected posts above it one by one. */
+/**
+ * Raises the high-water mark to just below the first post that the limits leave unread, and marks selected posts above
+ * it, and posts marked as unread, one by one. Muted posts that it passes are marked as unread while there is room.
+ */
 function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits: Limits, marking: Marking): number {
   const { accountId, undoable: { changes }, maxExceptions } = marking;
   const follow = follows(hub).find(accountId, sourceId);
@@ -165,7 +167,10 @@ function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits:
   return passed + markedUnread.filter((id) => id <= readUpTo).length + beyond.length;
 }
 
-/** Undoes one `markRead`, except for posts marked since. Throws 410 if the `markRead` is two minutes old or undone. */
+/**
+ * Undoes a marking, except for posts marked since, as far as the limit of read-state exceptions allows. Throws 410 if
+ * the marking is undone, forgotten or as old as UNDO_MS.
+ */
 export async function undoMark(hub: Hub, viewer: Viewer, undo: number): Promise<void> {
   if (!readUndo(hub).find(viewer.id, undo)?.isLive) {
     throw new HttpError(410, 'It is too late to undo that.');
@@ -215,20 +220,20 @@ function undoException(hub: Hub, { before, madeAt, ...key }: PostKey & { before:
   const { accountId, sourceId, postId } = key;
   const now = readMarks(hub).find(accountId, sourceId, postId);
   if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // the reader has marked the post again
-  // If the account no longer follows the source, a post that had no read or unread mark gets no mark as unread.
+  // If the account does not follow the source, a post that had no read or unread mark gets no mark as unread.
   const hadNone = before === null && !follows(hub).isFollowed(accountId, sourceId);
   if (hadNone) readMarks(hub).remove(accountId, sourceId, postId);
   else putUnread(hub, key);
 }
 
-/** Marks a post as unread; only a post up to the source's high-water mark (`readUpTo`) needs a row in `read_marks`. */
+/** Marks a post as unread. Above its source's high-water mark, that needs no row in `read_marks`. */
 export function putUnread(hub: Hub, { accountId, sourceId, postId }: PostKey): void {
   const readUpTo = follows(hub).find(accountId, sourceId)?.readUpTo ?? Infinity;
   if (postId > readUpTo) readMarks(hub).remove(accountId, sourceId, postId);
   else readMarks(hub).put({ accountId, sourceId, postId, isRead: 0, now: hub.clock() });
 }
 
-/** Marks a post as read or unread. Throws status 404 for a hidden post, 422 at the limit of read-state exceptions. */
+/** Marks a post and its doubles as read or unread. Throws 422 at the limit of read-state exceptions. */
 export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean): void {
   const { sourceId } = requireVisible(hub, postId, viewer);
   const changing = (): PostState[] =>
@@ -256,7 +261,7 @@ export function setSeen(hub: Hub, viewer: Viewer, postId: number): void {
   if (readMarks(hub).left(viewer.id) > 0) setRead(hub, viewer, postId, true);
 }
 
-/** Stars a post, so that it is never removed as old, or removes the star. Throws status 404 for a hidden post. */
+/** Stars a post and its doubles, so that they are not removed as old, or removes the stars. */
 export function setStar(hub: Hub, viewer: Viewer, postId: number, starred: boolean): void {
   requireVisible(hub, postId, viewer);
   hub.db.write('star post', () => {

@@ -34,7 +34,7 @@ export const oldPosts = store((hub) => {
   let reached = FIRST;
 
   return {
-    /** Leaves tombstones of removed posts. `before`: unix ms. `looked`: `limit` if old posts are left to examine. */
+    /** Leaves tombstones of removed posts. `before`: unix ms. `looked`: `limit` if old posts may be left. */
     removeBefore(before: number, limit: number): { removed: number; looked: number } {
       const next = select.all(before, reached.createdAt, reached.id, limit);
       let [removed, removedBytes] = [0, 0];

@@ -91,12 +91,12 @@ function textNote(hub: Hub, viewer: Viewer, text: ShownText<WholePost>, { path, 
   return html`${textSwitch(text, `${path}?${query}`)}${offer?.why === 'used' && offerPanel(hub, sourceId, offer)}`;
 }
 
-/** Whether the viewer opens the post: not so for a browser's prefetch or a page after an action (parameter `said`). */
+/** Whether the viewer opens the post: not so for HEAD, a browser's prefetch or a page after an action (`said`). */
 function isOpening({ method, headers, query }: HubRequest): boolean {
   return method === 'GET' && !String(headers['sec-purpose'] ?? '').includes('prefetch') && !query.has('said');
 }
 
-/** Adds a post to the reading history and marks it as read. A post is shown even if the disk cannot be written. */
+/** Adds a post to the reading history and, if the viewer wants that, marks it as read; neither on a full disk. */
 function recordOpened(hub: Hub, viewer: Viewer, postId: number, isFullText: boolean): void {
   recordReading(hub, () => {
     readingHistory(hub).note(viewer.id, postId);

@@ -81,7 +81,7 @@ function readSourceId(query: URLSearchParams): number | undefined {
   return id;
 }
 
-/** PUT /api/posts/:id/read: records that the viewer read the post elsewhere, for example in an app. */
+/** PUT /api/posts/:id/read: for a post opened elsewhere, such as in an app; marks it as read if opening a post does. */
 export function markPostRead(hub: Hub, { params, viewer }: MemberRequest): Reply {
   const id = pathId(params);
   if (viewer.preferences.marksOpened) setRead(hub, viewer, id, true);

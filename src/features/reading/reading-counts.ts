@@ -32,7 +32,7 @@ export function countedSources(hub: Hub, viewer: Viewer, most = COUNT_MAX): Coun
   return sources.sort((a, b) => compare(a.title, b.title) || a.id - b.id);
 }
 
-/** Numbers (at most COUNT_MAX) of the viewer's unread and starred posts; folders and sources in alphabetical order. */
+/** Numbers (at most COUNT_MAX) of unread and starred posts; in alphabetical order, sources without a folder last. */
 export function readingCounts(hub: Hub, viewer: Viewer): ReadingCounts {
   const byFolder = Map.groupBy(countedSources(hub, viewer), ({ folder }) => folder);
   const folders = [...byFolder].map(([name, sources]): CountedFolder =>
@@ -60,7 +60,10 @@ export function countText(count: number): string {
   return count < COUNT_MAX ? String(count) : `${COUNT_MAX - 1}+`;
 }
 
-/** Counts posts of a source, folder or all followed sources that arrived after the post `newest`, up to COUNT_MAX. */
+/**
+ * Counts the posts of a list that arrived after the post `newest`: of a source up to COUNT_MAX, of a folder or of all
+ * sources those among the next COUNT_MAX posts of the hub.
+ */
 export function countArrived(
   hub: Hub, viewer: Viewer, newest: number,
   { sourceId, folder }: { sourceId: number | undefined; folder: string | null },

@@ -15,7 +15,7 @@ import {
 import { OLDEST, readMarks } from './reading-store.ts';
 
 /**
- * `q`: a search in the list. `since` (unix ms): a list of unread posts also has posts that were read after this time.
+ * `q`: a search in the list. `since` (unix ms): a list of unread posts also has posts marked one by one since then.
  * `each`: only the newest unread post of each source. A search (`q`) ignores the fields `order` and `each`.
  */
 export type View = {
@@ -23,10 +23,10 @@ export type View = {
   order?: 'oldest'; each?: true; by?: 'relevance';
 };
 
-/** `also`: the posts with the same link in other sources that the viewer follows. */
+/** `also`: the posts with the same link in other sources that the viewer follows; none if they are not to be joined. */
 export type ListedPost = Post & { read: boolean; starred: boolean; also: Double[] };
 
-/** A post's neighbours in a list. `nextUnread`: the next unread post below the post, or else the list's first. */
+/** `nextUnread`: the next unread post below the post, or else the list's first; in the muted list also read ones. */
 export type Neighbours = {
   previous: Post | null; next: Post | null; nextUnread: Post | null; following: Post[];
 };
@@ -37,10 +37,10 @@ const FOLLOWING = 5;
 /** Maximum steps of one search (`searchList`), in some 20 ms; after the last step the page of results ends. */
 const SEARCH_STEPS = 3;
 
-/** `searchedTo`: the time (unix ms) back to which a search looked, if it did not look at all posts. */
+/** `searchedTo`: the time (unix ms) back to which a search looked, if it ended before the page was full. */
 type ListPage = { items: ListedPost[]; next: Position | null; searchedTo: number | null };
 
-/** A page of a reading list or of a search, in the view's order. Throws 404 for an unknown folder or hidden source. */
+/** A page of a reading list, or what one step of a search finds, in the view's order. */
 export function listView(
   hub: Hub, viewer: Viewer, view: View, { after = startOf(view), limit }: { after?: Position; limit: number },
 ): ListPage {
@@ -51,7 +51,7 @@ export function listView(
   return { items, next: reached ?? null, searchedTo: reached?.publishedAt ?? searchedTo };
 }
 
-/** Returns a page of a list or search. A search fills the page in several steps, between which other requests run. */
+/** A page of a list or search. A search fills it in up to SEARCH_STEPS steps, between which other requests run. */
 export async function wholePage(
   hub: Hub, viewer: Viewer, view: View, { after, limit }: { after?: Position | undefined; limit: number },
 ): Promise<ListPage> {
@@ -89,14 +89,14 @@ export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position)
   return { previous: postAt(previous), next: following[0] ?? null, nextUnread: postAt(nextUnread), following };
 }
 
-/** Counts the posts that a search of a list finds, up to `most`. `isAll`: whether the search looked at all posts. */
+/** Counts the posts that one step of a search finds, up to `most`. `isAll`: false if the search could go on. */
 export function countFound(hub: Hub, viewer: Viewer, view: View, most: number): { count: number; isAll: boolean } {
   const { by: _, ...search } = view;
   const { found, reached } = find(hub, viewer, search, { from: FROM_THE_TOP, isBack: false, limit: most });
   return { count: found.length, isAll: reached === undefined };
 }
 
-/** A search by relevance shows this many posts, on a single page: the best of the newest BEST_AMONG found posts. */
+/** A search by relevance shows at most this many posts: the best of the newest BEST_AMONG found posts. */
 const BEST = 100;
 const BEST_AMONG = 200;
 type Around = { previous: Position | undefined; below: Position[]; nextUnread: Position | undefined };
@@ -126,8 +126,8 @@ function aroundInEach(hub: Hub, viewer: Viewer, view: View, from: Position): Aro
 }
 
 /**
- * Dates and ids of a list's posts. `reached`: the post at which a search stopped before it found enough posts.
- * `joins`: whether a list shows one post per link, if the viewer wants that.
+ * Dates and ids of a list's posts. `reached`: where a search goes on that has stopped before it found enough posts.
+ * `joins`: whether a list of several sources shows one post per link, if the viewer wants that.
  */
 function find(
   hub: Hub, viewer: Viewer, view: View, paging: Paging, joins = true,

@@ -24,13 +24,13 @@ export async function follow(hub: Hub, req: MemberRequest): Promise<Reply> {
   return noContent();
 }
 
-/** DELETE /api/sources/:id/follow, idempotent. Throws 404 for a hidden source that the viewer does not follow. */
+/** DELETE /api/sources/:id/follow, idempotent. */
 export function unfollow(hub: Hub, { params, viewer }: MemberRequest): Reply {
   unfollowSource(hub, viewer, pathId(params));
   return noContent();
 }
 
-/** Reads changes of a follow from a JSON object or a form. Throws a 422 error that lists all mistakes. */
+/** Reads changes of a follow from a JSON object or a form. */
 export function readFollow(values: Record<string, unknown>): FollowChange {
   const input = createInput(values);
   const title = values['title'] === null ? null : input.optionalText('title', { max: TITLE_MAX });
@@ -40,7 +40,7 @@ export function readFollow(values: Record<string, unknown>): FollowChange {
   return { title, folder, notify, hideGlobally };
 }
 
-/** GET /api/reading: numbers of unread and starred posts, by folder and source. */
+/** GET /api/reading: numbers of starred posts and of unread ones, these also by folder and source. */
 export function showReading(hub: Hub, { viewer }: MemberRequest): Reply {
   const { unread, starred, folders } = readingCounts(hub, viewer);
   const shown = folders.map(({ sources, ...folder }) => ({
@@ -57,7 +57,7 @@ export async function markReadJson(hub: Hub, req: MemberRequest): Promise<Reply>
   return json(await markRead(hub, req.viewer, ...readMarking(hub, req.viewer, values)));
 }
 
-/** POST /api/reading/undo: undoes the mark-as-read action `undo`. Throws 410 two minutes after the action. */
+/** POST /api/reading/undo: undoes the mark-as-read action `undo`. */
 export async function undoJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const input = createInput(await readJson(req));
   const undo = input.integer('undo', 1, MAX_ID);
@@ -66,7 +66,7 @@ export async function undoJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   return noContent();
 }
 
-/** Reads which posts to mark as read, from a JSON object or a form. Throws a 422 error that lists all mistakes. */
+/** Reads which posts to mark as read, from a JSON object or a form. */
 export function readMarking(hub: Hub, viewer: Viewer, values: Record<string, unknown>): [MarkTarget, MarkLimits] {
   const input = createInput(values);
   const named = ['all', 'folder', 'source', 'posts'].filter((name) => input.has(name));
@@ -97,7 +97,7 @@ function positionOf(hub: Hub, viewer: Viewer, id: number | undefined): Position 
   return post ?? { publishedAt: 0, id };
 }
 
-/** GET /reading/now: tells the page's script which of the page's posts are read and starred now, and all counts. */
+/** GET /reading/now: tells the page's script which of its posts are read and starred now, and the counts above 0. */
 export function showNow(hub: Hub, { query, viewer }: MemberRequest): Reply {
   const ids = (query.get('posts') ?? '').split(',', SHOWN_MAX).flatMap((id) => parseId(id) ?? []);
   const states = readMarks(hub).statesOf(viewer, ids);

@@ -10,13 +10,13 @@ import { IS_MUTED, UNREAD_MUTED } from './muted-store.ts';
 /** How long marking posts as read can be undone; the stylesheet of a page hides the offer after that. */
 export const UNDO_MS = 2 * MINUTE;
 
-/** How long a post's mark stays that a raised high-water mark makes needless, because open pages may list the post. */
+/** How long the scheduled compaction keeps a needless mark, because open pages may list the post. */
 const KEPT = DAY;
 
-/** Maximum read-state exceptions of an account: each page counts all posts that the account has marked one by one. */
+/** With this many read-state exceptions, a reader can mark no more posts one by one: each page counts them all. */
 const MARKS_MAX = TABLES.read_marks.most;
 
-/** A read-state exception. `isRead`: 1 for a read post after the high-water mark, 0 for an unread post up to it. */
+/** A read-state exception; it is needless, and removed later, once the high-water mark says the same of its post. */
 export type Mark = { sourceId: number; postId: number; isRead: number; markedAt: number };
 export type Star = { postId: number; starredAt: number };
 
@@ -25,13 +25,13 @@ export type PostState = {
 };
 
 /**
- * `moved`: the sources whose `readUpTo` was raised. `marked`: the posts that were marked as read; `before`: 0 if the
- * post had been marked as unread, else null.
+ * `moved`: the sources whose `readUpTo` was raised. `marked`: the posts that were marked as read one by one; `before`:
+ * 0 if the post had been marked as unread, else null.
  */
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
   marked: [sourceId: number, postId: number, before: 0 | null][];
-  /** How many posts one request of an app has marked as read; undefined if a page marked them. */
+  /** How many posts one request of an app has marked as read; undefined if a page or the hub's own API marked them. */
   byApp?: number;
 };
 
@@ -141,7 +141,7 @@ export const readMarks = store(({ db, clock }) => {
     /** Returns the read states of those given posts that exist and that the viewer may see. */
     statesOf: (viewer: Pick<Viewer, 'id' | 'role'>, postIds: number[]): PostState[] =>
       selectStates.all({ ...asking(viewer), ids: JSON.stringify(postIds) }),
-    /** Returns when the account last marked a single post as read or unread (unix ms); 0 if no mark is stored. */
+    /** The latest time (unix ms) of the account's stored marks, also of those that the hub made; 0 without marks. */
     lastMarkedAt: (accountId: number): number => selectLast.get(accountId)?.at ?? 0,
     put: (mark: NewMark): void => void upsert.run(mark),
     remove: (accountId: number, sourceId: number, postId: number): void =>
@@ -156,7 +156,7 @@ export const readMarks = store(({ db, clock }) => {
     },
 
     selected: (selection: Selection & Limit): number[] => selectSelected.all(selection).map(({ id }) => id),
-    /** Returns the ids of posts marked as unread within the bounds `selection`; the query ignores the bound `after`. */
+    /** Ids of posts within `selection` that are marked as unread and not muted; the bound `after` is ignored. */
     markedUnread: (selection: Selection & Limit): number[] => selectMarkedUnread.all(selection).map(({ id }) => id),
     countUnread: (range: ArrivalRange): number => countUnread.get(range)?.n ?? 0,
     count: (range: ArrivalRange, limit: number): number => countSome.get({ ...range, limit })?.n ?? 0,

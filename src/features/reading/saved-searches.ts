@@ -26,7 +26,7 @@ const BUDGET_MS = 4;
 /** A search whose count takes this long (ms of processor time) is not counted again for KEPT_FOR. */
 const DEAR_MS = 20;
 
-/** Time (ms) after which a search is counted again in any case, because the texts of posts may have changed. */
+/** Time (ms) after which an unchanged `stateOfLists` spares no count, because the texts of posts may have changed. */
 const KEPT_FOR = 10 * MINUTE;
 
 /** GET /api/searches */
@@ -74,7 +74,7 @@ export function searchJson({ id, name, q, createdAt }: SavedSearch) {
   return { id, name, q, createdAt: isoTime(createdAt) };
 }
 
-/** Saves a search; its expression is its default name. Throws 422 for a faulty expression or too many searches. */
+/** Saves a search; the beginning of its expression is its default name. */
 export function saveSearch(hub: Hub, viewer: Viewer, values: Record<string, unknown>): SavedSearch {
   const input = createInput(values);
   const q = input.text('q', { max: EXPRESSION_MAX });
@@ -91,12 +91,12 @@ export function saveSearch(hub: Hub, viewer: Viewer, values: Record<string, unkn
   });
 }
 
-/** How many posts a saved search finds; null: counting took too long. `state`: `stateOfLists` at the count. */
+/** How many posts a saved search finds; null: one step could not count them. `state`: `stateOfLists` at the count. */
 type KeptCount = { state: string; count: number | null; at: number; isDear: boolean };
 
 const keptCounts = once((_hub: Hub) => new Map<number, KeptCount>());
 
-/** How many unread posts each saved search finds (posts with `is:`), by the search's id, as far as BUDGET_MS allows. */
+/** How many posts each saved search finds (unread ones, if it has no `is:`), by its id, as far as BUDGET_MS allows. */
 export function searchCounts(hub: Hub, viewer: Viewer): Map<number, number> {
   const [kept, now] = [keptCounts(hub), hub.clock()];
   const all = savedSearches(hub).listOf(viewer.id);
@@ -117,8 +117,8 @@ export function searchCounts(hub: Hub, viewer: Viewer): Map<number, number> {
 }
 
 /**
- * A text by which kept counts of searches are found to be out of date: the text changes when posts arrive, when rules
- * change, and when the viewer marks or stars posts, has other sources, or stops joining posts with the same link.
+ * A text by which kept counts of searches are found to be out of date. It has the newest post, the edition of all rules
+ * and the viewer's last mark, number of stars, sources with their counts, and choice whether doubles are joined.
  */
 function stateOfLists(hub: Hub, viewer: Viewer): string {
   const { starred, folders } = countsForPage(hub, viewer);

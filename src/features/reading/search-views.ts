@@ -58,7 +58,7 @@ beginning of a longer word, if it has three letters or more.</li>
 </details>`;
 }
 
-/** Says that a search of a list found nothing, and offers to search larger lists. */
+/** Says that a search of a list found nothing, and offers larger lists; or that there was no word to look for. */
 export function emptySearch(view: View, name: string): Html {
   const { kind, folder, sourceId, q = '' } = view;
   if (isEmptyExpression(parseExpression(q, { isSearch: true }))) {

@@ -1,10 +1,10 @@
 import { store } from '../hub/hub.ts';
 import { POSTS } from '../posts/post-store.ts';
 
-/** Whether an account had read and starred a post that is a draft now; `read` is null if the account had no mark. */
+/** An account's mark (`read`: 1, 0, or null for none) and star (null: none) of a post that is a draft now. */
 export type WithdrawnState = { draftId: number; read: number | null; starredAt: number | null };
 
-/** The marks and stars of posts that their authors have taken back, until the posts are published again. */
+/** The marks and stars of posts that were taken back, until they are published again or their drafts are removed. */
 export const withdrawnStates = store(({ db }) => {
   const keep = db.prepare<[{ draftId: number; postId: number }]>('keep the states of a withdrawn post', `
     INSERT INTO withdrawn_states (draft_id, account_id, is_read, marked_at, starred_at)

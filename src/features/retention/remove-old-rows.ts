@@ -10,7 +10,7 @@ import { readingHistory } from '../reading/reading-history-store.ts';
 import { retentionRuns } from './retention-store.ts';
 
 type OldRows = {
-  /** Removes up to `limit` rows older than `before`; returns how many were removed and, in `looked`, examined. */
+  /** Removes up to `limit` rows older than `before`; returns how many. `looked`: `limit` if old rows may be left. */
   removeBefore(before: number, limit: number): number | { removed: number; looked: number };
   countBefore(before: number): number;
 };
@@ -31,10 +31,10 @@ const RULES: RetentionRule[] = [
   { kind: 'errorEvents', days: () => ERROR_DAYS, rowsOf: errorEvents },
 ];
 
-/** After this time, a removal pauses until the next call, so that a stopping worker does not wait. */
+/** After this time, a scheduled removal pauses until the task's next run, so that a stopping worker waits no longer. */
 const SLICE_MS = 4 * SECOND;
 
-/** Scheduled task: continues an unfinished removal of old rows, or begins a removal if the last one is a day old. */
+/** Scheduled task: continues an unfinished removal of old rows, or begins one a day after the last began. */
 export async function removeOldRows(hub: Hub): Promise<void> {
   const isDue = hasPassed(retentionRuns(hub).find()?.startedAt ?? -Infinity, DAY, hub.clock());
   if (isDue || isUnderWay(hub)) await work(hub, THE_HUB, SLICE_MS);

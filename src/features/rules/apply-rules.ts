@@ -138,7 +138,7 @@ const ACTIONS: Record<Act, (hub: Hub, hits: Hit[], source: Source) => void> = {
     notifyOwner(hub, rule, source, ids.length - mutedPosts(hub).countAmong(rule.accountId, ids))),
 };
 
-/** The posts that rules change: the fitting posts, and posts with the same link that the owner of the rule may see. */
+/** The posts that rules change: the fitting ones, and their doubles in public sources and the rule owner's own. */
 function rowsOf(hub: Hub, hits: Hit[]): [accountId: number, postId: number, ruleId: number][] {
   const inRows = doubles(hub).among(hits.flatMap(({ ids }) => ids));
   return hits.flatMap(({ rule: { id, accountId }, ids }) => {
@@ -148,7 +148,7 @@ function rowsOf(hub: Hub, hits: Hit[]): [accountId: number, postId: number, rule
   });
 }
 
-/** Skips posts that the rule's owner has written. An unread notification of the same rule is updated. */
+/** Skips posts in the rule owner's own native sources. An unread notification of the same rule is updated. */
 function notifyOwner(hub: Hub, { accountId, match, sourceId, folder }: Rule, source: Source, posts: number): void {
   if (posts === 0 || (source.kind === 'native' && source.ownerId === accountId)) return;
   const list = { kind: 'all' as const, ...sourceId !== null && { sourceId }, ...folder !== null && { folder } };

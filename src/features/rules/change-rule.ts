@@ -19,7 +19,6 @@ const PREVIEWED = 500;
 /** Maximum number of muted posts that one transaction puts back into lists, which takes a few milliseconds. */
 const SHOWN_AT_ONCE = 500;
 
-/** Throws status 422 for a mistake in the rule, or at the limit of rules. */
 export function addRule(hub: Hub, viewer: Viewer, values: Values): Rule {
   return storeRule(hub, viewer, readTerms(hub, viewer, values));
 }
@@ -52,7 +51,7 @@ export function ownRule(hub: Hub, viewer: Viewer, id: number): Rule {
   return rule;
 }
 
-/** Changes the fields of a rule that `values` contains. Posts that the rule has muted come back. */
+/** Changes the fields of a rule that `values` contains. If one differs, posts that the rule has muted come back. */
 export async function changeRule(hub: Hub, viewer: Viewer, id: number, values: Values): Promise<Rule> {
   const before = ownRule(hub, viewer, id);
   const { match, act, sourceId, folder } = before;
@@ -63,7 +62,7 @@ export async function changeRule(hub: Hub, viewer: Viewer, id: number, values: V
   return ownRule(hub, viewer, id);
 }
 
-/** Removes a rule. Posts that the rule has muted come back. Throws status 404 if the viewer has no such rule. */
+/** Removes a rule. Posts that only this rule has muted come back. */
 export async function removeRule(hub: Hub, viewer: Viewer, id: number): Promise<void> {
   ownRule(hub, viewer, id);
   await showMuted(hub, id, () => rules(hub).remove({ id, accountId: viewer.id }));
@@ -78,8 +77,8 @@ export function renameFolder(hub: Hub, accountId: number, from: string, to: stri
 }
 
 /**
- * Puts a rule's muted posts back into lists, in short transactions. The last one also runs `act`, which changes or
- * removes the rule: if the process is killed before it, the rule stays as it was.
+ * Removes a rule's rows in `muted_posts`, in short transactions. The last one also runs `act`, which changes or removes
+ * the rule: if the process is killed before it, the rule stays as it was.
  */
 async function showMuted(hub: Hub, ruleId: number, act: () => void): Promise<void> {
   const showSome = (): boolean => hub.db.write('show muted posts', () => {
@@ -106,7 +105,10 @@ function readTerms(hub: Hub, viewer: Viewer, values: Values): RuleTerms {
   return { match, act, sourceId, folder };
 }
 
-/** Which of the newest PREVIEWED posts a rule would have been applied to, newest first. */
+/**
+ * To which of the newest PREVIEWED posts in its list a rule would have been applied, newest first. `among`: how many of
+ * these it could meet, without the private posts of others.
+ */
 export function previewRule(hub: Hub, viewer: Viewer, values: Values): { posts: Post[]; among: number } {
   const { match, sourceId, folder } = readTerms(hub, viewer, { ...values, act: 'mute' });
   const view = { kind: 'all' as const, ...sourceId !== null && { sourceId }, ...folder !== null && { folder } };

@@ -44,7 +44,7 @@ function readDocument(document: string): JsonObject {
   throw invalid([{ pointer: '/document', detail: 'Paste the JSON document of an export.' }]);
 }
 
-/** Adds the rules and searches of an export. Throws 422 and adds nothing if `rules` or `searches` is not a list. */
+/** Adds the rules and searches of an export; none if `entriesOf` refuses one of the two lists. */
 async function importRules(hub: Hub, viewer: Viewer, document: JsonObject): Promise<Imported> {
   const lists = { rules: entriesOf(document, 'rules'), searches: entriesOf(document, 'searches') };
   const done: Imported = { rules: 0, searches: 0, leftOut: 0 };
@@ -69,7 +69,7 @@ async function importRules(hub: Hub, viewer: Viewer, document: JsonObject): Prom
   return done;
 }
 
-/** The entries of `rules` or `searches` in an exported document; throws 422 if the value is not a list. */
+/** The entries of `rules` or `searches` in an exported document; none if it is missing. Throws 422 if it is no list. */
 function entriesOf(document: JsonObject, name: string): unknown[] {
   const list = document[name] ?? [];
   if (!Array.isArray(list)) throw invalid([{ pointer: `/${name}`, detail: `“${name}” must be a list.` }]);

@@ -12,8 +12,8 @@ export type SourceNames = { names: string[][]; folder: string | null };
 
 /**
  * A node of a prefix tree (trie) of rules' phrases: an edge is a token, and each phrase has a number. `ends`: number of
- * the phrase whose tokens lead to this node. `beginnings`: numbers of the phrases whose last token has a star and whose
- * other tokens lead to this node, by the last token; `lengths`: the lengths of these last tokens.
+ * the phrase whose tokens lead to this node. `beginnings`: numbers of the phrases whose last token may begin a longer
+ * one and whose other tokens lead to this node, by the last token; `lengths`: the lengths of these last tokens.
  */
 type TrieNode = {
   next?: Map<string, TrieNode>; ends?: number; beginnings?: Map<string, number>; lengths?: Set<number>;
@@ -21,8 +21,8 @@ type TrieNode = {
 
 /**
  * The prefix tree of all rules' phrases for a field of posts. `bits` tells by a text's hash whether the text may be the
- * first token of a phrase, or a phrase of one token with a star (`harb*`). To find rules' words in a post, hashing the
- * post's characters is much quicker than looking up each word in a Map.
+ * first token of a phrase, or a phrase of one token that may begin a longer one (`harb*`). To find rules' words in a
+ * post, hashing the post's characters is much quicker than looking up each word in a Map.
  */
 type Trie = { root: TrieNode; bits: Uint8Array };
 
@@ -52,7 +52,7 @@ type Compiled<Rule> = {
 /** The phrases that a post has: their numbers, and by number whether the post has the phrase. */
 type Found = { isFound: Uint8Array; numbers: number[] };
 
-/** Rules that are matched against a post all at once, in a time that hardly grows with the number of rules. */
+/** Rules that are matched against a post all at once: the time hardly grows with the number of those with a `key`. */
 export type Matcher<Rule> = {
   /**
    * `seenBy` returns the names that the post's source has for a rule's owner, and the folder in which the owner keeps
@@ -109,7 +109,6 @@ function emptyTrie(): Trie {
   return { root: {}, bits: new Uint8Array(HASHES) };
 }
 
-/** Reads a rule's expression for `compileRules`. */
 export function readExpression(match: string): MatchedExpression {
   const { clauses: parsed, from, until } = parseExpression(match, { isSearch: false });
   const clauses = parsed.map(({ isExcluded, phrases }) => {

@@ -20,7 +20,7 @@ export function showRules(hub: Hub, { viewer }: MemberRequest, refused?: Refused
   return page(rulesPage(all, { sources, times: timesOf(hub, viewer), refused }), refused?.problem.status);
 }
 
-/** With `?post=ID`, a form for a rule against posts like this post. The form leads back to the page `from`. */
+/** With `?post=ID`, a form for a rule against posts like it, which leads back to `from` or to the page before. */
 export function showNewRule(hub: Hub, req: MemberRequest): Reply {
   const postId = parseId(req.query.get('post') ?? '');
   const act = 'mute';
@@ -56,7 +56,7 @@ function pageBefore({ headers: { referer = '', host } }: MemberRequest): string 
   return page !== null && page.host === host ? page.pathname + page.search : '';
 }
 
-/** GET /settings/rules/:id: the form to change a rule. Throws status 404 for an unknown rule. */
+/** GET /settings/rules/:id: the form to change a rule. */
 export function showRule(hub: Hub, req: MemberRequest): Reply {
   const rule = ownRule(hub, req.viewer, pathId(req.params));
   return showForm(hub, req, { rule, values: { match: rule.match, act: rule.act, place: placeOfRule(rule) } });
@@ -87,13 +87,13 @@ function placeIn({ place = '' }: Record<string, string>): { sourceId: number | n
   return { sourceId: kind === 'source' ? parseId(rest) ?? 0 : null, folder: kind === 'folder' ? rest : null };
 }
 
-/** POST /settings/rules/:id/delete: removes a rule. Throws status 404 for an unknown rule. */
+/** POST /settings/rules/:id/delete: removes a rule. */
 export async function submitDeleteRule(hub: Hub, { viewer, params }: MemberRequest): Promise<Reply> {
   await removeRule(hub, viewer, pathId(params));
   return seeOther(saying('/settings/rules', 'rule-removed'));
 }
 
-/** A rule's form offers at most this many folders and this many sources, because titles may have 200 characters. */
+/** A rule's form offers so many folders, so many sources and the chosen one: titles may have TITLE_MAX characters. */
 const OFFERED = 300;
 
 type Sent = Pick<RuleForm, 'rule' | 'values' | 'like' | 'problem'> & { isPreview?: boolean };

@@ -14,24 +14,24 @@ export function listRules(hub: Hub, { viewer }: MemberRequest): Reply {
   return json({ items: rules(hub).listOf(viewer.id).map(ruleJson), next: null });
 }
 
-/** POST /api/rules: adds a rule. Throws status 422 for a mistake in the rule, or at the limit of rules. */
+/** POST /api/rules: adds a rule. */
 export async function createRule(hub: Hub, req: MemberRequest): Promise<Reply> {
   return json(ruleJson(addRule(hub, req.viewer, await readJson(req))), 201);
 }
 
-/** PATCH /api/rules/:id: changes a rule, whose muted posts come back. Throws status 404 for an unknown rule. */
+/** PATCH /api/rules/:id: changes a rule, whose muted posts come back. */
 export async function changeRuleJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readJson(req);
   return json(ruleJson(await changeRule(hub, req.viewer, pathId(req.params), values)));
 }
 
-/** DELETE /api/rules/:id: removes a rule, whose muted posts come back. Throws status 404 for an unknown rule. */
+/** DELETE /api/rules/:id: removes a rule, whose muted posts come back. */
 export async function deleteRule(hub: Hub, { viewer, params }: MemberRequest): Promise<Reply> {
   await removeRule(hub, viewer, pathId(params));
   return noContent();
 }
 
-/** POST /api/rules/preview: how many of the newest 500 posts the expression fits, and the newest posts that it fits. */
+/** POST /api/rules/preview: how many of the newest posts (`among`) the rule fits, and the newest SHOWN of these. */
 export async function previewRuleJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { posts, among } = previewRule(hub, req.viewer, await readJson(req));
   const items = posts.slice(0, SHOWN).map(({ id, title, url, sourceId, sourceTitle, publishedAt }) =>

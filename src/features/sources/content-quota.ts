@@ -90,15 +90,15 @@ function goOn(hub: Hub, { accountId }: ContentUsage): void {
 const LATER = 5 * MINUTE;
 
 /**
- * In the transaction that stores a job's posts: throws NotNowError if the disk or the quota of the source's owner has
- * become full since the job began.
+ * In the transaction that stores a job's posts: throws NotNowError if the hub may record nothing or the quota of the
+ * source's owner is used up, either of them since the job began.
  */
 export function requireMayStore(hub: Hub, sourceId: number): void {
   if (!mayRecord(hub)) throw new NotNowError('the hub may not store posts now', hub.clock() + LATER);
   if (isSourceFull(hub, sourceId)) throw new NotNowError('the owner’s content quota is used up', hub.clock());
 }
 
-/** Stops a feed whose owner's quota is used up, in a transaction; `watchContentQuotas` later restarts stopped feeds. */
+/** In the caller's transaction. Marks a feed as failing at its owner's quota; `watchContentQuotas` restarts it. */
 export function stopAtQuota(hub: Hub, sourceId: number): void {
   syncState(hub).recordFailure(sourceId, NO_ROOM_FOR_CONTENT, { isFinal: false, timedOut: false });
   syncState(hub).planNext(sourceId, hub.clock() + HOUR); // the feed is tried again, in case the quota is raised

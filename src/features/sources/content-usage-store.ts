@@ -1,9 +1,9 @@
 import { store } from '../hub/hub.ts';
 
-/** Bytes of an account's contents. `fullSince`: when the content quota stopped the account's sources (unix ms). */
+/** Bytes of an account's contents. `fullSince`: when it was told that its quota is used up (unix ms); else null. */
 export type ContentUsage = { accountId: number; bytes: number; fullSince: number | null };
 
-/** Stores each account's bytes of posts, files, tombstones and remembered webhook events, which SQL triggers count. */
+/** Bytes of contents, which SQL triggers count: migrations 0019, 0030 and 0041 say what and how. */
 export const contentUsage = store(({ db, clock }) => {
   const columns = 'account_id AS accountId, bytes, full_since AS fullSince';
   const selectAmong = db.prepare<[string], ContentUsage>('read the content usage of all accounts',

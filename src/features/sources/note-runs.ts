@@ -7,7 +7,7 @@ const NOTE_MAX = 300; // characters
 
 const NOTHING = { times: 1, failed: 0, added: 0, changed: 0, tookMs: null, bytes: null, event: null, note: null };
 
-/** Results of a source's synchronisations or webhook events that are not stored yet: daily sums, and the newest. */
+/** Results of a source's synchronisations or webhook events that are not stored yet: sums, and the newest. */
 export type Noted = Omit<RunDay, 'day'> & { last: SourceRun[] };
 
 /** Results of no runs yet, to which `addRun` adds. */

@@ -71,7 +71,7 @@ const SELECT_SOURCES = `
 export const sourceIsPresent = (id: string): string =>
   `EXISTS (SELECT 1 FROM sources WHERE id = ${id} AND removed_at IS NULL)`;
 
-/** Stores the columns of sources that people see; `sync-state-store.ts` stores the columns of synchronisations. */
+/** Sources as people make, change and see them; `sync-state-store.ts` has the state of synchronisations. */
 export const sources = store(({ db, clock }) => {
   const select = db.prepare<[number], Source>('source', `${SELECT_SOURCES} AND s.id = ?`);
   const selectVisible = db.prepare<[number, number, number], Source>('visible sources', `${SELECT_SOURCES}
@@ -111,7 +111,7 @@ export const sources = store(({ db, clock }) => {
 
   return {
     find: (id: number): Source | undefined => select.get(id),
-    /** Whether a source with this id existed and is gone, because it was removed or lost by a restore. */
+    /** Whether no source has this id, but one may have had it: it is removed, or a restore has lost it. */
     wasDeleted: (id: number): boolean => select.get(id) === undefined && selectGiven.get(id) !== undefined,
     list: (viewer: Viewer | null, after: number, limit: number): Source[] =>
       selectVisible.all(after, viewer?.id ?? 0, limit),
@@ -175,7 +175,7 @@ export type FailingSource = {
   title: string;
   since: number;
   reason: string | null;
-  failures: number; // number of jobs that have used up their attempts since the last success
+  failures: number; // jobs in a row that have used up their attempts
   nextSyncAt: number | null;
 };
 
@@ -202,7 +202,7 @@ export const failingSources = store(({ db }) => {
 
 type StoredCredentials = { sourceId: number; credentials: string };
 
-/** Stored user names and passwords of feeds, sealed (encrypted) by `feed-passwords.ts`. */
+/** Stored user names and passwords of feeds, as `feed-passwords.ts` seals them: encrypted if the hub has a key. */
 export const feedCredentials = store(({ db }) => {
   const select = db.prepare<[number], { credentials: string | null }>('credentials of feed',
     'SELECT credentials FROM feeds WHERE source_id = ?');
@@ -250,7 +250,7 @@ export function visibleSource(hub: StoreHub, id: number, viewer: Viewer | null):
   return source;
 }
 
-/** Returns a source that the viewer may manage. Throws status 403 if the viewer may only see the source, else 404. */
+/** Returns a source that the viewer may manage. Throws status 403 if the viewer may only see it. */
 export function manageableSource(hub: StoreHub, id: number, viewer: Viewer): Source {
   const source = visibleSource(hub, id, viewer);
   if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of this source can manage it.');

@@ -16,7 +16,7 @@ export type SyncState = Validators & {
   lastSuccessAt: number | null;
   url: string;
   ttl: number | null; // ms between two fetches that the feed document last asked for
-  guidPrefix: string; // random text before the publisher's post ids; '' until the feed's address changes
+  guidPrefix: string; // random text before the publisher's post ids; '' until somebody changes the feed's address
   timedOut: number; // 1 if the last synchronisation timed out
 };
 
@@ -104,7 +104,7 @@ export const syncState = store(({ db, clock }) => {
       return due.length;
     }),
 
-    /** `note`: what is wrong with the feed; undefined: as before. */
+    /** `note`: what is wrong with the feed; undefined: as before, or nothing if it was failing. */
     recordSuccess(sourceId: number, nextSyncAt: number, note: string | null | undefined): void {
       const keepsNote = note === undefined ? 1 : 0;
       markSuccess.run({ sourceId, nextSyncAt, note: note ?? null, keepsNote, now: clock() });
@@ -138,14 +138,14 @@ export const syncState = store(({ db, clock }) => {
 
     /**
      * Gives a feed another address and its future posts new ids, and forgets validators, errors and pauses of the old
-     * address. Makes the feed due at once, unless its owner has paused the source.
+     * address. Makes the feed due at once, unless somebody has paused the source.
      */
     changeAddress(sourceId: number, url: string): void {
       setAddress.run(url, new URL(url).host, `${randomBytes(8).toString('hex')}:`, sourceId);
       startAgain.run({ now: clock(), id: sourceId });
     },
 
-    /** Whether the feed has another address than at the start of a synchronisation; if so, makes the feed due again. */
+    /** Whether `changeAddress` ran since a synchronisation began, or the feed is gone; if so, makes it due again. */
     isElsewhere(sourceId: number, guidPrefix: string): boolean {
       const isElsewhere = select.get(sourceId)?.guidPrefix !== guidPrefix;
       if (isElsewhere) plan.run(clock(), sourceId);

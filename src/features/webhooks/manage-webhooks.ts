@@ -26,7 +26,7 @@ export function createWebhook(hub: Hub, sourceId: number): WebhookAccess {
   return { url: webhookUrl(hub, sourceId), secret };
 }
 
-/** Creates a new secret; the current secret stays valid for a day. Throws status 409 if the source is not a webhook. */
+/** Creates a new secret; the current one stays valid for ROTATION_GRACE. Throws 409 if the source is not a webhook. */
 export function rotateSecret(hub: Hub, { id, title }: Source, by: By): WebhookAccess {
   const secret = createSecret();
   const sealed = signingSecrets.seal(hub.config, id, secret);
@@ -38,7 +38,7 @@ export function rotateSecret(hub: Hub, { id, title }: Source, by: By): WebhookAc
   return { url: webhookUrl(hub, id), secret };
 }
 
-/** Returns a webhook's secrets; undefined for a missing or paused webhook. Throws SealedSecretError. */
+/** Returns the keys of a webhook's valid secrets; undefined if it is missing or disabled. Throws SealedSecretError. */
 export function liveSecrets(hub: Hub, sourceId: number): SigningKeys[] | undefined {
   const stored = webhooks(hub).secrets(sourceId);
   if (!stored || stored.state === 'disabled') return undefined;
@@ -49,7 +49,7 @@ export function liveSecrets(hub: Hub, sourceId: number): SigningKeys[] | undefin
   return sealed.map((one) => signingKeys(signingSecrets.open(hub.config, sourceId, one)));
 }
 
-/** Encrypts up to `limit` secrets stored without a key, in the caller's transaction; returns the number of secrets. */
+/** Encrypts plain secrets of up to `limit` webhooks, in the caller's transaction; returns the number of webhooks. */
 export function sealSecrets(hub: Hub, limit: number): number {
   if (hub.config.hubSecretKey === null) return 0;
   const plain = webhooks(hub).secretsBeginningWith(PLAIN, limit);

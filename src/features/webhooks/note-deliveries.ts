@@ -5,7 +5,7 @@ import { mayRecord } from '../hub/disk-reserve.ts';
 import { addRun, noteFailures, nothingNoted, writeRuns, type Noted } from '../sources/note-runs.ts';
 import type { SourceRun } from '../sources/run-store.ts';
 
-/** Notes for a webhook's owner about refused events, by status; for other statuses, the sender's log has the answer. */
+/** Notes for a webhook's owner about refused events, by status; for other statuses, the answer's text is the note. */
 const REASONS: Record<number, string> = {
   401: 'The signature was not valid: another secret, a wrong clock, or a body that was changed on the way.',
   429: 'The webhook got more events than its rate limit allows.',
@@ -21,7 +21,7 @@ const MAX_NOTE = 300; // characters
 
 const AT_ONCE = 50;
 
-/** Refused events by source and reason, in memory: anybody can send such events, so they must not cause writes. */
+/** Refused events by source and reason, in memory: anybody can send them, so they must not cost a write each. */
 const refusals = once((_hub: Hub) => new Map<string, Refusal>());
 
 /** Accepted events by source, in memory: a write per event would take a quarter of the event's time (measured). */
@@ -43,7 +43,7 @@ export function countRefusal(hub: Hub, sourceId: number, { status, message }: Ht
   else if (refusals(hub).size < MAX_KINDS) refusals(hub).set(`${sourceId} ${note}`, { sourceId, note, times: 1 });
 }
 
-/** Writes the events counted since the last call; keeps the counts in memory while the disk has no room. */
+/** Writes the events counted since the last call; keeps the counts in memory while `mayRecord` is false. */
 export async function noteDeliveries(hub: Hub): Promise<void> {
   if (!mayRecord(hub)) return;
   const sourceIds = [...deliveries(hub).keys()];

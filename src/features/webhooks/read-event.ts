@@ -23,13 +23,13 @@ const TYPE_MAX = 128;
 const TYPE = /^[a-zA-Z0-9_.]{1,128}$/; // Standard Webhooks 1.0
 const MAX_ERRORS = 20;
 
-/** Maximum UTF-16 units of an event's texts, or items of its lists; the hub refuses longer values, never cuts them. */
+/** Maximum UTF-16 units of an event's texts, or items of its lists; an event with a longer value is refused. */
 const LIMITS = { guid: 1_024, title: 500, content: 400_000, summary: 10_000, name: 200, authors: 20, attachments: 100 };
 
 /**
  * Parses `{ "type", "timestamp", "data": <JSON Feed 1.1 item> }`, after its signature was checked. `baseUrl`: the base
  * of relative links in an item without its own address. `headerType`: GitHub's header with the type of the event, for a
- * body without a type. Throws HttpError 400 with each mistake in the event and its JSON pointer.
+ * body without a type. Throws HttpError 400; for mistakes in fields, with their JSON pointers, at most MAX_ERRORS.
  */
 export function readEvent(body: Buffer, baseUrl: string, headerType: string | null = null): WebhookEvent {
   const event = parseObject(body);

@@ -25,11 +25,7 @@ const QUICK_BYTES = 4096;
 
 export type IncomingEvent = SignedRequest & { sourceId: number; headerType: string | null };
 
-/**
- * Verifies a signed event before writing anything, commits the event before acknowledging it; resolves for a duplicate.
- * Rejects with HttpError 401 for an invalid signature, 400 for a malformed event, 404 for an unknown webhook, 410 for a
- * paused webhook, 429 beyond the rate limit, 507 beyond the owner's content quota.
- */
+/** Verifies a signed event before it writes anything; resolves once the event is committed, and for a duplicate. */
 export async function receiveEvent(hub: Hub, incoming: IncomingEvent): Promise<void> {
   const { sourceId } = incoming;
   const verified = verifyEvent(hub, incoming);
@@ -75,7 +71,7 @@ function readVerified(
   return event;
 }
 
-/** Refuses an event that is older than the remembered ids and may be a replay: GitHub does not sign a time. */
+/** Refuses an event further from now than ids are remembered: it may be a replay, as GitHub does not sign a time. */
 function requireRecent(at: number, now: number): void {
   if (Math.abs(now - at) <= EVENTS_KEPT) return;
   const detail = 'The event’s timestamp must be within the last 7 days: an older event may be a replay.';
@@ -124,7 +120,7 @@ const RATE: NamedLimit = { name: 'webhook-rate', burst: 10_000, everyMs: SECOND 
 
 /**
  * A verified event. `apply` stores or deletes its post in the caller's transaction and returns values for `delivered`,
- * the record of its delivery; null if it changes no post. `makesRoom`: whether it deletes a post, and is accepted even
+ * the record of its delivery; null if it is about no post. `makesRoom`: whether it deletes a post, and is accepted even
  * beyond the quota.
  */
 type Acceptance = AcceptedEvent & {

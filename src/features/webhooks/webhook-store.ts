@@ -31,11 +31,11 @@ const COLUMNS = `source_id AS sourceId, state, last_event_at AS lastEventAt, pre
 
 export const ROTATION_GRACE = DAY;
 
-/** Tolerance for a clock that is set back after a rotation; beyond it, the previous secret ends at once. */
+/** How far a sender's clock may be ahead, and the hub's be set back before that ends the previous secret at once. */
 const CLOCK_TOLERANCE = 5 * MINUTE;
 export const LONGEST_LEFT = ROTATION_GRACE + CLOCK_TOLERANCE;
 
-/** The time of an event (unix ms) as far as it counts: the clock of its sender may be a few minutes ahead, no more. */
+/** The time of an event (unix ms) as far as it counts: at most CLOCK_TOLERANCE ahead. */
 export function credibleTime(at: number, now: number): number {
   return Math.min(at, now + CLOCK_TOLERANCE);
 }

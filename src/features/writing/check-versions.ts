@@ -30,7 +30,7 @@ export function guidOfForm(accountId: number, form: string): string {
 
 /**
  * Returns the state of a form: the revision of its draft; without a draft, a number below 0 if a post was published
- * from the form, or else 0. If a browser tab has an older state, another tab saved, published or discarded the draft.
+ * from the form, or else 0. If a browser tab has another state, the draft was saved, published or discarded meanwhile.
  */
 export function revisionOf(hub: Hub, accountId: number, form: string): number {
   const revision = drafts(hub).find(accountId, form)?.revision;
@@ -45,8 +45,8 @@ const PUBLISHED: Record<PostOfForm['state'], string> = {
 };
 
 /**
- * Returns an error 409 if another tab has saved, published or discarded the draft since this tab loaded or saved it. A
- * tab that saved it last may save it again, because the answer to its last save may have been lost.
+ * Returns an error 409 if the draft was saved, published or discarded since this tab loaded or saved it. A tab that
+ * saved it last may save it again, because the answer to its last save may have been lost.
  */
 export function lateness(hub: Hub, accountId: number, form: string, { name, revision }: Tab): HttpError | undefined {
   const current = revisionOf(hub, accountId, form);
@@ -67,7 +67,7 @@ export function staleness(hub: Hub, id: number, version: unknown): HttpError | u
   return new HttpError(409, detail, { members: { version: current } });
 }
 
-/** Whether a stored post has this text and these files. */
+/** Whether a stored post has this text and these files, perhaps among others. */
 export function isSamePost(
   hub: Hub, stored: WholePost, { title, url }: PreparedPost, text: PostText | null, files: NewUpload[],
 ): boolean {

@@ -14,8 +14,8 @@ export type WithdrawnPost = {
 };
 
 /**
- * `form`: the path of the page whose form the draft fills. `revision`: how often the draft was saved. `savedBy`: the
- * random name of the browser tab that saved the draft last. `publishAt`: unix ms.
+ * `form`: the path of the page whose form the draft fills. `revision`: grows with each save. `savedBy`: the random name
+ * of the browser tab that saved the draft last. `publishAt`: unix ms.
  */
 export type Draft = {
   id: number; accountId: number; form: string; fields: DraftFields; savedAt: number; revision: number;

@@ -66,7 +66,7 @@ export function draftNote(form: DraftForm): Html | false {
 </div>`;
 }
 
-/** The form's section that says whether a draft is saved. The button “Save draft” is for browsers without scripts. */
+/** Says whether a draft is saved. “Save draft” is for browsers without scripts, and for when the session has ended. */
 export function draftState({ draft, times }: DraftForm): Html {
   return html`
 <section><h2>Draft</h2><p class="hint" data-sign="none" ${draft && html`hidden`}>Drafts save themselves as you type.</p>

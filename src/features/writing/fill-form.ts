@@ -19,7 +19,7 @@ import { POST_MAX } from './write-post.ts';
 import { paragraphsToText, shortMarkup } from './written-text.ts';
 import type { PostForm } from './write-views.ts';
 
-/** Maximum bytes of the form's text and the preview together; the rest of the page has 512 KiB. */
+/** Bytes that the form's text and the preview share; 512 KiB are for the rest of the page. */
 const TEXT_BYTES = MAX_PAGE_BYTES - 512 * 1024;
 const LEAST_PREVIEW_BYTES = 16 * 1024;
 
@@ -43,7 +43,7 @@ export function fillForm(
   };
 }
 
-/** Returns the form fields of a stored post. The text of a post from version 1.0.0 is made from its HTML. */
+/** Returns the form fields of a stored post. Version 1.0.0 stored no texts; one is then made from the post's HTML. */
 export async function fieldsOfPost(
   hub: Hub, { id, title, contentHtml, url }: WholePost, viewer: Viewer,
 ): Promise<DraftFields> {
@@ -55,7 +55,7 @@ export async function fieldsOfPost(
   return { title, content, contentType: text === undefined ? 'text/html' : 'text/plain', url: url ?? '' };
 }
 
-/** A preview's content as the post's page will show it. */
+/** A preview's content as the post's page will show it, or as plain text if it has no room beside the form's text. */
 export function shownContent(
   hub: Hub, req: MemberRequest, { content }: DraftFields, contentHtml: string,
 ): Promise<Html> {

@@ -34,7 +34,7 @@ function truncate(text: string, max: number): string {
   return text.length <= max ? text : text.slice(0, max).replace(/[\ud800-\udbff]$/, '');
 }
 
-/** Replaces CRLF by LF: browsers send line ends as CRLF, but count CRLF as one character of `maxlength`. */
+/** Gives `content` LF: browsers send line ends as CRLF, but count each as one character of `maxlength`. */
 export function withLineFeeds(fields: DraftFields): DraftFields {
   const { content } = fields;
   return content === undefined ? fields : { ...fields, content: content.replaceAll('\r\n', '\n') };

@@ -13,7 +13,7 @@ import { metLimit, type Hub } from '../hub/hub.ts';
 import { lateness } from './check-versions.ts';
 import { drafts, MAX_DRAFTS, type Draft, type DraftFields, type Tab } from './draft-store.ts';
 
-/** Time for which an open form of a post can still be sent after its session has ended; longer than most sessions. */
+/** Time from when a form is shown in which it can be sent without its session; longer than an unused session lasts. */
 const PROOF_LIFETIME = 60 * DAY;
 const KEY = /^[\w-]{16}$/;
 
@@ -53,7 +53,7 @@ export function tabOf({ tab, revision: known }: Record<string, unknown>): Tab {
   };
 }
 
-/** Saves a draft with new files. Throws 409 if another tab changed the draft, 422 at the limit of drafts. */
+/** Saves a draft with new files, unless it is just what goes out later. Throws the error of `lateness`. */
 export function keepDraft(
   hub: Hub, viewer: Viewer, form: string, { fields, tab, files = [] }:
   { fields: DraftFields; tab: Tab; files?: NewUpload[] },
@@ -133,7 +133,7 @@ export function openDraft(hub: Hub, { viewer, query }: MemberRequest, form: stri
   return drafts(hub).find(viewer.id, form);
 }
 
-/** Restores a discarded draft; returns the path of its form. Throws 422 if the same form has a newer draft. */
+/** Restores a discarded draft; returns the path of its form. Throws 404 without it, 422 if its form has a newer one. */
 export function restoreDraft(hub: Hub, accountId: number, id: number): string {
   const discarded = drafts(hub).list(accountId).find((draft) => draft.id === id && draft.discardedAt !== null);
   if (!discarded) throw notFound('discarded draft');

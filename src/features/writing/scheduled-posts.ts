@@ -36,7 +36,7 @@ type Scheduled = {
   form: string; fields: DraftFields; tab: Tab; files: ReceivedFile[]; at: number; values?: Record<string, unknown>;
 };
 
-/** Checks a new post and stores it as a draft that the worker publishes. Throws the errors of `writePost`. */
+/** Checks a new post and stores it as a draft that the worker publishes. */
 export async function schedulePost(hub: Hub, { at, files, values, ...post }: Scheduled, by: By): Promise<Draft> {
   await prepareNewPost(hub, values ?? valuesOf(post.fields), by);
   await keepFiles(hub, files);
@@ -80,7 +80,7 @@ async function createFrom(
   return draftCreated(hub, await schedulePost(hub, post, req));
 }
 
-/** API: changes the fields of a post that the request names. `publishAt: null` ends the schedule of a draft instead. */
+/** API: changes the fields of a post that the request names. `publishAt: null` alone ends the schedule of a draft. */
 export async function changePost(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { publishAt, ...values } = await readJson(req, JSON_LIMIT);
   const id = pathId(req.params);
@@ -92,7 +92,7 @@ export async function changePost(hub: Hub, req: MemberRequest): Promise<Reply> {
   return json(draftJson(hub, drafts(hub).findById(req.viewer.id, id) ?? draft));
 }
 
-/** Ends the schedule of a form. A newer draft keeps the form; what was scheduled becomes a draft of its own. */
+/** Ends the schedule of a form. A newer draft keeps the form; what was scheduled, if it differs, gets its own. */
 export function unschedule(hub: Hub, accountId: number, form: string): void {
   hub.db.write('unschedule', () => {
     const [draft, scheduled] = [drafts(hub).find(accountId, form), drafts(hub).scheduled(accountId, form)];
@@ -121,7 +121,7 @@ function valuesOf({ publishAt, contentType, ...fields }: DraftFields): DraftFiel
   return { ...fields, contentType: contentType || 'text/plain' };
 }
 
-/** Enqueues a job for each scheduled post that is due. */
+/** Enqueues jobs for the scheduled posts that are due, PLANNED_AT_ONCE at a time. */
 export function planDuePosts(hub: Hub): void {
   const due = drafts(hub).due(hub.clock(), PLANNED_AT_ONCE);
   if (due.length === 0) return;

@@ -73,7 +73,7 @@ function writableSources(hub: Hub, viewer: Viewer, chosen = ''): Source[] {
   return other?.kind === 'native' && mayManage(other, viewer) ? [...own, other] : own;
 }
 
-/** POST /write and /write/:draft: publishes or schedules a post, previews the post, or saves the draft. */
+/** POST /write and /write/:draft: publishes or schedules a post, or does what `submitForm` does for other buttons. */
 export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
   return submitForm(hub, req, (form) => writeForm(hub, req, form), async (values, files) => {
     if (!values['sourceId']) throw invalid([{ pointer: '/sourceId', detail: 'Choose a source for this post.' }]);
@@ -100,7 +100,7 @@ export async function submitOwnSource(hub: Hub, req: MemberRequest): Promise<Rep
   }
 }
 
-/** Page: the form of a stored post. Throws status 404, 403 or 409 if the viewer may not change the post. */
+/** Page: the form of a stored post. */
 export async function showChangePost(hub: Hub, req: MemberRequest): Promise<Reply> {
   const post = changeablePost(hub, pathId(req.params), req.viewer);
   const draft = openDraft(hub, req, formPath(req));
@@ -110,7 +110,7 @@ export async function showChangePost(hub: Hub, req: MemberRequest): Promise<Repl
   return page(changePostPage(post, { ...form, isOpened: draft !== undefined }));
 }
 
-/** POST /posts/:id/edit: stores a changed post with new files, previews the post, or saves the draft. */
+/** POST /posts/:id/edit: stores a changed post with new files, or does what `submitForm` does for other buttons. */
 export function submitPostChange(hub: Hub, req: MemberRequest): Promise<Reply> {
   const post = changeablePost(hub, pathId(req.params), req.viewer);
   return submitForm(hub, req, (form) => changePostPage(post, form), async (values, files) =>
@@ -161,7 +161,7 @@ export function submitDiscardDraft(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying('/write', 'draft-discarded'));
 }
 
-/** POST /drafts/:id/restore: restores a discarded draft. Throws 404 for an unknown draft, 422 for an older draft. */
+/** POST /drafts/:id/restore: restores a discarded draft. */
 export function submitRestoreDraft(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying(restoreDraft(hub, req.viewer.id, pathId(req.params)), 'draft-restored'));
 }
@@ -182,8 +182,9 @@ export async function submitDeleteAttachment(hub: Hub, req: MemberRequest): Prom
 }
 
 /**
- * Stores the form's post by `act`, which returns the next page, or previews the post, or only saves the draft. A
- * refused post becomes a draft, or a pending draft if the session has ended; an incomplete text replaces no draft.
+ * Stores the form's post by `act`, which returns the next page, or previews it, or only saves the draft, removes a file
+ * or ends the schedule. A refused post becomes a draft, or a pending draft if the session has ended; an incomplete text
+ * replaces no draft.
  */
 async function submitForm(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page,
@@ -222,7 +223,7 @@ async function submitForm(
     const problem = toHttpError(error);
     if (problem.status === 500 || typed.size === 0 || wantsJson) throw error;
     if (problem.status === 401) return keepUntilSignIn(hub, req, accountId, typed);
-    if (problem !== error) { // after an error of the hub, such as a full disk, the form is shown again
+    if (problem !== error) { // a full or failing disk, or a row that is gone: not thrown on, so logged here
       hub.log.error('post not stored', errorFields(error));
       noteError(hub, error);
     }
@@ -234,7 +235,7 @@ async function submitForm(
   }
 }
 
-/** Logs why a draft was not kept; the form that is shown again still has the text. */
+/** Logs why a draft was not kept, unless it was refused; the form that is shown again still has the text. */
 function logging(hub: Hub): (error: unknown) => void {
   return (error) => void (error instanceof HttpError || hub.log.warn('draft not kept', errorFields(error)));
 }

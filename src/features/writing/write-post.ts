@@ -30,7 +30,7 @@ import { sanitizedText } from './written-text.ts';
 
 export const POST_MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
 
-/** Maximum bytes of a JSON post: 400,000 characters of content, each escaped as \u…, and the other fields. */
+/** Maximum bytes of a JSON post: the most characters of content, each escaped as \u…, and the other fields. */
 export const JSON_LIMIT = 2.5 * 1024 * 1024;
 
 export async function createAttachments(hub: Hub, req: MemberRequest): Promise<Reply> {
@@ -55,9 +55,8 @@ type Files = { files: ReceivedFile[]; form?: string };
 export const NO_FILES: Files = { files: [] };
 
 /**
- * Stores a post in a native source, read for its writer, and keeps its files if the post passes all checks. A form that
- * is sent twice makes one post. Throws 404, 403 or 409 if the viewer may not write for the source, 409 if the form was
- * sent with another text, 422 for an invalid post, 507 if the content quota is used up.
+ * Stores a post in a native source, read for its writer, and keeps its files if the post passes the checks. A form that
+ * is sent twice makes one post.
  */
 export async function writePost(hub: Hub, values: PostValues, { files, form }: Files, by: By): Promise<WholePost> {
   const post = await prepareNewPost(hub, values, by, form);
@@ -74,7 +73,7 @@ type NewPost = {
   applying: Awaited<ReturnType<typeof matchRules>>;
 };
 
-/** Checks a new post and makes its HTML. Throws the errors of `writePost`. */
+/** Checks a new post and makes its HTML. */
 export async function prepareNewPost(
   hub: Hub, values: PostValues, by: Author, form?: string, scheduled?: Draft,
 ): Promise<NewPost> {
@@ -93,7 +92,7 @@ export async function prepareNewPost(
   return { sourceId, written, prepared, form, tab: tabOf(values), draft: scheduled ?? ofForm, was, applying };
 }
 
-/** Stores a new post and ends its draft, in the caller's transaction. Throws the errors of `writePost`. */
+/** Stores a new post and ends its draft, in the caller's transaction. If the form is sent again, returns its post. */
 export function storeNewPost(
   hub: Hub, post: NewPost, files: NewUpload[], { viewer }: Author, by: Actor | By,
 ): WholePost {
@@ -124,7 +123,7 @@ export function storeNewPost(
   return wholePost(hub, stored.id);
 }
 
-/** The guid for the post of a form, which outlasts the post's deletion; undefined if the form made a post before. */
+/** The guid for a form's post, which outlasts its deletion; undefined for /write, or if the form made a post before. */
 function unusedGuid(hub: Hub, sourceId: number, form: string, { id }: Viewer): string | undefined {
   const guid = guidOfForm(id, form);
   // The last check finds a deleted post in a source of another owner, for whom an administrator has written the post.
@@ -133,7 +132,7 @@ function unusedGuid(hub: Hub, sourceId: number, form: string, { id }: Viewer): s
   return isUsed ? undefined : guid;
 }
 
-/** Changes the given fields of a post. Throws the errors of `writePost`, and 409 if the form is outdated. */
+/** Changes the given fields of a post. */
 export async function rewritePost(
   hub: Hub, id: number, values: PostValues, { files, form }: Files, by: By,
 ): Promise<WholePost> {
@@ -167,7 +166,7 @@ export async function previewText(hub: Hub, req: MemberRequest): Promise<Reply> 
   return json({ contentHtml: contentWithImages(hub, { contentHtml, attachments: [] }, hub.config.baseUrl) });
 }
 
-/** Returns the title and the content of a post, without storing the post. Throws status 422 for an invalid post. */
+/** Returns the title and the content of a post, without storing the post. */
 export async function previewPost(
   hub: Hub, values: PostValues, by: By,
 ): Promise<{ title: string; contentHtml: string }> {
@@ -176,7 +175,7 @@ export async function previewPost(
   return { title, contentHtml: await previewContent(hub, values, by) };
 }
 
-/** Returns the sanitised HTML of the text in the fields `content` and `contentType`; throws 422 for a wrong text. */
+/** Returns the sanitised HTML of the text in the fields `content` and `contentType`; empty without `content`. */
 export async function previewContent(hub: Hub, values: PostValues, { viewer }: By): Promise<string> {
   const input = createInput(values);
   const text = readText(input);
@@ -199,7 +198,7 @@ async function addFilesToPost(hub: Hub, id: number, files: ReceivedFile[], by: B
   });
 }
 
-/** Removes an uploaded file. Throws status 403 if the viewer may only see the file, 409 for a publisher's post. */
+/** Removes a file that the hub holds. Throws 403 if the viewer may only see it, 409 for a file at its publisher. */
 export function removeFile(hub: Hub, id: number, by: By): Attachment {
   const { attachment, post } = visibleFile(hub, attachments(hub).find(id), by.viewer);
   const { filename, remoteUrl } = attachment;

@@ -21,11 +21,11 @@ import { postIdOf } from './keep-draft.ts';
 import { POST_MAX } from './write-post.ts';
 
 /**
- * `cut`: the fields that were too long. `isWhole`: whether all of the post's text came. `hasFiles`: whether the draft
- * has the sent files. `proof`: the signed account id with which the form can be sent without a session. `revision`,
- * `version`: the states of the form and of the stored post that the tab knows. `isChanged`: whether the stored post has
- * changed since the form was opened. `isOpened`: whether the form shows an opened draft, and not a sent form.
- * `hasDiscarded`: whether the viewer has just discarded a draft, which the list of drafts offers to restore.
+ * `cut`: the fields that were too long. Of a refused form, `isWhole`: whether all of the post's text came, `hasFiles`:
+ * whether the draft has the sent files. `proof`: the signed account id with which the form can be sent without a
+ * session. `revision`, `version`: the states of the form and of the stored post that the tab knows. `isChanged`:
+ * whether the stored post has changed since the form was opened. `isOpened`: whether the form shows an opened draft,
+ * and not a sent form. `hasDiscarded`: the viewer has just discarded a draft, which the list of drafts shows.
  */
 export type PostForm = {
   path: string;
@@ -87,7 +87,7 @@ function formStart({ path, proof, tab, revision, version }: PostForm): Html {
   value="${revision}">${version && html`<input type="hidden" name="version" value="${version}">`}`;
 }
 
-/** The form that creates a member's first native source. `written`: the post that the member began to write. */
+/** The form that makes a native source for a member who has none. `written`: the form of the post, perhaps empty. */
 export function firstPlacePage({ values = {}, problem }: AddForm, written: PostForm): Page {
   const main = html`${cutNote(written)}
 <form method="post" action="/write/source" class="stack narrow">
@@ -103,7 +103,7 @@ export function firstPlacePage({ values = {}, problem }: AddForm, written: PostF
   return { title: 'Write', section: 'write', bar: html`<h1>Write</h1>`, main };
 }
 
-/** The form's buttons. Preview is first, because the Enter key presses the first button and must not publish a post. */
+/** Preview is the form's first button, because the Enter key presses the first one and must not publish a post. */
 function barOf(name: string, button: string, form: PostForm): Html {
   return html`<h1>${name}</h1><span class="space"></span>${draftSigns(form)}
 <button class="plain" form="post" name="preview" value="1">Preview</button>
@@ -190,7 +190,7 @@ function localTime({ values, times }: PostForm): string {
 const EXTENSIONS = FILE_EXTENSIONS.map((extension) => `.${extension}`).join(',');
 
 function fileFields({ problem, fileBytes, bytesLeft, files: ofDraft }: PostForm, files: Attachment[]): Html {
-  const whole = problem?.status === 413 || problem?.status === 415; // the form's files are too large or of a wrong type
+  const whole = problem?.status === 413 || problem?.status === 415; // mostly, files are too large or of a wrong type
   return html`
 <section class="files" aria-labelledby="files"><h2 id="files">Files</h2>
 <ul>${[...files, ...ofDraft].map(fileItem)}</ul>

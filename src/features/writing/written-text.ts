@@ -15,7 +15,7 @@ export async function sanitizedText({ content, contentType }: PostText): Promise
   return inSteps(sanitizing(await inSteps(readingInParts(parts))));
 }
 
-/** Sanitises HTML. Relative addresses are names of the post's own files: a post written on this hub has no base URL. */
+/** Sanitises HTML. OWN_FILES is the base of relative addresses, most of which name the post's own files. */
 function sanitizing(html: string): Reading<string> {
   return sanitizingHtml(html, { baseUrl: OWN_FILES, isOwn: true });
 }
@@ -48,7 +48,7 @@ function* withLinks(text: string): Generator<void, string> {
   return linked + escapeHtml(text.slice(end));
 }
 
-/** Makes a link of a URL, without punctuation after it and without a bracket that was opened before it. */
+/** Makes a link of a URL without credentials. Punctuation at its end stays outside, but for one `)` after a `(`. */
 function linkTo(typed: string): string {
   let end = typed.length;
   while (end > 0 && AFTER_ADDRESS.includes(typed[end - 1] ?? ' ')) end--;
@@ -59,7 +59,7 @@ function linkTo(typed: string): string {
   return `<a href="${escapeHtml(address)}">${escapeHtml(address)}</a>${escapeHtml(rest)}`;
 }
 
-/** Turns markup that `textToParagraphs` has made back into plain text; undefined for other markup. */
+/** A plain text from which `sanitizedText` makes exactly this HTML; undefined for other HTML. */
 export async function paragraphsToText(contentHtml: string): Promise<string | undefined> {
   const unlinked = contentHtml.replace(/<a href="[^"<>]*"[^<>]*>([^<>]*)<\/a>/g, '$1');
   if (/<(?!\/?p>|br>)/.test(unlinked)) return undefined;

@@ -32,7 +32,7 @@ export async function gzipFile(chunks: Iterable<Buffer>, file: FileHandle, signa
 
 const SAMPLE = 4_096; // bytes
 
-/** Images and PDF files, whose sample hardly shrinks, are stored: compressing such files takes ten times as long. */
+/** Content whose sample hardly shrinks, as in most images, is stored: compressing it takes ten times as long. */
 function levelFor(content: Buffer): number {
   const middle = Math.max(0, Math.floor((content.length - SAMPLE) / 2));
   const sample = content.subarray(middle, middle + SAMPLE);
@@ -41,9 +41,8 @@ function levelFor(content: Buffer): number {
 }
 
 /**
- * Unpacks a gzip file of one or more members; `gzipFile` writes many. Throws ArchiveError for a damaged file and for
- * data after its last member. `onBytes` gets all packed bytes of the file, in order; they are valid during this call
- * only.
+ * Unpacks a gzip file of one or more members. Throws ArchiveError for an empty or damaged file and for data after the
+ * last member. `onBytes` gets the packed bytes in order, and must not keep them.
  */
 export async function* gunzipFile(
   file: FileHandle, onBytes: (bytes: Buffer) => void = () => {},
@@ -56,7 +55,7 @@ export async function* gunzipFile(
   } catch (error) {
     throw damaged(error);
   }
-  // zlib skips zero bytes after the gzip data, so the bytes that zlib has read are compared with the file's size.
+  // Node ignores a zero byte after the gzip data and all that follows, so its count is compared with the file's size.
   if (size === 0 || gunzip.bytesWritten !== size) {
     throw new ArchiveError('the archive is empty, or has data after its end');
   }

@@ -9,7 +9,7 @@ export type PackedMember = TarMember & { content?: Iterable<Buffer> };
 const PIECE = 256 * 1_024; // bytes; several small files share a piece, because each piece costs a call of gzip
 const END = Buffer.alloc(2 * BLOCK);
 
-/** The bytes of a tar archive (ustar), in pieces of about 256 KiB. Equal members give archives of equal bytes. */
+/** The bytes of a tar archive (ustar); every piece but the last has at least PIECE. Equal members give equal bytes. */
 export function* packTar(members: Iterable<PackedMember>): Generator<Buffer, void> {
   const waiting: Buffer[] = [];
   let length = 0;
@@ -45,16 +45,16 @@ export type MemberSink = { write(chunk: Buffer): void; end(): void };
 type OnMember = (member: UnpackedMember) => MemberSink | undefined;
 
 const MAX_PAX = 64 * 1_024; // maximum bytes of extended records for one member of an archive
-const MAX_FILLING = 1_024 * 1_024; // maximum zero bytes after an archive's end, because tar fills up its last record
+const MAX_FILLING = 1_024 * 1_024; // maximum zero bytes at an archive's end: tar fills up its last record
 const KINDS = new Map<string, TarKind>([['0', 'file'], ['\0', 'file'], ['5', 'folder']]);
 
-/** Yields the number of archive bytes that the parser accepts next, and receives these bytes, or none at the end. */
+/** Yields how many archive bytes the parser accepts next, and receives so many or fewer; none at the end. */
 type Parsing<Result> = Generator<number, Result, Buffer>;
 
 /**
  * Reads a tar archive strictly: plain files and folders with relative names, each once, then the end mark and zeros.
- * Throws ArchiveError for links, devices, pipes, `..`, set-uid files, a missing end mark and bytes after the end. Holds
- * at most the names and a block, or MAX_PAX bytes of records, in memory, whatever the archive claims.
+ * Throws ArchiveError for links, devices, pipes, `..`, set-uid files, a missing end mark, bytes after the end and the
+ * like. Besides the names, it holds at most a few times MAX_PAX in memory, whatever the archive claims.
  */
 export async function unpackTar(chunks: AsyncIterable<Buffer>, onMember: OnMember): Promise<void> {
   const parsing = parseArchive(onMember);
@@ -155,7 +155,7 @@ function isPlainName(name: string): boolean {
   return isClean && name.split('/').every((segment) => segment !== '' && segment !== '.' && segment !== '..');
 }
 
-/** Quotes and shortens a name, without control characters: a name from a hostile archive goes into a log. */
+/** Quotes, escapes and shortens a name: one from a hostile archive goes into a log. */
 function shown(name: string): string {
   return JSON.stringify(name.length > 120 ? `${name.slice(0, 120)}…` : name);
 }

@@ -9,7 +9,7 @@ export type TarMember = { kind: TarKind; name: string; size: number; modifiedAt:
 
 export type TarHeader = { name: string; type: string; size: number; mode: number };
 
-/** Offset and length of each field of a tar header (POSIX.1-2024, pax, "ustar Interchange Format"). */
+/** Offsets and lengths of fields of a tar header (POSIX.1-2024, pax, "ustar Interchange Format"). */
 const NAME = [0, 100] as const;
 const MODE = [100, 8] as const;
 const UID = [108, 8] as const;
@@ -23,13 +23,13 @@ const PREFIX = [345, 155] as const;
 
 const MAGICS = ['ustar\x0000', 'ustar  \0']; // POSIX, GNU
 const MODES: Record<TarKind, number> = { file: 0o600, folder: 0o700 };
-const LARGEST_OCTAL = 8 ** 11 - 1; // bytes: 8 GiB
+const LARGEST_OCTAL = 8 ** 11 - 1; // 11 digits; as a size, one byte less than 8 GiB
 
 const HARMLESS = new Set(['atime', 'comment', 'ctime', 'gid', 'gname', 'mtime', 'uid', 'uname']);
 
 type Field = readonly [offset: number, length: number];
 
-/** Makes the tar header block of a member, owned by user 0. Throws a RangeError for a name of more than 100 bytes. */
+/** Makes a member's header block, owned by user 0. Throws RangeError if the name, with a folder's /, is too long. */
 export function encodeTarHeader({ kind, name, size, modifiedAt }: TarMember): Buffer {
   const block = Buffer.alloc(BLOCK);
   const bytes = Buffer.from(kind === 'folder' ? `${name}/` : name);
@@ -46,7 +46,7 @@ export function encodeTarHeader({ kind, name, size, modifiedAt }: TarMember): Bu
   return block;
 }
 
-/** Reads a tar header block. Throws ArchiveError if the block is neither POSIX nor GNU tar. */
+/** Reads a tar header block. Throws ArchiveError unless it is a valid one of POSIX or GNU tar. */
 export function decodeHeader(block: Buffer): TarHeader {
   if (readOctal(block, CHECKSUM, 'checksum') !== checksum(block)) {
     throw new ArchiveError('the archive holds a header with a wrong checksum');
@@ -91,7 +91,7 @@ function writeOctal(block: Buffer, [offset, length]: Field, value: number): void
   block.write(`${value.toString(8).padStart(length - 1, '0')}\0`, offset, 'latin1');
 }
 
-/** A size beyond 8 GiB is written in binary with the highest bit set, as GNU tar does. */
+/** A size from 8 GiB on is written in binary with the highest bit set, as GNU tar does. */
 function writeSize(block: Buffer, size: number): void {
   if (size <= LARGEST_OCTAL) return writeOctal(block, SIZE, size);
   block[SIZE[0]] = 0x80;

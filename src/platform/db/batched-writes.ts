@@ -16,7 +16,7 @@ const MAX_STEP = 5_000;
 const SMALL_PORTION = 10;
 
 /**
- * `some` changes up to `limit` rows and returns their number; fewer than `limit` mean that the change is complete.
+ * `some` changes about `limit` rows, and returns fewer than `limit` only if the change is complete.
  * Resolves to false if `isOver` ended the writing before that.
  */
 type ThrottledWrites = (name: string, some: Portion, isOver?: () => boolean) => Promise<boolean>;
@@ -26,8 +26,8 @@ type WriteStep = (most: number, portion: number) => { since: number; done: numbe
 
 /**
  * Makes large changes in short transactions, so that no other process waits long to write; concurrent changes
- * alternate. While `isTight` returns true because the disk is nearly full, empties the write-ahead log after each small
- * step.
+ * alternate. While `isTight` returns true because the disk is nearly full, the steps are smaller, and after each it
+ * tries to empty the write-ahead log.
  */
 export function createThrottledWrites(db: Db, isTight: () => boolean = () => false): ThrottledWrites {
   let turn: Promise<void> = Promise.resolve();
@@ -69,7 +69,7 @@ export function createThrottledWrites(db: Db, isTight: () => boolean = () => fal
   };
 }
 
-/** While other connections read, or on a full disk, SQLite does not shorten the write-ahead log and reuses it. */
+/** While another connection reads or writes, or on a full disk, the log stays; a later step may empty it. */
 function tryToEmptyLog(db: Db): void {
   try {
     emptyLog(db);
@@ -101,9 +101,9 @@ const GATHERING_MS = 5;
 const LONG_BATCH_MS = 25;
 
 /**
- * Lets concurrent writes share one transaction, and so one fsync (group commit), which begins after GATHERING_MS at the
- * latest. If a single write throws, only its promise rejects. If the commit fails (full disk, lock), those of all
- * gathered writes reject.
+ * Lets concurrent writes share a transaction, and so one fsync (group commit). It begins after about GATHERING_MS at
+ * the latest; what LONG_BATCH_MS has no time for waits for the next. A write that throws rejects alone. If the storage
+ * fails (full disk, lock), or `end` or the commit, all gathered writes reject.
  */
 export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedWrite<Item> {
   let waiting: Waiting<Item>[] = [];

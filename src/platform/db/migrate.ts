@@ -10,8 +10,9 @@ const FIRST_OF_0_1_0 = 'ad7ad3bc0726638dd79de087755cdd712739a1a69eff86c8d0af4292
 const MIGRATION_BUSY_TIMEOUT_MS = 10 * 60_000; // another process's migration may be building an index of many posts
 
 /**
- * Applies the pending migrations, each in one transaction, and returns those that it applied. Throws SchemaError if
- * the database has applied other migrations than the hub knows, or if a pending migration may lose data.
+ * Applies the pending migrations, each in one transaction, and returns those that it applied. Throws SchemaError as
+ * `pendingMigrations` does, if one fails, or, before the first, if one is not marked safe and `allowUnsafe` is not
+ * given.
  */
 export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsafe = false): Migration[] {
   const before = db.pragma('busy_timeout');
@@ -30,7 +31,7 @@ export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsa
   }
 }
 
-/** The migrations that are not applied yet. Throws SchemaError if the database has applied other migrations. */
+/** Those not applied yet. Throws SchemaError unless the applied ones are the first of `migrations`, unchanged. */
 export function pendingMigrations(db: Db, migrations: Migration[]): Migration[] {
   const applied = history(db);
   const newest = applied.at(-1);
@@ -219,7 +220,7 @@ export function numberedTables(db: Db): string[] {
     .map(({ name }) => name);
 }
 
-/** Reads the highest id of each named table that exists in the database, with or without AUTOINCREMENT. */
+/** The highest id ever given in each named table that exists, with or without AUTOINCREMENT; no impossible ones. */
 export function givenIds(db: Db, tables: string[]): GivenIds {
   const known = new Map(sequences(db).map(({ name, seq }) => [name, seq]));
   const isThere = db.prepare<[string], object>('find table',

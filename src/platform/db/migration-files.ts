@@ -4,10 +4,10 @@ import { join } from 'node:path';
 
 export type Migration = { version: number; name: string; sql: string; safe: boolean; checksum: string };
 
-/** Thrown if this program must not use a database's schema; `message` tells the operator what to do. */
+/** Thrown if this program must not use a database, or cannot use its migrations; `message` is for the operator. */
 export class SchemaError extends Error {}
 
-/** Thrown if another process uses the database and has to stop first. */
+/** Thrown if another process has to stop first, or a trial to end. */
 export class DataInUseError extends SchemaError {}
 
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
@@ -49,7 +49,7 @@ const FULL_TEXT_COMMAND = /^INSERT INTO (?:\w+ ?\. ?)?(\w+)(?: AS \w+)? ?\((?:[^
 /** `migrate` wraps each migration in a transaction, so a migration must neither begin nor end a transaction. */
 const TRANSACTION = /^(BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE)\b/i;
 
-/** SQLite's tokens: comments (the last may be unclosed), strings, quoted names, white space, everything else. */
+/** Pieces of SQL: comments (the last may be unclosed), strings, quoted names, white space, everything else. */
 const TOKEN = new RegExp([
   /--[^\n]*|\/\*[^]*?(?:\*\/|$)/,
   /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^[\]]*\]/,

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { codeOf } from '../error-code.ts';
 
-/** SQLite's errors for a write without effect: the disk is full or failing, or another process held the lock. */
+/** SQLite's errors because of the storage: a full or failing disk, a lock, or a damaged or unusable file. */
 const STORAGE_TROUBLE = /^SQLITE_(FULL|IOERR|BUSY|LOCKED|CANTOPEN|READONLY|CORRUPT|NOTADB)/;
 
 const BUSY_TIMEOUT_MS = 5_000;
@@ -20,9 +20,9 @@ export type Statement<Params extends unknown[], Row> = {
 };
 
 /**
- * The hub's only SQLite database. Statements have names, so that slow ones can be found in the log. Transactions are
- * always IMMEDIATE: a deferred transaction that reads and then writes fails at once with SQLITE_BUSY_SNAPSHOT if
- * another process has committed in between, whatever the timeout.
+ * A SQLite database: the hub's, a copy, or a file that is a lock. Statements have names, so that slow ones can be found
+ * in the log. `write` and `transaction` are IMMEDIATE: a deferred transaction that reads and then writes fails at once
+ * with SQLITE_BUSY_SNAPSHOT if another connection has committed in between, whatever the timeout.
  */
 export type Db = {
   prepare<Params extends unknown[], Row = never>(name: string, sql: string): Statement<Params, Row>;
@@ -34,14 +34,14 @@ export type Db = {
   whileUnsafe<Result>(work: () => Result): Result;
   pragma(source: string): unknown;
   readonly inTransaction: boolean;
-  /** From now on, calls `committed` after each commit, and `failed` with each error of SQLite. Both may throw. */
+  /** Calls `committed` after each outermost write, `failed` with errors of statements and of `work`. Both may throw. */
   watch(watcher: DbWatcher): void;
   close(): void;
 };
 
 type DbWatcher = { committed(): void; failed(error: unknown): void };
 
-/** Called for every statement or transaction that took longer than 50 ms. */
+/** Called for statements and transactions that took longer than SLOW_MS. */
 export type SlowQuery = (name: string, milliseconds: number) => void;
 
 export type OpenOptions = { onSlow?: SlowQuery; readonly?: boolean };
@@ -84,7 +84,7 @@ function configure(file: Database.Database, readonly: boolean): void {
   file.pragma('foreign_keys = ON');
   file.pragma('trusted_schema = OFF');
   file.pragma('cell_size_check = ON');
-  file.pragma('secure_delete = ON'); // makes SQLite overwrite deleted, moved or replaced content with zeros
+  file.pragma('secure_delete = ON'); // makes SQLite overwrite deleted content with zeros
   file.pragma('temp_store = MEMORY');
   file.pragma('cache_size = -16000'); // KiB
   file.pragma('journal_size_limit = 67108864'); // bytes; a checkpoint shrinks the WAL to this size
@@ -213,17 +213,17 @@ export function isMissingObject(error: unknown): boolean {
   return isStatement && /^no such (?:table|column|index)|has no column named/.test(error.message);
 }
 
-/** Whether a row was written that names a row of another table which does not exist (any more). */
+/** Whether a foreign key refused a write: mostly, one of a row that names a row which does not exist (any more). */
 export function namesNothing(error: unknown): boolean {
   return codeOf(error) === 'SQLITE_CONSTRAINT_FOREIGNKEY';
 }
 
-/** Whether another process held the lock for longer than the busy timeout, so that a later try may succeed. */
+/** Whether another connection held a lock, so that a later try may succeed. */
 export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error) ?? '');
 }
 
-/** Moves the write-ahead log into the database file. Returns false at once if another process uses the database. */
+/** Moves the write-ahead log into the database file. Returns false at once if another connection reads or writes. */
 export function emptyLog(db: Db): boolean {
   db.pragma('busy_timeout = 0');
   try {

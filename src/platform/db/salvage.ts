@@ -14,7 +14,7 @@ type SchemaRow = { type: string; name: string; sql: string };
 /**
  * Copies what can be read of a damaged database, table by table, into a new database at `path` with the same schema.
  * Rows that migrations insert, such as that of the table hub, are there even where the old ones cannot be read. Returns
- * what could not be read, in words. Throws if nothing can be read, or the copy cannot be written, as on a full disk.
+ * what could not be read, in words. Throws if no table can be read whole, or the copy cannot be written (full disk).
  * `from` must be in no transaction.
  */
 export function salvage(from: Db, path: string, migrations: Migration[], clock: Clock): string[] {
@@ -63,7 +63,7 @@ function copyAttached(from: Db, path: string, tables: SchemaRow[]): Map<string, 
   }
 }
 
-/** Copies rows from the lowest id on; where a page cannot be read, goes on with the next id that can. */
+/** Copies rows from the lowest id on. Passes over ids that cannot be read, up to MOST_GAPS times; returns which. */
 function copyByRowId(db: Db, name: string): string | null {
   const table = quoted(name);
   const gaps: string[] = [];
@@ -95,7 +95,7 @@ function copyByRowId(db: Db, name: string): string | null {
   return gaps.length === 0 ? null : gaps.slice(0, 20).join(', ') + (gaps.length > 20 ? ', …' : '');
 }
 
-/** The lowest id above `id` from which a row can be read, found by growing steps and then by halving; null: none. */
+/** An id above `id` from which rows can be read, after one that cannot: growing steps, then halving. Null: none. */
 function nextReadable(id: number, read: (at: number) => number | null | undefined): number | null {
   let [low, step] = [id, 1];
   while (read(low + step) === undefined) {

@@ -1,10 +1,10 @@
 import { openSync, readSync, statSync, type Stats } from 'node:fs';
 
-/** What can happen to the file of an open database. SQLite goes on with the open file and notices nothing. */
+/** What can happen to the file of an open database. SQLite goes on with the open file, and may notice nothing. */
 export type FileFault = 'removed' | 'replaced' | 'cut' | 'overwritten' | 'log-lost';
 
 export type FileWatch = {
-  /** Whether the path still leads to the open file, with its header: one call of stat (about 6 µs). */
+  /** What has happened to the file or its header: one call of stat (about 6 µs), and a read if the file has changed. */
   look(): FileFault | null;
   /** As `look`; also asks for the write-ahead log and its index, which a new process would otherwise make anew. */
   lookAtAll(): FileFault | null;

@@ -28,7 +28,7 @@ export async function createFile(path: PathLike): Promise<FileHandle> {
   return open(path, WRITTEN_THROUGH);
 }
 
-/** Syncs a file's bytes or a folder's entries: they survive a power cut once `sync` resolves. */
+/** Syncs a file's bytes or a folder's entries, so that they survive a power cut. Does nothing if Node refuses fsync. */
 export async function sync(handle: FileHandle): Promise<void> {
   if (maySync === false) return;
   try {
@@ -51,7 +51,7 @@ export async function writeNewFile(path: PathLike, content: string | Buffer): Pr
   }
 }
 
-/** Replaces a file in one durable step. `partial`: temporary path, unique if several processes replace the file. */
+/** Replaces a file in one step and syncs it. `partial`: a temporary path, of each process's own if several do so. */
 export async function replaceFile(path: string, content: string, partial = `${path}.partial`): Promise<void> {
   await rm(partial, { force: true });
   await writeNewFile(partial, content);

@@ -21,13 +21,13 @@ export type RefusedPage = { method: string; target: string; headers: IncomingHtt
 
 export type AnswerOptions = CallHandlerOptions & {
   cache: ResponseCache;
-  /** Headers of every response, names in lower case; a reply's own headers take precedence. */
+  /** Headers of the responses made here, names in lower case; a reply's own headers take precedence. */
   security: Record<string, string>;
   memberPolicy: (page: Page) => string;
   /** Renders a page as a whole HTML document; `target` is the requested path with its query. */
   renderPage(page: Page, viewer: Viewer | null, target: string): Promise<Html> | Html;
   errorPage(error: HttpError, request: RefusedPage): Promise<Reply> | Reply;
-  /** Bytes of a refused body that a member may still send; other clients may send 2 MiB. */
+  /** Bytes of an unread body that a member may still send; other clients may send DISCARD_BYTES. */
   discardBytes?: number;
   noteFault(exchange: Exchange, error: unknown): void;
 };
@@ -40,14 +40,14 @@ const FOR_PROGRAMS = /^\/+(?:api|reader|accounts)\//;
 
 const NOT_KEPT = -1; // stands for the content version if the response must not be cached
 
-/** Returns functions that answer or refuse a request. Both resolve to the status sent, `answer` also to CLIENT_GONE. */
+/** Returns functions that answer or refuse a request. Both resolve to a status for log and metrics. */
 export function createAnswerRequest(options: AnswerOptions) {
   const { cache, security, errorPage, noteFault, untaken, discardBytes = DISCARD_BYTES } = options;
   const callHandler = createCallHandler(options);
 
   return { answer, refuse };
 
-  /** Resolves to the status sent, also after an error in a handler, a page or a header. */
+  /** Resolves, also after an error in a handler, page or header, to the status sent, or CLIENT_GONE, or 500 if cut. */
   async function answer(exchange: Exchange): Promise<number> {
     const asOf = isAnonymousRead(exchange.req) ? cache.version() : NOT_KEPT;
     try {
@@ -154,7 +154,8 @@ async function renderReply(
 
 /**
  * Clients may store a text if they ask the hub before each use whether it has changed: any cache may store public
- * texts, and only the browser texts for a signed-in person. Handlers set `no-store` for replies that show a secret.
+ * texts, and only the browser texts for a signed-in person. Other replies are `no-store`. Handlers may set another
+ * `cache-control`, and set `no-store` for replies that show a secret.
  */
 function withCaching(reply: RenderedReply, { req, route, viewer }: Exchange): RenderedReply {
   if (reply.headers['cache-control']) return reply;
@@ -178,8 +179,8 @@ function isPage(body: NonNullable<Reply['body']>): body is Page {
 }
 
 /**
- * The HTTP error for any error: 503 or 507 if the disk is full or failing, 404 if the worker has removed a row between
- * a check and a write, 500 for a bug of the hub.
+ * The HTTP error for any error: 503 or 507 if the storage is full, locked or failing, 404 if a row was removed between
+ * a check and a write that names it, 500 for all else, such as a bug of the hub.
  */
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error;

@@ -13,16 +13,16 @@ import type { BodyShare, HubRequest } from './router.ts';
  */
 const JSON_LIMIT = 1024 * 1024;
 const FORM_LIMIT = 64 * 1024;
-const LIMIT_OF_ANYBODY = 16 * 1024; // the limit of any body from a client that is not signed in
+const LIMIT_OF_ANYBODY = 16 * 1024; // instead of both, if the client is not signed in
 
-/** The time limit in ms for receiving a body without files. Files have only the limit of `requestTimeout` (an hour). */
+/** The time limit in ms for receiving a body that is no multipart form; those have only the limits of the server. */
 const BODY_TIME = MINUTE;
 
 export type JsonObject = Record<string, unknown>;
 
 type MetName = 'bodies' | 'body-size' | 'body-pieces' | 'connections' | 'answers' | 'turns';
 
-/** Counts a request over a limit and returns the error for its client, who should retry after `seconds`. */
+/** Counts a request over a limit and returns the error for its client. `seconds`: Retry-After of a 429 or 503. */
 export type MetLimit = (limit: MetName, seconds: number, reason: string) => HttpError;
 
 /** `recheck` and `guard` check the sender's permissions and the path again when the body has arrived. */
@@ -68,8 +68,7 @@ export function createBodyMemory(metLimit: MetLimit): (who: readonly string[]) =
 
 /**
  * Reads the whole body. Throws 413 beyond `limit` bytes, 400 if the client stops half-way, 408 after `timeMs`, 503 if
- * the memory budget for bodies is used up, 401 or 403 if the sender's session or role ended while the body arrived, 404
- * if what the path names is gone.
+ * the memory budget for bodies is used up, and what `recheck` and `guard` throw once the body is there.
  */
 export async function readBody(
   { stream, memory, recheck, guard }: WithBody, limit: number, timeMs = BODY_TIME,
@@ -123,7 +122,7 @@ function gather(
   return stop;
 }
 
-/** Reads a JSON object; no body counts as {}. Throws 415 for another media type, 400 if the body is no JSON object. */
+/** Reads a JSON object; {} if neither body nor Content-Type came. Throws 415 for another type, 400 for no object. */
 export async function readJson(request: WithBody, limit = limitFor(request, JSON_LIMIT)): Promise<JsonObject> {
   if (hasNoBody(request)) return {};
   requireMediaType(request, 'application/json');
@@ -178,7 +177,7 @@ function tooLong(limit: number): string {
   return `The body may have at most ${limit} bytes.`;
 }
 
-/** The first FREE_PIECES pieces of a body may have any size; beyond them, the average piece must have this size. */
+/** A body of more than FREE_PIECES pieces must have at least MIN_AVERAGE_BYTES per piece, on average. */
 const FREE_PIECES = 256;
 const MIN_AVERAGE_BYTES = 32;
 

@@ -16,10 +16,10 @@ export type Exchange = {
   readonly id: string;
   readonly path: string;
   /** The request's query with its question mark, or an empty text. */
-  search: string; // an anonymous read keeps only the query parameters that a cached route knows
+  search: string; // an anonymous read of a cached route keeps only the query parameters that the route knows
   route: Route | undefined;
   viewer: Viewer | null;
-  /** Called once the response counts towards the limits of unread responses; begins the client's next request. */
+  /** Called once the response counts towards the limits of unread ones; begins the client's next waiting request. */
   answered: () => void;
 };
 
@@ -61,9 +61,9 @@ export type CallHandlerOptions = {
   trustedProxies: readonly Cidr[];
   /** Host names that the hub answers to besides `localhost` and IP addresses; null allows any host. */
   hostNames: readonly string[] | null;
-  /** Finds the sender of a request, or null, unless the request's route has an `authenticate` function of its own. */
+  /** Finds the sender of a request, unless its route has an `authenticate` function of its own or `checksBearer`. */
   authenticate(req: IncomingMessage): Caller;
-  /** Throws HttpError if the hub takes no writes. Runs before, and again after, an unsafe request's body is read. */
+  /** Throws HttpError if the hub takes no writes. Runs before an unsafe request's handler, and again in `recheck`. */
   admitWrite(route: Route, viewer: Viewer | null): void;
   /** `who`: the client's account, or its networks, narrowest first. */
   bodyMemory(who: readonly string[]): BodyShare;
@@ -73,9 +73,8 @@ export type CallHandlerOptions = {
 const NOBODY: Caller = { viewer: null, hasCookie: false };
 
 /**
- * Returns a function that checks a request's path, host, sender and permissions, then calls the route's handler.
- * Throws HttpError (400, 401, 403, 404, 405, 421; 499 or 503 if the client leaves responses unread) and what
- * `admitWrite` throws.
+ * Returns a function that checks a request's path, host, sender, origin and permissions, lets it wait while its client
+ * leaves too many responses unread, then calls the route's handler.
  */
 export function createCallHandler(options: CallHandlerOptions) {
   const { match, baseUrl, trustedProxies, hostNames, bodyMemory, authenticate, admitWrite, untaken } = options;
@@ -170,14 +169,14 @@ function requireAccess(route: Route, { viewer, hasCookie }: Caller, req: Incomin
   }
 }
 
-/** Throws 421 for a foreign host name, because of DNS rebinding attacks. */
+/** Throws 421 for a foreign host name, because of DNS rebinding attacks, and 400 for two Host headers. */
 function requireHost(req: IncomingMessage, names: readonly string[] | null): void {
   if (hasOwnHost(req, names)) return;
   if (namesHostTwice(req)) throw new HttpError(400, 'A request may have only one Host header.');
   throw new HttpError(421, 'This hub does not answer under that host name. BASE_URL sets the address of the hub.');
 }
 
-/** Whether a request names at most one host, and the host is in `names` (null: any), `localhost` or an IP address. */
+/** Whether there is at most one Host header, and it and the URL name `names` (null: any), `localhost` or an address. */
 export function hasOwnHost(req: IncomingMessage, names: readonly string[] | null): boolean {
   if (namesHostTwice(req)) return false;
   if (names === null) return true;
@@ -202,8 +201,8 @@ function namesHostTwice({ rawHeaders }: IncomingMessage): boolean {
 type Headers = IncomingHttpHeaders;
 
 /**
- * The client's address: the socket's own, or behind trusted proxies the last address in X-Forwarded-For that
- * is not the address of a trusted proxy. Addresses further left in X-Forwarded-For come from the client.
+ * The client's address: the socket's own or, if that is a trusted proxy's, one from X-Forwarded-For, which is read from
+ * the right up to the first address of no trusted proxy: what is further left may be forged.
  */
 export function clientAddress(peer: string | undefined, headers: Headers, trusted: readonly Cidr[]): string {
   let address = plain(peer ?? '');
@@ -234,7 +233,7 @@ export function addressGroup(address: string): string {
   return customer;
 }
 
-/** The fair-queuing groups of a client that is not signed in: its networks, from the widest to the narrowest. */
+/** The fair-queuing groups of a client that is not signed in: its IPv4 address, or its IPv6 /48 and in that its /56. */
 export function groupsOf(address: string): ClientGroups {
   const [host, ...larger] = networksOf(address);
   return ['network', ...(larger.length > 0 ? larger.reverse() : [host])];
@@ -250,8 +249,8 @@ function plain(address: string): string {
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Whether an unsafe request comes from one of the hub's origins (`own`), so that its cookie may be used. Browsers send
- * Sec-Fetch-Site, or only Origin on http to a LAN address. A cookie without Sec-Fetch-Site and Origin is refused.
+ * Whether a request is safe, or comes from one of the hub's origins (`own`), so that its cookie may be used. Browsers
+ * send Sec-Fetch-Site, or only Origin on http to a LAN address. Without both, only a request with a cookie is refused.
  */
 export function isSameOrigin(method: string, headers: IncomingHttpHeaders, own: string[], hasCookie: boolean): boolean {
   if (SAFE.has(method)) return true;

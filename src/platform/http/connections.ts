@@ -11,7 +11,7 @@ import type { HttpError } from './http-error.ts';
 const CONNECTIONS = 2_000;
 const CONNECTIONS_OF_ONE = 100;
 
-/** Extra connections from this machine, for monitoring only, so that `scripts/healthcheck.sh` can always connect. */
+/** Extra connections from this machine, for monitoring only, so that `scripts/healthcheck.sh` reaches a full hub. */
 const FOR_MONITORING = 50;
 const LOOPBACK = parseCidrs('127.0.0.0/8, ::1/128');
 
@@ -29,7 +29,7 @@ type Place = { networks: Networks; isExempt: boolean };
 /**
  * Refuses connections over the limits. If `places` are open, a new one replaces one that is idle, or whose network has
  * more open than its own. Of several such, it is one of the network with the most: the oldest that is idle, or the
- * oldest if all are busy. Connections from `proxies` and this machine have no limit per address, and are not closed
+ * oldest if all are busy. Connections from `proxies` and this machine have no limit per address, and are not replaced
  * while busy. The returned function tells whether a connection is an extra one for monitoring.
  */
 export function limitConnections(

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Bytes of a body that a client may still send after the answer. */
+/** Bytes of a body that a client may still send after the answer, if its caller sets no other limit. */
 export const DISCARD_BYTES = 2 * 1024 * 1024;
 
 /** Bodies discarded at the same time: a thousand would block the event loop. */
@@ -23,10 +23,10 @@ const discarding = new Set<Rest>();
 let turn: NodeJS.Timeout | undefined;
 
 /**
- * Reads and discards the rest of a request body after an early response, up to `limit` bytes: a client that is still
+ * Reads and discards the rest of a request body for an early response, up to `limit` bytes: a client that is still
  * sending might otherwise never see the response. When the body has ended, the connection serves the client's next
- * request. A waiting body has a `readable` listener, because node:http itself would read and drop a body that has no
- * listener.
+ * request; beyond `limit`, or if very many bodies wait, it is cut. A waiting body has a `readable` listener, because
+ * node:http itself would read and drop a body that has no listener.
  */
 export function discardRest(req: IncomingMessage, limit = DISCARD_BYTES): void {
   if (isOver(req)) return;
@@ -36,9 +36,9 @@ export function discardRest(req: IncomingMessage, limit = DISCARD_BYTES): void {
 }
 
 /**
- * Discards a request body before the response. Resolves at the end of the body, after `limit` bytes, when no bytes have
- * come for QUIET_MS, or at once if very many bodies wait. Caddy passes a body on for only half a second after the
- * response, then cuts the client.
+ * Discards a request body before the response. Resolves when the body ends or breaks off, after `limit` bytes, when no
+ * more have come for QUIET_MS, or at once if very many bodies wait. Caddy passes a body on for only half a second after
+ * the response, then cuts the client.
  */
 export function discardBeforeAnswer(req: IncomingMessage, limit: number): Promise<void> {
   return new Promise((resolve) => {

@@ -2,7 +2,7 @@ import { html, type Html } from './html.ts';
 import { HttpError } from './http-error.ts';
 import type { Reply } from './reply.ts';
 
-/** The reply of `act`, or the reply of `again` if `act` refuses a form with one of `statuses` (any but 401). */
+/** The reply of `act`, or of `again` if `act` throws an HttpError of one of `statuses` (by default, any but 401). */
 export async function orAgain(
   act: () => Promise<Reply>, again: (problem: HttpError) => Reply, statuses?: number[],
 ): Promise<Reply> {

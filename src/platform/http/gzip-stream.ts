@@ -19,7 +19,7 @@ export async function compressIfFree<Result>(compress: () => Promise<Result>): P
 
 const deflate = promisify<Buffer, object, Buffer>(deflateRaw);
 
-const HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]); // RFC 1952 §2.3: deflate, no time, any system
+const HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]); // RFC 1952 §2.3: deflate, no time, unknown system
 const LAST_BLOCK = Buffer.from([3, 0]); // RFC 1951 §3.2.6: an empty block
 const LONGEST_STORED = 2 ** 16 - 1; // bytes
 const WINDOW = 2 ** 15; // bytes
@@ -27,7 +27,7 @@ const WINDOW = 2 ** 15; // bytes
 /**
  * A text as one gzip member, made chunk by chunk: between two chunks nothing is kept but the last 32 KiB, to which the
  * next may refer. What `secret` finds is stored as it is, and nothing before or after refers to it: the length says
- * nothing of it (BREACH). A chunk never ends within a secret.
+ * nothing of it (BREACH). No chunk may end within a secret.
  */
 export async function* gzipped(chunks: AsyncIterable<string>, secret: RegExp | null): AsyncGenerator<Buffer> {
   yield HEADER;

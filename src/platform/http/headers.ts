@@ -144,7 +144,7 @@ export function readCookie(header: string | undefined, name: string): string | u
   return undefined;
 }
 
-/** The `__Host-` prefix binds a cookie to its origin, but browsers accept it over https only. */
+/** The `__Host-` prefix binds a cookie to its host, but browsers accept it over https only. */
 export function cookieName(name: string, secure: boolean): string {
   return secure ? `__Host-${name}` : name;
 }

@@ -14,7 +14,7 @@ export class Html {
 
 type Hole = Html | Html[] | string | number | null | undefined | false;
 
-/** Template tag: every inserted value but `Html` is escaped; null, undefined and false insert nothing. */
+/** Template tag: inserted texts are escaped, `Html` is not; null, undefined and false insert nothing. */
 export function html(strings: TemplateStringsArray, ...holes: Hole[]): Html {
   let markup = strings[0] ?? '';
   for (const [index, hole] of holes.entries()) markup += markupOf(hole) + (strings[index + 1] ?? '');

@@ -29,7 +29,7 @@ export function invalid(errors: FieldError[], status: 400 | 422 = 422): HttpErro
   return new HttpError(status, errors.map((error) => error.detail).join(' '), { errors });
 }
 
-/** Returns an error 429 (too many requests) or 503 (overloaded hub); clients should retry after `seconds`. */
+/** Returns an error with Retry-After: clients should try again after `seconds`, or after one if that is less. */
 export function tryLater(status: 429 | 503, seconds: number, reason: string): HttpError {
   const wait = Math.max(1, Math.ceil(seconds));
   return new HttpError(status, `${reason} Try again in ${wait} s.`, { headers: { 'retry-after': String(wait) } });

@@ -34,7 +34,7 @@ const STROKES = {
 
 export type IconName = keyof typeof STROKES;
 
-/** Decorative: the button or link around it has the accessible name. */
+/** Decorative: the button or link around it, or the text beside it, says what it means. */
 export function icon(name: IconName): Html {
   return html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true"><path d="${STROKES[name]}"/></svg>`;
 }

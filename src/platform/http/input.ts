@@ -43,8 +43,8 @@ export type Input = {
 const MAX_ADDRESS = 4_096; // characters
 
 /**
- * Reads fields of a JSON object or form and collects every fault with its JSON pointer. For a missing or wrong field,
- * returns undefined. Before using the values, call `done()`, which throws 422 with all faults.
+ * Reads fields of a JSON object or form and collects every fault with its JSON pointer. A missing or wrong field reads
+ * as undefined, or as '', 0 or []. Before using the values, call `done()`, which throws 422 with all faults.
  */
 export function createInput(values: JsonObject, { pointer = '', label = labelOf, errors = [] }: Options = {}): Input {
   function refuse(name: string, detail: string): undefined {
@@ -191,12 +191,12 @@ function labelOf(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Parses an id in a URL or on the command line: a positive integer; undefined for other text. */
+/** Parses an id: a positive integer of up to 15 digits; undefined for other text. */
 export function parseId(text: string): number | undefined {
   return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
 }
 
-/** A redirect target in ASCII; `/` for an address outside this site, such as `//host` and `/\host`. */
+/** A redirect target in ASCII; `/` for what is no path of this site, such as `//host` and `/\host`. */
 export function localPath(path: string | null | undefined): string {
   if (!path || !/^\/(?![/\\])[^\u0000-\u001f]*$/.test(path)) return '/';
   return path.toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
@@ -205,7 +205,7 @@ export function localPath(path: string | null | undefined): string {
 export const STANDARD_LIMIT = 30;
 const MAX_LIMIT = 100;
 
-/** Reads the query parameter `limit`, 1 to 100; `standard` if it is absent. */
+/** Reads the query parameter `limit`, 1 to MAX_LIMIT; `standard` if it is absent. */
 export function readLimit(query: URLSearchParams, standard = STANDARD_LIMIT): number {
   const value = query.get('limit');
   if (value === null) return standard;

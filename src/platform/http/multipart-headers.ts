@@ -5,8 +5,9 @@ import { HttpError } from './http-error.ts';
 /*
  * Rules for the headers of a multipart/form-data body and of its parts, so that no input has two meanings:
  *
- * - Lines end in CRLF. These are errors in a part's headers: a bare CR or LF, a control character, a folded line, a
- *   space before the colon, bytes that are not UTF-8, and a header or parameter that comes twice.
+ * - Lines end in CRLF. These are errors in a part's headers: a bare CR or LF, another control character but tab, a
+ *   folded line, a space before the colon, bytes that are not UTF-8, a header that comes twice, and in
+ *   Content-Disposition a parameter that comes twice.
  * - Every part needs `Content-Disposition: form-data` with a name, which may be empty. `name*` is ignored. Names are
  *   UTF-8; the parser decodes %22, %0D and %0A in names, and a backslash is an ordinary character.
  * - Some programs send `filename*` although RFC 7578 §4.2 forbids it. `filename*` wins over `filename`, and must be
@@ -43,7 +44,7 @@ export function readBoundary(contentTypes: readonly string[]): string {
   return boundary;
 }
 
-/** Parses the header lines of a form's part. Throws 400 for a malformed line, 413 for too many or too long lines. */
+/** Parses the header lines of a part. Throws 400 for malformed ones, 413 for too many lines or too long names. */
 export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
   const headers = readHeaders(block, limits.headers);
   const encoding = headers.get('content-transfer-encoding') ?? 'binary';
@@ -56,7 +57,7 @@ export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
   return { name, filename, type: headers.get('content-type') || DEFAULT_TYPE };
 }
 
-/** Decodes a form field's text. `type`: the Content-Type of the field's part. Throws 400 if the field is not UTF-8. */
+/** Decodes a field. `type`: the Content-Type of its part. Throws 400 if it is not UTF-8 or has another charset. */
 export function decodeField(name: string, type: string, bytes: Buffer): string {
   const charset = readParameters(type)?.parameters.get('charset') ?? 'utf-8';
   if (!UTF8_NAMES.includes(charset.toLowerCase()) || !isUtf8(bytes)) {

@@ -5,11 +5,12 @@ import { HttpError } from './http-error.ts';
  * An incremental parser of multipart/form-data (RFC 7578, RFC 2046), for pieces of any size. If the
  * standards leave a choice, the parser drops no byte silently and accepts no ambiguous body.
  *
- * - A boundary counts only as a whole line: CRLF, two dashes, boundary, spaces or tabs, CRLF. If other characters
- *   follow the boundary (`--boundaryX`), the line is data. Up to 256 spaces and tabs may follow a boundary.
+ * - A boundary counts only as a whole line: CRLF, two dashes, boundary, spaces or tabs, CRLF. The first may begin the
+ *   body; two more dashes make the last, which may end it. If other characters follow the boundary (`--boundaryX`), the
+ *   line is data. Up to MAX_PADDING spaces and tabs may follow a boundary.
  * - Before the first boundary, only empty lines are allowed. Bytes after the last boundary are ignored.
- * - A body without its last boundary is an error. A part that begins with the boundary line is an error, because the
- *   grammar and common practice disagree on whether the part is over.
+ * - A body without its last boundary is an error. A part whose content begins with the boundary line is an error,
+ *   because the grammar and common practice disagree on whether the part is over.
  * - A part with a filename is a file, whatever its type; any other part is a field. A part that is multipart itself
  *   is not split into parts.
  * - The rules for the headers of a part are in `multipart-headers.ts`.

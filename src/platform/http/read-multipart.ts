@@ -16,7 +16,7 @@ export type MultipartLimits = ParserLimits & {
   fileBytes: number;
 };
 
-/** Limits on multipart bodies for all HTML forms of the hub. Each form sets its own limits for files. */
+/** Common limits of multipart bodies. Each caller adds those of files and of the whole body. */
 export const MULTIPART_SHAPE = {
   parts: 100,
   headerBytes: 8 * 1024,
@@ -24,7 +24,7 @@ export const MULTIPART_SHAPE = {
   nameBytes: 256,
   filenameBytes: 1024,
   fields: 50,
-  fieldBytes: 2 * 1024 * 1024, // a post's text may have 400,000 characters of four bytes each
+  fieldBytes: 2 * 1024 * 1024, // a post's text may have 400,000 characters, of up to three bytes each
 } as const;
 
 /** The description of a file by the client, unchecked. */
@@ -43,12 +43,13 @@ type StartedPart = { head: PartHead; first: MultipartEvent };
  * Reads a multipart/form-data body as it arrives, and resolves to its fields: the values of each name in order. Passes
  * files to `onFile` one after the other, with back-pressure. An empty file input (no name, no bytes) is ignored.
  *
- * Rejects with an HttpError and leaves the rest of the body unread: 415 for another media type, 413 for a body over a
- * limit, 400 for a malformed or incomplete body. The `chunks` of the file that is being read throw this error, so that
- * `onFile` can remove its copy. Files that `onFile` had stored whole before are for the caller to remove.
+ * Rejects and leaves the rest of the body unread: with what `onFile` or `memory.take` throws, with 415 for another
+ * media type, 413 for a body over a limit, 400 for a malformed or incomplete body. The `chunks` of the file that is
+ * being read throw the last two, so that `onFile` can remove its copy. Files that `onFile` had stored whole before are
+ * for the caller to remove.
  *
- * `typed` gets the fields as they arrive, so that the form can be shown again: with `typed`, even a body that is too
- * large is read up to its first file.
+ * `typed` gets the fields as they arrive, so that the form can be shown again: with `typed`, even a body with too large
+ * a Content-Length is read up to its first file.
  */
 export async function readMultipart(
   { stream, memory }: { stream: MultipartStream; memory?: BodyShare }, limits: MultipartLimits, onFile: OnFile,

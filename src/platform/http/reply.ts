@@ -15,7 +15,7 @@ export type Page = {
   bar?: Html;
   /**
    * The page's layout: `work` (default) is a column with margins, `list` goes from edge to edge, `article` has no
-   * navigation beside the text, `landing` is the public front page, `door` is for signing in and out.
+   * navigation beside the text, `landing` is the public front page, `door` is for signing in, joining and leaving.
    */
   shape?: 'work' | 'list' | 'article' | 'landing' | 'door';
   section?: string;
@@ -32,7 +32,7 @@ export type Reply = {
   status: number;
   headers: ReplyHeaders;
   body: string | Buffer | Readable | FileSlice | Page | null;
-  /** What in a body that is made while it is sent is secret: a global pattern, null for nothing. The rest is packed. */
+  /** What is secret in a body made while it is sent: a global pattern, or null. The rest is packed; undefined: none. */
   secret?: RegExp | null;
 };
 
@@ -82,7 +82,7 @@ const CHUNK = 16_384; // characters
 
 type Pieces = Iterable<string> | AsyncIterable<string>;
 
-/** A reply's body that is made while it is sent, in chunks of at least `characters`; other requests run in between. */
+/** A body made while it is sent, in chunks of `characters` or more, but for the last; others run in between. */
 export function inChunks(pieces: Pieces, characters = CHUNK): Readable {
   return Readable.from(chunksOf(pieces, characters, AsyncLocalStorage.bind(nextTurn)));
 }

@@ -18,7 +18,7 @@ const MAX_ENTRY_BYTES = 1024 * 1024;
 const ENTRY_OVERHEAD_BYTES = 2048;
 const UNKNOWN = -1;
 
-/** An LRU cache of public responses. Each look-up calls `version`, so no response is older than the database. */
+/** An LRU cache of public responses. Each look-up calls `version`; if that is new, the cache is emptied. */
 export function createResponseCache(version: () => number) {
   // A Map keeps insertion order, so the first entry is the least recently used.
   const entries = new Map<string, CachedAnswer>();
@@ -53,7 +53,7 @@ export function createResponseCache(version: () => number) {
       if (found) add(key, found);
       return found;
     },
-    /** Caches a response, unless the content has changed since `asOf`, the version before the response was made. */
+    /** Caches a response, unless too large, or changed since: `asOf` is the version before the response was made. */
     put(key: string, answer: CachedAnswer, asOf: number): void {
       if (!isCurrent() || asOf !== current || sizeOf(key, answer) > MAX_ENTRY_BYTES) return;
       remove(key);
@@ -70,7 +70,7 @@ export function createResponseCache(version: () => number) {
   };
 }
 
-/** Whether a reply is a whole, successful, public text, and so may be cached. */
+/** Whether a reply to an anonymous read may be cached: a whole, successful text without a secret. */
 export function isCacheable({ status, headers, isText }: RenderedReply): boolean {
   const isShared = headers['cache-control'] !== 'no-store' && !headers['set-cookie'];
   return status === 200 && isText && isShared;
@@ -90,10 +90,10 @@ function sizeOf(key: string, { response }: CachedAnswer): number {
 }
 
 /**
- * Returns the version of the public content: a number that changes with all content that anonymous readers can see.
- * `PRAGMA data_version` takes 3 µs and tells whether another connection has committed, so `reader` must be a read-only
- * connection. Requests that Node has read in one pass of its event loop share one look: with eight visitors at a time,
- * that saves 7 % of the processor time of a cached response.
+ * Returns a function that returns the version of the public content: a number that changes with what anonymous readers
+ * can see. `PRAGMA data_version` takes 3 µs and tells whether another connection has committed, so `reader` must be a
+ * connection that never writes. Requests that Node has read in one pass of its event loop share one look: with eight
+ * visitors at a time, that saves 7 % of the processor time of a cached response.
  */
 export function createContentVersion(reader: Db): () => number {
   const dataVersion = reader.prepare<[], { data_version: number }>('data version', 'PRAGMA data_version');

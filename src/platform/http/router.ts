@@ -21,7 +21,7 @@ export type Viewer = {
   preferences: Preferences;
 };
 
-/** The sender of a request. `hasCookie`: the request has a session cookie, valid or not. */
+/** The sender of a request. `hasCookie`: a session cookie counted, valid or not. */
 export type Caller = { viewer: Viewer | null; hasCookie: boolean };
 
 /** The clients that may call a route. Every route states its access, so that no route is open by accident. */
@@ -41,7 +41,7 @@ export type HubRequest = {
   address: string;
   stream: IncomingMessage;
   memory: BodyShare;
-  /** Throws 401 or 403 if the viewer's session, token or role has ended while a handler awaited a result. */
+  /** Throws if, while a handler waited, the viewer's session, token or role has ended, or writes are refused now. */
   recheck(): void;
   /** Throws 404 if something that the path names is missing, or hidden from the viewer. */
   guard(): void;
@@ -58,9 +58,9 @@ type RouteOptions = {
   authenticate?: (req: IncomingMessage) => Caller;
   /** Makes the reply to a refused or failed request, in place of the HTML page or `application/problem+json`. */
   refusal?: (error: HttpError) => Reply;
-  /** The handler checks a bearer token that is not an API token of the hub, so the request's `viewer` is null. */
+  /** The handler itself checks the sender, by a signature or a token of another kind; the `viewer` is null. */
   checksBearer?: boolean;
-  /** Replies to a request without a session in place of a 401, so that the text of a form is not lost. */
+  /** Replies to a request without a viewer, in place of a 401: keeps a form's text, or finds an app's token in it. */
   signedOut?: Handler<HubRequest>;
   /** Throws 404 for the ids of a path; runs before the handler, and again when a body has arrived. */
   guard?: (request: HubRequest) => unknown;
@@ -86,7 +86,7 @@ type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequ
 /**
  * Declares a route, as in `route('GET /posts/:id', 'public', 'One post', showPost)`: a search for its URL finds its
  * handler. `:name` stands for a path segment, `:name.atom` for one that ends in `.atom`, `:name*` for the rest of the
- * path. Anonymous callers reach 'public' routes only.
+ * path. Handlers of 'public' routes alone get anonymous callers.
  */
 export function route<A extends Access>(
   pattern: Pattern,

@@ -116,7 +116,7 @@ function isCompressibleText({ 'content-type': type, 'content-encoding': encoding
   return typeof type === 'string' && COMPRESSIBLE.test(essenceOf(type)) && encoding === undefined;
 }
 
-/** Adds the gzip form to a response, unless too many compressions are in progress or gzip saves nothing. */
+/** Adds the gzip form to a compressible response, unless too many compressions are under way or it saves nothing. */
 export async function withCompressed(response: CachedResponse): Promise<CachedResponse> {
   const body = response.isCompressible ? await compressIfFree(() => compress(response.body)) : undefined;
   if (!body || body.length >= response.body.length) return response;

@@ -19,7 +19,7 @@ import { createRouter, knownSearch, type Route } from './router.ts';
 import { sendCached } from './send-reply.ts';
 import { createUntakenAnswers } from './untaken-answers.ts';
 
-/** Limits in ms for receiving a request; an hour lets 100 MB arrive at 0.3 Mbit/s. */
+/** Limits in ms for receiving a request and for the pause before it; an hour lets 100 MB arrive at 0.3 Mbit/s. */
 const LIMITS = { headersTimeout: 15 * SECOND, requestTimeout: HOUR, keepAliveTimeout: 65 * SECOND };
 const IDLE_MS = 2 * MINUTE;
 
@@ -204,8 +204,8 @@ function bareAnswer(statusLine: string, headers: ReplyHeaders): string {
 }
 
 /**
- * A path with a parameter that may be more than a number (a token, a folder, a feed's address, a file's name) is logged
- * as its template, also if mistyped.
+ * A path with a parameter that may tell something (a token, a folder, a feed's address, a file's name) is logged as its
+ * template, also if mistyped.
  */
 function createLoggedPath(routes: Route[]): (exchange: Exchange) => string {
   const isTelling = ({ path }: Route): boolean => /:(?!(?:id|key|source|draft)\b)/.test(path);

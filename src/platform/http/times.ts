@@ -4,12 +4,12 @@ import { html, type Html } from './html.ts';
 import type { Viewer } from './router.ts';
 
 /**
- * `now`: the current time for texts such as "5 min ago", null on cached public pages, which may be read much later.
+ * `now`: the current time for texts such as "5 min ago", null on pages for visitors, which may be cached.
  * `zone`: the time zone in which a page shows times, undefined for the time zone of this machine.
  */
 export type Times = { now: number | null; zone: string | undefined };
 
-/** How public pages show times: never relative to the current time, because they are cached. */
+/** How pages for visitors show times: never relative to the current time, because they may be cached. */
 export const EVERYBODY: Times = { now: null, zone: undefined };
 
 /** How pages for a viewer show times: relative to the current time, in the viewer's time zone. */
@@ -18,8 +18,8 @@ export function timesOf({ clock }: { clock: Clock }, viewer: Viewer | null): Tim
 }
 
 /**
- * `ago`: "5 min ago", "yesterday, 21:14" or "19 November". `row`, for rows below a heading with the day: "5 min" or
- * "21:14". `since`: "21:14", "yesterday", "Thursday" or "19 November". `exact`: "19 November 2026, 21:14".
+ * `ago`: such as "5 min ago", "yesterday, 21:14" or "19 November". `row`, for rows below a heading with the day:
+ * "5 min" or "21:14". `since`: "21:14", "yesterday" or "Thursday", else as `ago`. `exact`: "19 November 2026 at 21:14".
  */
 type TimeForm = 'ago' | 'row' | 'since' | 'exact';
 
@@ -92,7 +92,7 @@ function comingText(now: number, days: number, at: number, format: Formats): str
   return (isOfThisYear(now, at, format) ? format.date : format.wholeDate).format(at);
 }
 
-/** Calendar days between a time and today; null if `now` is null. */
+/** Calendar days from a time to today, negative for coming days; null if `now` is null. */
 function daysAgo(now: number | null, at: number, { dayNumber }: Formats): number | null {
   return now === null ? null : dayNumber(now) - dayNumber(at);
 }
@@ -152,7 +152,7 @@ function makeFormats(timeZone: string | undefined) {
   };
 }
 
-/** Calendar days and time zone offsets change only at full quarters of an hour. */
+/** Calendar days, and in our time nearly all time zone offsets, change at full quarters of an hour. */
 const QUARTER = 15 * MINUTE;
 
 const MOST_KNOWN = 1_000;

@@ -63,9 +63,9 @@ export function createClaim(db: Db, clock: Clock, lease: number) {
 
   return {
     /**
-     * Claims up to `limit` due jobs, jobs of dead workers first, never two with the same `lane`. A job whose lease ran
-     * out in its last attempt is dead-lettered; an error of `onDeadLettered` is rethrown. Shortens leases that end too
-     * far in the future because the clock was set back.
+     * Claims up to `limit` jobs, first those whose lease ran out, then due ones; never two with the same `lane`. A job
+     * whose lease ran out in its last attempt is dead-lettered; an error of `onDeadLettered` is rethrown. Shortens
+     * leases that end too far in the future because the clock was set back.
      */
     claim(kind: string, limit: number, onDeadLettered: OnDeadLettered = () => {}): Job[] {
       if (limit <= 0) return [];
@@ -92,7 +92,7 @@ function createDeadLettering(db: Db, clock: Clock, lease: number) {
     onDeadLettered(toJob(row, row.leaseToken), error);
   }
 
-  /** If `onDeadLettered` throws, the job is postponed by one lease, so that it does not block others. */
+  /** If `onDeadLettered` throws, the job is postponed by one lease, lest it block others; not if the storage fails. */
   function deadLetterOrPostpone(row: LeasedColumns, onDeadLettered: OnDeadLettered): void {
     try {
       deadLetter(row, onDeadLettered);

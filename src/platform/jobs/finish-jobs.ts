@@ -75,7 +75,7 @@ export function createFinish(db: Db, clock: Clock, random: Random) {
   }
 
   return {
-    /** Completes the job and runs its effects in one transaction. Returns false if another worker has the job. */
+    /** Completes the job and runs its effects in one transaction. Returns false if the lease was lost. */
     complete,
     /**
      * Completes jobs with one fsync. So that other processes can write, `completeMany` stops after some time with

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 import { createJobReadings, createJobRecords, type JobReadings, type JobRecords } from './job-records.ts';
 
-/** Of jobs with owners: a user asked for it, it succeeded last time, it failed last time or is new. */
+/** Of jobs with owners: those that a user asked for, the usual ones, and those that failed last time or may fail. */
 export const RANKS = { asked: 0, usual: 1, doubtful: 2 } as const;
 
 export type Rank = (typeof RANKS)[keyof typeof RANKS];
@@ -23,11 +23,11 @@ export type NewJob = {
 export type JobQueue = JobRecords & JobReadings & {
   /** Adds a job, in the caller's transaction if any. Returns false if a live job has the same kind and dedupe key. */
   enqueue(job: NewJob): boolean;
-  /** Calls `watcher` when this process adds a job, perhaps before the commit, until the returned function is called. */
+  /** Calls `watcher` when this queue adds or retries a job, perhaps before the commit. The result ends that. */
   watch(watcher: () => void): () => void;
 };
 
-/** The durable queue on table `jobs`: a job runs at least once, its effects exactly once. */
+/** The durable queue on table `jobs`: a job may run several times, but its effects are stored at most once. */
 export function createJobQueue(db: Db, clock: Clock): JobQueue {
   const watchers = new Set<() => void>();
   const records = createJobRecords(db, clock);

@@ -150,7 +150,7 @@ export type JobReadings = ReturnType<typeof createJobReadings>;
 /** In units of the job's own choice; `total` is null if the job does not know it. */
 export type JobProgress = { done: number; total: number | null };
 
-/** Queue figures for health checks, metrics and the worker; every query stays fast as the table `jobs` grows. */
+/** Queue figures for health checks, metrics and the worker, by indices, so that they stay fast as `jobs` grows. */
 export function createJobReadings(db: Db, clock: Clock) {
   const failed = db.prepare<[string], { value: number }>('failed jobs', `
     SELECT value FROM counts WHERE metric = 'jobs' AND label = ? || ',failed'`);

@@ -9,9 +9,9 @@ import type { Effects, Fate } from './finish-jobs.ts';
 export type JobHandler = {
   concurrency: number;
   run(job: Job, signal: AbortSignal): Promise<void | Effects>;
-  /** Called in the transaction that records the failure of a job, also of a job whose worker died. */
+  /** Called in the transaction that records a failure of a job, also if its worker died in the last attempt. */
   failed?(job: Job, error: Error, fate: Fate): void;
-  /** While this returns true, the worker claims no job of this kind; it asks at least every 5 s. */
+  /** While this returns true, the worker claims no job of this kind; it asks every few seconds or more often. */
   mustWait?(): boolean;
 };
 
@@ -46,7 +46,7 @@ export type InFlightJob = {
 const DEADLINE = 0.9; // share of the lease after which the handler is told to stop
 const LAST_CALL = 0.05; // share of the lease that the handler then has to end
 
-/** Starts a job's handler, whose signal aborts at 90 % of the lease; a handler that ignores its signal is given up. */
+/** Starts a job's handler, whose signal aborts before the lease ends; a handler that ignores its signal is given up. */
 export function runJob(job: Job, handler: JobHandler, lease: number, onEnd: () => void): InFlightJob {
   const controller = new AbortController();
   let outcome: Outcome | undefined;

@@ -70,9 +70,9 @@ export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions
 export type SettledTimes = { earliest: number; latest: number };
 
 /**
- * The earlier and the later of what the clock says now and said at least half a minute ago. What is ended or repaired
- * for good goes by these: a clock that is wrong for seconds, as when a machine boots, does neither. `before`: what the
- * clock said before this process.
+ * The earlier and the later of what the clock says now and said at least half a minute ago; at first, instead of that,
+ * what it said before this process (`before`). What is ended or repaired for good goes by these: a clock that is wrong
+ * for seconds, as when a machine boots, does neither.
  */
 export function createSettledTimes(clock: Clock, before: number | null): () => SettledTimes {
   let [previous, last] = [before, before];

@@ -11,16 +11,16 @@ export type JobColumns = {
   maxAttempts: number;
 };
 
-/** For every fourth job to run, a worker looks first for doubtful jobs (new or failed last time), lest they starve. */
+/** For every fourth job to run, a worker looks first for doubtful jobs (RANKS), lest they starve. */
 const DOUBTFUL_EVERY = 4;
 
-/** Doubtful jobs take at most this share of the places of a kind: their hosts may hang, and others must run too. */
+/** Doubtful jobs take this share of the places of a kind, or one: their hosts may hang, and others must run too. */
 const DOUBTFUL_SHARE = 3 / 4;
 
 type OwnedColumns = JobColumns & { owner: number };
 type Held = { owner: number; rank: Rank; n: number };
 
-/** However many jobs one owner has, another owner's next job waits only until one running job ends. */
+/** In a rank, jobs of the owners with the fewest running ones are first: nobody's many jobs hold up those of others. */
 export function createOwnerTurns(db: Db) {
   const sql = prepareTurns(db);
   const last = new Map<string, number>(); // for each job kind, the owner whose turn was last
@@ -87,7 +87,7 @@ function prepareTurns(db: Db) {
     held: db.prepare<[string], Held>('places held', `
       SELECT owner, rank, COUNT(*) AS n FROM jobs WHERE kind = ? AND state = 'running' AND owner IS NOT NULL
        GROUP BY owner, rank`),
-    // The query skips from owner to owner in the index, so that its cost does not grow with the number of jobs.
+    // The query skips from owner to owner in the index, so that its cost hardly grows with the number of jobs.
     first: db.prepare<[FirstOfOwners], OwnedColumns>('whose turn', `
       WITH RECURSIVE owners (owner) AS (
         SELECT (SELECT MIN(j.owner) FROM jobs AS j

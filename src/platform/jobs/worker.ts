@@ -12,17 +12,17 @@ type WorkerOptions = {
   handlers: JobHandlers;
   clock: Clock;
   log: Log;
-  onError: (error: unknown) => void; // receives errors of the worker, such as a full disk, never errors of jobs
+  onError: (error: unknown) => void; // gets errors of the worker, such as a full disk, and of `failed`; not of `run`
 };
 
-/** An idle worker checks every POLL ms whether another process has written, and every FULL_LOOK ms for due jobs. */
+/** An idle worker checks every POLL ms whether another process wrote, and for due jobs at least every FULL_LOOK ms. */
 const POLL = SECOND / 4;
 const FULL_LOOK = 5 * SECOND;
 
 /** The shortest pause between two worker rounds, so that writers of other processes can take the write lock. */
 const SHORTEST_BREATH = 5;
 
-/** For this long after a write of another process, the worker pauses as long after each round as the round took. */
+/** For this long after a write of another process, each pause of the worker is at least as long as the round before. */
 const OTHERS_WRITE = SECOND;
 
 const FIRST_PAUSE = SECOND / 10;
@@ -64,8 +64,8 @@ export function createWorker(options: WorkerOptions) {
     },
 
     /**
-     * Aborts the signals of in-flight jobs. Jobs that do not end within `graceMs` go back to the queue without counting
-     * the attempt, and their late results are ignored.
+     * Aborts the signals of in-flight jobs. Jobs that then fail, or do not end within `graceMs`, go back to the queue
+     * without counting the attempt; late results are ignored.
      */
     async stop(graceMs: number): Promise<void> {
       unwatch();

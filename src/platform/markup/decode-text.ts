@@ -14,9 +14,9 @@ const CONTROL = /[\x80-\x9f]/;
 
 /**
  * Decodes a downloaded document; bad bytes become U+FFFD. The encoding comes from, in this order: byte order mark or
- * NUL pattern, valid UTF-8 despite any declaration, HTTP charset, XML declaration, `meta` element of a page,
- * windows-1252. A leading byte order mark is dropped, and control characters above 127 become the characters of
- * windows-1252.
+ * NUL pattern; a declared ISO-2022-JP, UTF-16 or UTF-32 that the bytes look like; valid UTF-8 despite any other
+ * declaration; HTTP charset, XML declaration, `meta` element of a page; mostly valid UTF-8; windows-1252. A leading
+ * byte order mark is dropped, and control characters above 127 become the characters of windows-1252.
  */
 export function decodeText(bytes: Buffer, contentType: string | null): string {
   return atOnce(decodingText(bytes, contentType));
@@ -87,7 +87,7 @@ function knownEncoding(label: string | undefined): string | null {
   }
 }
 
-/** The first declared encoding that fits, else windows-1252. UTF-8 fits if most characters above 127 are valid. */
+/** The first declared encoding that fits, or UTF-8 without any, else windows-1252. UTF-8 fits if mostly valid. */
 function* decodeDamaged(bytes: Buffer, declared: string[]): Generator<void, string> {
   for (const encoding of declared.length === 0 ? ['utf-8'] : declared) {
     const text = yield* decodeAs(bytes, encoding);

@@ -13,9 +13,9 @@ const CONTAINERS = ['ul', 'ol', 'dl', 'blockquote', 'details'];
 const SCROLLING = '<div class="scroll" role="region" tabindex="0" aria-label="Table">';
 
 /**
- * Prepares sanitised markup for a page. Each block gets the direction of its words; the style sheet sets the direction
- * of blocks within lists and quotations. Tables and code that are wider than the page scroll. `url` is the address of
- * the text, so that links to a place within the text stay on the page.
+ * Prepares sanitised markup for a page. Paragraphs, headings, lists and quotations get the direction of their words; of
+ * most blocks within lists, quotations and `details`, the style sheet sets it. Tables and code that are wider than the
+ * page scroll. `url` is the address of the text, so that links to a place within the text stay on the page.
  */
 export function dressMarkup(sanitized: string, url: string | null): string {
   let [tables, containers] = [0, 0]; // open elements
@@ -36,8 +36,8 @@ export function dressMarkup(sanitized: string, url: string | null): string {
 }
 
 /**
- * A link to the publisher's page, as in footnotes, becomes a link within the text if the text has its target. `page`:
- * the address of the text's page, for other readers than those of the page itself.
+ * A link to a place at `url`, as in footnotes, becomes a link within the text if the text has the place. `page`: the
+ * address of the text's page, for other readers than those of the page itself.
  */
 export function withInnerLinks(markup: string, url: string | null, page = ''): string {
   const here = withoutForm(escapeHtml(url?.split('#', 1)[0] ?? ''));

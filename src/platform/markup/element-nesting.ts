@@ -7,7 +7,7 @@ import {
 import { withoutControls } from './tidy-text.ts';
 import type { MarkupDraft, OpenElement } from './markup-draft.ts';
 
-// Browsers flatten nesting of more than 512 elements. A table adds up to four elements that MAX_NESTING does not count.
+// Browsers flatten nesting of more than 512 elements. Parts of a table, and a link, may stand deeper than MAX_NESTING.
 export const MAX_NESTING = 90;
 const MAX_DROPPED_DEPTH = 200;
 
@@ -27,7 +27,7 @@ export function makeRoomFor(draft: MarkupDraft, kind: ElementKind, output: strin
   return true;
 }
 
-/** Puts a row and a cell around content that stands directly in a table. */
+/** Puts a cell, and a row if it is missing, around content that stands directly in a table. */
 export function enterCell(draft: MarkupDraft): void {
   if (isSilent(draft) || !needsCell(draft)) return;
   makeRoomInTable(draft, 'td');
@@ -39,7 +39,7 @@ export function needsCell(draft: MarkupDraft): boolean {
   return TABLE_CONTEXT.has(draft.stack.findLast(({ output }) => output !== '')?.output ?? '');
 }
 
-/** Writes text where it may stand. */
+/** Text directly in a table gets a cell; white space stays where it is. */
 export function addText(draft: MarkupDraft, text: string): void {
   if (isSilent(draft)) return;
   const visible = withoutControls(text);
@@ -49,13 +49,13 @@ export function addText(draft: MarkupDraft, text: string): void {
   writeText(draft, visible);
 }
 
-/** Keeps the place to which links lead, of an element that is not written with its id. */
+/** Keeps the place to which links lead, of an element that is not written with its id; not directly in a table. */
 export function addPlace(draft: MarkupDraft, attributes: Attributes): void {
   const place = attributes.has('id') || attributes.has('name') ? placeOf(attributes) : '';
   if (place !== '' && !isSilent(draft) && !needsCell(draft)) writeSeparator(draft, place);
 }
 
-/** Whether an element may be nested deeper: rows and cells always may be, because the depth of tables is limited. */
+/** Whether an element may be nested deeper: parts of a table always may be, because the depth of tables is limited. */
 export function hasRoom(draft: MarkupDraft, kind: ElementKind): boolean {
   if (kind === 'table-part') return true;
   return draft.stack.length < (draft.droppedFrom === -1 ? MAX_NESTING : MAX_DROPPED_DEPTH);
@@ -68,7 +68,10 @@ export function openDropped(draft: MarkupDraft, dropped: OpenElement): void {
   open(draft, dropped);
 }
 
-/** Closes the element that an end tag names, and its content; ignores an end tag whose name no open element has. */
+/**
+ * Closes the element that an end tag names, and those open inside it; behind an inline element or a link, they are
+ * opened again, but only once. Ignores an end tag that finds no open element.
+ */
 export function closeNamed(draft: MarkupDraft, name: string): void {
   const kind = ELEMENT_RULES.get(name)?.kind ?? 'dropped';
   const index = findOpen(draft, name, kind);
@@ -125,7 +128,7 @@ function isSameItem(candidate: OpenElement, output: string): boolean {
   return candidate.kind === 'item' && (candidate.output === 'li') === (output === 'li');
 }
 
-/** Closes the innermost open element that `isClosed` accepts, unless a list or another block in the element is open. */
+/** Closes the innermost open element that `isClosed` accepts, unless more than `isPassed` allows is open inside it. */
 function closeNearest(draft: MarkupDraft, isClosed: (candidate: OpenElement) => boolean): void {
   const isPassed = ({ kind, output, isDropped }: OpenElement): boolean =>
     !isDropped && (PASSED_KINDS.has(kind) || PASSED_OUTPUTS.has(output));

@@ -13,7 +13,7 @@ const REPLACEMENT = '\ufffd';
 /** A character reference (HTML Standard, 13.2.5.72): hexadecimal or decimal digits, or a name. */
 const REFERENCE = /&(?:#x([0-9a-f]+);?|#([0-9]+);?|([a-z0-9]+)(;?))/gi;
 
-/** The syntax of a character reference in XML; no name in HTML is longer than 33 characters. */
+/** What may be a character reference in XML; no name of HTML is longer than 31 characters. */
 const XML_REFERENCE = /&[a-z0-9#]{1,38};/gi;
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
@@ -45,7 +45,7 @@ export function decodeAttributeEntities(text: string): string {
 
 /**
  * Decodes the references of XML text once: numeric references, and names of XML and HTML, each with its semicolon.
- * A bare `&`, as in an unescaped address, and an unknown name stay as they are.
+ * A bare `&`, as in an unescaped address, stays, and so does an unknown name unless it begins with one of LEGACY.
  */
 export function decodeXmlText(text: string): string {
   return text.replace(XML_REFERENCE, decodeEntities);
@@ -69,7 +69,7 @@ function readNamedReferences(list: string): Map<string, string> {
 }
 
 function decode(text: string, inAttribute: boolean): string {
-  if (!text.includes('&')) return text; // a text without `&` has no character references, and `replace` is slow
+  if (!text.includes('&')) return text; // `replace` is slow
   return text.replace(REFERENCE, (written: string, hex: string | undefined, decimal: string | undefined,
     name: string, semicolon: string, at: number) => {
     if (hex !== undefined) return characterFor(parseInt(hex, 16));

@@ -2,14 +2,14 @@ import { createFormula, MATH_TOKENS, type Formula, type FormulaDraft } from './f
 import { VOID_ELEMENTS, type Attributes, type TokenReader } from './html-tokenizer.ts';
 import { createSvgWords } from './svg-words.ts';
 
-/** `drawing`, if given, gets the words of each svg element. */
+/** `drawing`, if given, gets the words of each svg element that has some, and is not inside svg or math. */
 type HtmlReader = Omit<TokenReader, 'inForeignContent'> & {
   formula: (formula: Formula) => void; drawing?: (words: string) => void;
 };
 
 type Namespace = 'svg' | 'math' | 'html';
 
-/** An element inside svg or math. `isPoint`: an integration point, whose content browsers read as HTML. */
+/** An svg or math element, or one inside. `isPoint`: an integration point, whose content browsers read as HTML. */
 type OpenElement = { name: string; namespace: Namespace; isPoint: boolean };
 
 /** Deeper elements inside svg or math are not remembered, so that each tag takes little time. */
@@ -26,8 +26,9 @@ const HTML_ENCODING = /^(?:text\/html|application\/xhtml\+xml)$/i;
 
 /**
  * Passes the tokens of HTML to `reader`, without svg elements and their contents, and with a formula in place of each
- * math element. As in browsers, certain tags end svg and math whose end tags are missing, so that the text behind them
- * stays. The end tags svg and math always end their elements. The caller calls `end` after a document's last token.
+ * math element outside svg. As in browsers, certain tags end svg and math whose end tags are missing, so that the text
+ * behind them stays. The end tags svg and math end their elements even past open HTML elements. The caller calls `end`
+ * after a document's last token.
  */
 export function withoutForeignContent(reader: HtmlReader): TokenReader & { end: () => void } {
   const outside = new Map<string, number>(); // the number of open HTML elements around svg or math, by name
@@ -54,7 +55,7 @@ export function withoutForeignContent(reader: HtmlReader): TokenReader & { end: 
     if (index !== -1) return closeTo(index);
     if (name === 'p' || name === 'br') leaveForeign();
     const isOpen = (outside.get(name) ?? 0) > 0;
-    // As in browsers, the end tag of an element around svg ends svg too, unless an HTML element is open inside svg.
+    // As in browsers, the end tag of an element around svg ends svg too, unless HTML or one of SVG_POINTS is open.
     if (isOpen && !stack.some((one) => one.namespace === 'html' || (one.namespace === 'svg' && one.isPoint))) leave();
     if (stack.length > 0) return;
     if (isOpen) outside.set(name, (outside.get(name) ?? 0) - 1);

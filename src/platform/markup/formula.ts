@@ -3,7 +3,7 @@ import type { Attributes } from './html-tokenizer.ts';
 import { ELEMENT_RULES } from './markup-rules.ts';
 import { singleLine, withoutControls } from './tidy-text.ts';
 
-/** A formula of a text: `markup` is safe MathML, or undefined if the formula contains anything that is not allowed. */
+/** `markup`: safe MathML; undefined if the formula is cut off, has no words, or has elements or text not allowed. */
 export type Formula = {
   markup: string | undefined;
   depth: number;
@@ -18,7 +18,7 @@ export type FormulaDraft = ReturnType<typeof createFormula>;
 /** An open MathML element: `isSilent` if left out with its content; `children` counts the children not left out. */
 type OpenElement = { name: string; endTag: string; children: number; isSilent: boolean };
 
-/** The only MathML elements that contain text, and in browsers also HTML elements. */
+/** MathML elements for text, which in browsers may also contain HTML elements. */
 export const MATH_TOKENS = new Set(['mi', 'mo', 'mn', 'ms', 'mtext']);
 
 /** The allowed elements of a formula, with their names in the output; `none` is an older name of an empty `mrow`. */

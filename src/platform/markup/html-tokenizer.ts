@@ -42,7 +42,7 @@ const BEFORE_ATTRIBUTE = /[\t\n\f\r /]*/y;
 const ATTRIBUTE =
   /([^\t\n\f\r />][^\t\n\f\r />=]*)[\t\n\f\r ]*(?:=[\t\n\f\r ]*(?:"([^"]*)"?|'([^']*)'?|([^\t\n\f\r >]*)))?/y;
 
-/** Reads markup the way browsers do (HTML Standard, 13.2.5): every string is accepted, in one pass. */
+/** Returns a function that reads on in markup, as browsers do (HTML Standard, 13.2.5): every string is accepted. */
 export function tokenizingHtml(html: string, reader: TokenReader): Reading<void>['read'] {
   let [at, open] = [0, -1];
   return (characters) => {
@@ -62,7 +62,7 @@ export function tokenizingHtml(html: string, reader: TokenReader): Reading<void>
   };
 }
 
-/** Reads the start tags of a short `noscript`, whose elements stand for what a script would load. */
+/** Reads the start tags of a short `noscript` with an image or frame, which stand for what a script would load. */
 export function readNoscript(written: string, startTag: (name: string, attributes: Attributes) => void): void {
   if (written.length > STEP || !/<i(?:mg|frame)/i.test(written)) return;
   const ignored = (): void => undefined;
@@ -73,7 +73,7 @@ export function readNoscript(written: string, startTag: (name: string, attribute
 /** More characters than any named reference, such as `&amp;`, has. */
 const REFERENCE = 40;
 
-/** Cuts a long text into pieces of about STEP characters, but never within a reference or a CRLF. */
+/** Cuts a long text into pieces of about STEP characters, not within a CRLF or a reference shorter than REFERENCE. */
 function endOfPiece(html: string, start: number, end: number): number {
   const cut = start + STEP;
   if (cut >= end) return end;
@@ -183,7 +183,7 @@ function endOfRawText(html: string, tag: Tag, reader: TokenReader): number {
   return end.exec(html)?.index ?? html.length;
 }
 
-/** The end of a script: after `<!--` and `<script`, the next `</script` does not count (HTML Standard, 13.2.5.17). */
+/** The end of a script: after `<!--` and `<script`, the next `</script` does not count (HTML Standard, 13.2.5.26). */
 function endOfScript(html: string, start: number): number {
   const marks = /<!--|-->|<(\/?)script(?=[\t\n\f\r />])/gi;
   marks.lastIndex = start;

@@ -34,7 +34,7 @@ const MAX_TITLE = 1_000;
 const FORMULA_COST = 5;
 const NO_ATTRIBUTES: Attributes = new Map();
 
-/** Reads a page in parts of STEP characters. Returns null if the page has more than MAX_NODES nodes. */
+/** Reads a page in parts of STEP characters. Returns null if it has more than MAX_NODES nodes and stray end tags. */
 export function* readTree(html: string): Generator<void, HtmlTree | null> {
   const builder = createBuilder();
   const read = tokenizingHtml(html.toWellFormed(), builder.reader);

@@ -1,4 +1,4 @@
-/** Elements that begin on a new line; their start tags end an open `p` (HTML Standard, 13.2.6.4.7). */
+/** Elements apart from the text around them; their start tags end an open `p` (HTML Standard, 13.2.6.4.7, and more). */
 export const BLOCK_ELEMENTS = words(
   'address article aside blockquote center dd details dialog dir div dl dt fieldset figcaption figure footer form',
   'h1 h2 h3 h4 h5 h6 header hgroup hr legend li listing main menu nav ol p pre search section summary table ul',
@@ -8,12 +8,12 @@ export const HEADINGS = words('h1 h2 h3 h4 h5 h6');
 
 export const FORMATTING_ELEMENTS = words('a b big code em font form i nobr s small strike strong tt u');
 
-/** Elements whose end tags browsers find only within the nearest boundary (HTML Standard, 13.2.4.2). */
+/** Boundaries: most end tags inside one of these close no element around it (HTML Standard, 13.2.4.2). */
 export const SCOPE_BOUNDS = words('applet caption td th table object template button');
 const TABLE_BOUND = words('table template');
 const LIST_BOUNDS = new Set([...SCOPE_BOUNDS, ...words('ul ol menu dl')]);
 const INLINE_BOUNDS = new Set([...SCOPE_BOUNDS, ...BLOCK_ELEMENTS]);
-/** Elements whose end tags also close block elements that are still open inside the element. */
+/** Elements whose end tags work across block elements that are still open inside. */
 const PASSING = new Set([...BLOCK_ELEMENTS, ...FORMATTING_ELEMENTS, ...SCOPE_BOUNDS]);
 const TABLE_PARTS = words('caption colgroup tbody td tfoot th thead tr');
 const SECTIONS = 'thead tbody tfoot caption colgroup';

@@ -1,7 +1,7 @@
 import { refuseInTransaction } from '../db/open-database.ts';
 import { charged, nextRound } from '../turns.ts';
 
-/** Resumable work on a text; `read` handles about `characters` characters and returns whether text is left. */
+/** Resumable work on a text; `read` does about `characters`, or a part of its own size; returns whether any is left. */
 export type Reading<Result> = { read(characters: number): boolean; end(): Result };
 
 /** How much has been read since a generator last paused, in characters. */

@@ -7,7 +7,7 @@ import {
   type BlockReader, closeUnmatched, container, innermost, type ListMarker, mayNest, openBlock, takeDefinitions,
 } from './markdown-tree.ts';
 
-/** What begins in a line: a block that may hold blocks, a block that takes the rest of the line, or a whole block. */
+/** What begins in a line: a block that may hold blocks, one that takes the rest of the line, or one that took it. */
 export type BlockStart = 'container' | 'text' | 'complete' | undefined;
 
 export const CODE_INDENT = 4; // columns

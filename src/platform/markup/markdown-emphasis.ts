@@ -28,7 +28,7 @@ const SIGNS = '*_~';
 const SPACE = /[\t\n\f\r\p{Zs}]/u;
 const PUNCTUATION = /[!-/:-@[-`{-~\p{P}\p{S}]/u;
 
-/** Adds `piece`, a run of `*`, `_` or `~`, to the delimiters; `before` and `after` are the characters around it. */
+/** Adds `piece`, a run of `*`, `_` or `~`, if it may begin or end anything; `before` and `after`: what is around it. */
 export function addDelimiter(stack: DelimiterStack, piece: InlinePiece, before: string, after: string): void {
   const { text: { length } } = piece;
   const sign = piece.text.charAt(0);

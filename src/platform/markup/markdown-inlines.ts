@@ -245,7 +245,7 @@ function readLinkTarget(inlines: Inlines, bracket: Bracket): LinkTarget & { end:
   return bracket.hasBracket ? undefined : referenceTarget(inlines, text.slice(bracket.end, at), end);
 }
 
-/** The target that `label` refers to. All reference links of a text together are not much longer than the text. */
+/** The target that `label` refers to; undefined without one, or if it is longer than the rest of the budget. */
 function referenceTarget(
   { context }: Inlines, label: string, end: number,
 ): LinkTarget & { end: number } | undefined {

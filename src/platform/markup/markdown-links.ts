@@ -62,7 +62,7 @@ export function readTarget(text: string, at: number): LinkTarget & { end: number
   return text[end] === ')' ? { ...targetOf(destination, title), end: end + 1 } : undefined;
 }
 
-/** Adds the link reference definition at `at` to `references`; returns its end, or `at` if no definition is there. */
+/** Adds the link reference definition at `at` if it is its label's first; returns its end, or `at` if none is there. */
 export function readDefinition(text: string, at: number, references: LinkReferences): number {
   const label = readLabel(text, at);
   const key = normaliseLabel(label?.value ?? '');
@@ -116,7 +116,7 @@ function readTitle(text: string, at: number): Part | undefined {
   return { value: text.slice(start + 1, close), end: close + 1 };
 }
 
-/** The index of the first match of `pattern` of one character (two: a backslash escape); the text's length if none. */
+/** Where one character first matches from `from` on, past backslash escapes (two); the text's length if nowhere. */
 function findUnescaped(text: string, from: number, pattern: RegExp): number {
   pattern.lastIndex = from;
   for (let found = pattern.exec(text); found !== null; found = pattern.exec(text)) {

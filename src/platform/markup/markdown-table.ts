@@ -24,7 +24,7 @@ export function startTable(reader: BlockReader): boolean {
   return true;
 }
 
-/** Whether the current line adds a row to the table above it. */
+/** Whether the current line is a row of the table above it, unless it begins another block. */
 export function isTableRow({ cursor }: BlockReader): boolean {
   return !isBlankLine(cursor) && cellsOf(textOfLine(cursor)).length > 0;
 }

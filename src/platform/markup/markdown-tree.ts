@@ -25,7 +25,7 @@ export type BlockReader = {
   references: LinkReferences;
   lineNumber: number;
   cursor: LineCursor;
-  /** The blocks that may go on, from the document inwards; never empty. */
+  /** The blocks that may go on, from the document inwards; not empty before the end. */
   open: MarkdownBlock[];
   /** How many of the open blocks go on in the current line. */
   matched: number;

@@ -15,10 +15,10 @@ type Draft = InlineContext & {
   places: Map<string, number>;
 };
 
-/** The most characters of the HTML, after which the rest of the text is left out: the sanitiser reads no more. */
+/** After this many characters of HTML, the rest of the text is left out: the sanitiser reads no more. */
 const MAX_LENGTH = MAX_INPUT_LENGTH;
 
-/** The reference links of a text may add this many characters of addresses and titles, or as many as the text has. */
+/** Reference links may add this many characters of addresses and titles, or as many as their text has, if more. */
 const MIN_REFERENCE_BUDGET = 100_000;
 
 /** Rendering a block or a cell of a table counts as much work as reading this number of characters. */
@@ -26,7 +26,7 @@ const BLOCK_COST = 10;
 
 const MAX_ADDED_CELLS = 10_000;
 
-/** The most characters of a heading that are read for its id, and of the id. */
+/** The most characters of a heading's HTML that are read for its id, and of the id without its number. */
 const [MAX_HEADING, MAX_PLACE] = [2_000, 150];
 
 /**

@@ -3,13 +3,13 @@ import type { Attributes } from './html-tokenizer.ts';
 import { isPlace, placesFrom } from './markup-places.ts';
 import { fileNameOr, type ImageCandidate, imageLink, LINKED_IMAGE, mediaLink } from './remote-media.ts';
 
-/** The most characters of a sanitised post: more than a post of 400,000 quotation marks has when all are escaped. */
+/** The most characters of a sanitised post, last end tags apart: more than 400,000 escaped quotation marks have. */
 const MAX_OUTPUT_LENGTH = 2_500_000;
 
 const INLINE = new Set(['inline', 'ruby-text']);
 const BLOCK = new Set(['block', 'heading']);
 
-/** A link to a file that the page does not load. `label` is empty if the author gave none. */
+/** A file that the sanitised post links to instead of embedding it. `label`: the author's, LINKED_IMAGE, or empty. */
 export type FileLink = {
   url: URL; label: string; isImage: boolean; size?: string | undefined; title?: string | undefined;
   isOrnament?: boolean;
@@ -17,7 +17,7 @@ export type FileLink = {
 
 export type OpenElement = {
   name: string;
-  /** The element's name in the output, which decides nesting; empty if only the element's content is written. */
+  /** Its name in the output, which decides nesting, even if it is left out; empty if only its content is written. */
   output: string;
   kind: string;
   startTag: string;
@@ -28,7 +28,7 @@ export type OpenElement = {
   fallbackText: string;
   files: FileLink[];
   candidates: ImageCandidate[];
-  /** The file of a <video> or <audio> element: in place of the element, the sanitised post links to the file. */
+  /** The file of an `audio`, `video` or `object` element: in its place, the sanitised post links to the file. */
   source: FileLink | undefined;
   /** How long the sanitised post was before the element was opened. */
   before: Pick<MarkupDraft, 'length' | 'content'> & { chunks: number };
@@ -48,7 +48,7 @@ export type MarkupDraft = {
   isOwn: boolean;
   chunks: string[];
   length: number;
-  /** The number of visible items written: texts, rules, links to files. */
+  /** The number of visible items written: texts, formulas, rules, links to files. */
   content: number;
   /** `content` just after the last formula; -1 without one. */
   formulaAt: number;
@@ -96,7 +96,7 @@ export function open(draft: MarkupDraft, opened: OpenElement): void {
   if (opened.kind === 'anchor') draft.anchor = opened;
 }
 
-/** Ends the innermost element. An empty element vanishes; an empty block leaves its line break. */
+/** Ends the innermost element. An empty inline element or block vanishes; the block leaves its line break. */
 export function closeTop(draft: MarkupDraft, isToBeResumed = false): OpenElement | undefined {
   const closed = draft.stack.pop();
   if (closed === undefined) return undefined;
@@ -156,7 +156,7 @@ export function writeFile(draft: MarkupDraft, file: FileLink): void {
   writeVisible(draft, linkBehind(draft.chunks.at(-1), file));
 }
 
-/** Writes an image in place of the last one, a placeholder; false if nothing was written for that one. */
+/** Writes an image in place of the last one, a placeholder; false in a link, or if nothing was written for that one. */
 export function replaceImage(draft: MarkupDraft, { chunk, file }: WrittenImage, by: FileLink): boolean {
   const files = draft.anchor?.files;
   if (files !== undefined && files.at(-1) === file) files.pop();
@@ -188,7 +188,7 @@ export function writeText(draft: MarkupDraft, text: string): void {
   writeVisible(draft, escapeHtml(text));
 }
 
-/** Writes markup that only separates: white space, a line break. */
+/** Writes markup that does not count as content: white space, line breaks, columns of tables, places. */
 export function writeSeparator(draft: MarkupDraft, markup: string): void {
   if (!isSilent(draft) && fits(draft, markup)) write(draft, markup);
 }

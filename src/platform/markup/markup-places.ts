@@ -6,7 +6,7 @@ const ID = / id="[^"<>]*"/;
 /** The most pieces of a removed element that are searched for ids, to which links may lead. */
 const MAX_PLACES = 20;
 
-/** An empty element with the id (in old pages, the name) of an element that is written without it; '' without an id. */
+/** An empty element with the id (in old pages, the name) of an element written without it; '' without a valid id. */
 export function placeOf(attributes: Attributes): string {
   const id = place(attributes.get('id') ?? attributes.get('name') ?? '');
   return id === undefined ? '' : placeElement(attribute('id', id));

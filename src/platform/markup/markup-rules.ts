@@ -3,14 +3,14 @@ import type { Attributes } from './html-tokenizer.ts';
 import { singleLine } from './tidy-text.ts';
 import { safeLink } from './safe-url.ts';
 
-/** Decides which open elements a new element closes, and whether an empty element vanishes. */
+/** Decides how a start tag is read, which open elements it closes, and whether an empty element vanishes. */
 export type ElementKind =
   | 'inline' | 'ruby-text' | 'block' | 'heading' | 'item' | 'table-part' | 'column'
   | 'anchor' | 'break' | 'rule' | 'image' | 'picture' | 'source' | 'frame' | 'media' | 'input' | 'dropped';
 
 export type ElementRule = { output: string; kind: ElementKind; needsAttributes: boolean };
 
-/** What becomes of each known element; an element that is not in this table is replaced by its content. */
+/** What becomes of elements. Others are replaced by their content, unless it is raw text, as that of a script. */
 export const ELEMENT_RULES = new Map<string, ElementRule>([
   ...same('inline', 'em strong b i u s del ins mark small sub sup code kbd samp var q cite abbr dfn time bdi ruby'),
   ...same('ruby-text', 'rt rp'),
@@ -37,7 +37,7 @@ export const ELEMENT_RULES = new Map<string, ElementRule>([
     [name, { output: name, kind: 'inline', needsAttributes: true }]),
 ]);
 
-/** A start tag inside a boundary element closes no element outside (HTML Standard, 13.2.4.2). */
+/** A start tag inside one of these elements closes no `p` or `a` outside it (HTML Standard, 13.2.4.2). */
 export const SCOPE_BOUNDARIES = new Set([
   'table td th caption template select object applet button canvas datalist dialog audio video',
 ].flatMap((line) => line.split(' ')));
@@ -45,7 +45,7 @@ export const SCOPE_BOUNDARIES = new Set([
 /** An ordinary end tag inside one of these elements closes no open element outside it. */
 export const END_TAG_BOUNDARIES = new Set(['table', 'td', 'th', 'caption', 'object', 'applet', 'template']);
 
-/** For each part of an HTML table, its possible parents, nearest first, and the parent to add if all are missing. */
+/** For each part of an HTML table, its possible parents, and the parent to add if all are missing. */
 export const TABLE_PARENTS: Record<string, { parents: string[]; implied: string | undefined }> = {
   td: { parents: ['tr'], implied: 'tr' },
   th: { parents: ['tr'], implied: 'tr' },

@@ -11,7 +11,7 @@ const INVISIBLE_ELEMENTS = new Set(
   ['template', 'select', 'object', 'applet', 'canvas', 'audio', 'video', 'datalist'],
 );
 
-/** The visible text of HTML, sanitised or not: one line per block, single spaces, trimmed. */
+/** The text of HTML, sanitised or not, without INVISIBLE_ELEMENTS: one line per block, single spaces, trimmed. */
 export function plainText(html: string): string {
   return atOnce(readingText(html));
 }

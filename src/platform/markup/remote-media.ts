@@ -4,10 +4,10 @@ import type { Attributes } from './html-tokenizer.ts';
 import { attribute, MAX_TITLE_LENGTH } from './markup-rules.ts';
 import { webUrl } from './safe-url.ts';
 
-/** A file that an image element offers. `size`: width in pixels, or density (1, 2, 3); the largest size is best. */
+/** A file that an image element offers. `size`: width in pixels, density, or a guess like 1.5; the largest is best. */
 export type ImageCandidate = { address: string; size: number };
 
-/** `rel` of every link out of the hub: no referrer, and no endorsement for search engines. */
+/** For links of posts to other sites: no referrer, and no endorsement for search engines. */
 export const LINK_TAIL = ' rel="noopener noreferrer nofollow ugc" referrerpolicy="no-referrer"';
 
 const MAX_LABEL_LENGTH = 200;
@@ -32,7 +32,7 @@ const PLACEHOLDER = new RegExp(NO_FILE.source
   + '|(?:^|[/_-])(?:blank|spacer|loading|loader|transparent|placeholder|lazy|1x1|pixel)[^/]{0,40}\\.(?:gif|png|svg)$',
 'i');
 
-/** Services that only count readers. */
+/** Services that count readers or advertise. */
 const COUNTER_HOSTS = [
   'doubleclick.net', 'google-analytics.com', 'googletagmanager.com', 'scorecardresearch.com', 'quantserve.com',
   'pixel.wp.com', 'stats.wp.com', 'stats.wordpress.com', 'feeds.wordpress.com', 'feedsportal.com', 'pheedo.com',
@@ -51,9 +51,9 @@ const INVISIBLE_STYLE = /(?:^|;)\s*(?:(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|
 const IMAGE_LINK = new RegExp('<a href="(https?:[^"<>]*)" class="remote-image"'
   + '(?: data-size="(\\d{1,4})x(\\d{1,4})")?( data-alt="")?(?: title="([^"<>]*)")?[^<>]*>([^<>"]*)</a>', 'g');
 
-/** The label of an image whose own label has become the text of the link around the image. */
+/** The label of an image in a link without text: the image's own label, if any, has become the link's text. */
 export const LINKED_IMAGE = 'Linked image';
-/** Matches a link before an image link with the text LINKED_IMAGE: the link's text is the label of the image. */
+/** Matches a link before an image link with the text LINKED_IMAGE: its author gave it no text but the image. */
 const LABELLED_LINK = new RegExp('<a href="[^"<>]*"[^<>]*>[^<>]*</a>'
   + `(?= <a href="[^"<>]*" class="remote-image"[^<>]*>${LINKED_IMAGE}</a>)`, 'g');
 
@@ -154,7 +154,7 @@ export function statedSize(attributes: Attributes): string | undefined {
   return sides.every((side) => side !== undefined && side.length <= MAX_DIGITS) ? sides.join('x') : undefined;
 }
 
-/** What an image's author says in its `title`; empty if the title only repeats the label or the file's name. */
+/** What an image's author says in its `title`; empty if it only repeats the label, or a part of the file's path. */
 export function imageTitle(attributes: Attributes, label: string, url: URL): string {
   const title = excerpt(singleLine(attributes.get('title') ?? ''), MAX_TITLE_LENGTH);
   const bare = (text: string): string => text.toLowerCase().replace(/[\s_-]+/g, '');
@@ -176,7 +176,7 @@ export function mediaLink(url: URL, label: string): string {
   return `<a${attribute('href', url.href)}${LINK_TAIL}>${escapeHtml(label)}</a>`;
 }
 
-/** The author's label of a file that is not shown, on one line; empty without one. */
+/** A label that the author gave, on one line, cut at MAX_LABEL_LENGTH; empty without one. */
 export function givenLabel(text: string | undefined): string {
   return text === undefined ? '' : excerpt(singleLine(text), MAX_LABEL_LENGTH);
 }
@@ -233,12 +233,12 @@ export function imageAddresses(sanitized: string): string[] {
   return [...new Set(Array.from(sanitized.matchAll(IMAGE_LINK), ([, href = '']) => decodeAttributeEntities(href)))];
 }
 
-/** Sanitised markup without its image links, and without links that have only the label of an image as their text. */
+/** Sanitised markup without its image links, and without the links that had no text but an image. */
 export function withoutImages(sanitized: string): string {
   return sanitized.replace(LABELLED_LINK, '').replace(IMAGE_LINK, '');
 }
 
-/** An image on a page has a `size` in pixels, or null if only the publisher states a size; elsewhere undefined. */
+/** An image on a page has a `size` in pixels, or null if the hub does not know it; elsewhere undefined. */
 type ShownImage = { address: string; size?: Size | null | undefined };
 
 /** Images up to this height, in pixels, stand within a line of text: smileys, badges and formulas. */
@@ -266,7 +266,7 @@ export function showImages(sanitized: string, imageOf: (url: string) => ShownIma
 
 type Size = { width: number; height: number };
 
-/** An image has its real proportions, and is at most as wide as its publisher states: icons are often large files. */
+/** The real proportions, if known, at most as wide as the publisher states: icons are often large files. */
 function shownSize(real: Size | null, stated: Size | null): Size | null {
   if (real === null || stated === null || real.width <= stated.width) return real ?? stated;
   return { width: stated.width, height: Math.max(1, Math.round(real.height * stated.width / real.width)) };

@@ -5,7 +5,7 @@ const PRINTABLE_ADDRESS = /^(?:mailto|tel):[!-~]+$/;
 
 /**
  * Query parameters that the hub removes from every link. A post without an id of its publisher is known by its link
- * without tracking parameters, so a change of FIXED_NAMES would make the hub store known posts a second time.
+ * without tracking parameters, so a change of these would make the hub store known posts a second time.
  */
 const FIXED_PREFIX = /^(?:utm|pk|mtm|matomo|piwik|hsa|vero|oly)_/i;
 const FIXED_NAMES = new Set([
@@ -38,7 +38,7 @@ export function webAddress(address: string, baseUrl: string): string | undefined
   return webUrl(address, baseUrl)?.href;
 }
 
-/** Parses an http or https address of at most 4,096 characters, without credentials and tracking parameters. */
+/** Parses an http or https address of at most 4,096 characters, and removes credentials and tracking parameters. */
 export function webUrl(address: string, baseUrl: string): URL | undefined {
   const url = parseUrl(address, baseUrl);
   if (url === undefined || !WEB_SCHEMES.has(url.protocol)) return undefined;

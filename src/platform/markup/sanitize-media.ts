@@ -12,7 +12,7 @@ const MAX_EMOJI_LENGTH = 20;
 
 export type Tag = { name: string; attributes: Attributes };
 
-/** Adds an image: a link to it, its words where it is an emoji, or nothing where it only counts readers. */
+/** Adds a link to an image, or its words if it is an emoji or has no address; leaves out what only counts readers. */
 export function addImage(
   draft: MarkupDraft, { attributes }: Pick<Tag, 'attributes'>, isSubstitute = false,
 ): void {
@@ -43,7 +43,10 @@ function imageFile(attributes: Attributes, label: string, url: URL): FileLink {
   return { url, label, isImage: true, size: statedSize(attributes), title, isOrnament };
 }
 
-/** Adds an image or frame of a `noscript`; takes the place of one directly before it that waits for a script. */
+/**
+ * Adds a frame or an image of a `noscript`. Directly behind an image that stood in none, an image takes its place if
+ * that waits for a script, and is left out otherwise.
+ */
 export function addSubstitute(draft: MarkupDraft, name: string, attributes: Attributes): void {
   if (name === 'iframe') return addFrame(draft, { name, attributes });
   const url = name === 'img' ? largestImage(imageCandidates(attributes), draft.baseUrl) : undefined;
@@ -73,7 +76,7 @@ export function startPicture(draft: MarkupDraft, { name }: Tag): void {
   if (hasRoom(draft, 'picture')) open(draft, element(name, '', 'picture', ''));
 }
 
-/** Offers the file of a `source` to the `picture`, `audio` or `video` around it. */
+/** Offers the file of a `source` to the `picture`, `audio`, `video` or `object` directly around it. */
 export function addPictureSource(draft: MarkupDraft, tag: Tag): void {
   const parent = draft.stack.at(-1);
   if (parent?.kind === 'picture') parent.candidates.push(...imageCandidates(tag.attributes));
@@ -85,7 +88,7 @@ function offerSource(draft: MarkupDraft, parent: OpenElement | undefined, tag: T
   parent.source = remoteFile(draft, tag);
 }
 
-/** Adds a link to what a frame shows. */
+/** Adds a link to what a frame shows, if it is no tracker; in an `object` or the like, offers it as its file. */
 export function addFrame(draft: MarkupDraft, tag: Tag): void {
   if (isSilent(draft)) return offerSource(draft, draft.stack.at(-1), tag);
   const file = remoteFile(draft, tag);
@@ -96,7 +99,7 @@ export function addFrame(draft: MarkupDraft, tag: Tag): void {
   draft.frame = { href: file.url.href, content: draft.content };
 }
 
-/** Begins an `audio`, `video` or `object`: a link to its file, whose content is not written. */
+/** Begins an `audio`, `video` or `object`: a link to its file takes its place; its content is not written. */
 export function startMedia(draft: MarkupDraft, tag: Tag): void {
   enterCell(draft);
   const media = element(tag.name, tag.name, 'media', '');
@@ -109,7 +112,7 @@ function remoteFile(draft: MarkupDraft, { name, attributes }: Tag): FileLink | u
   return url && { url, label: authorsLabel(attributes) || givenLabel(attributes.get('playlabel')), isImage: false };
 }
 
-/** The boxes of a list of tasks become text; other fields of forms go. */
+/** A checkbox in a list item becomes text, an input of type `image` an image; other inputs go. */
 export function addInput(draft: MarkupDraft, { attributes }: Tag): void {
   const type = attributes.get('type')?.toLowerCase();
   if (type === 'image') return addImage(draft, { attributes });

@@ -6,7 +6,7 @@ const UNWANTED = /\r\n?|[\0-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff]/g;
 
 let graphemes: Intl.Segmenter | undefined; // made at first use, because making a segmenter takes milliseconds
 
-/** The beginning of a text in at most `maxLength` UTF-16 units, cut between words if possible, with an ellipsis. */
+/** A text, or its beginning with an ellipsis, in at most `maxLength` UTF-16 units; cut between words if possible. */
 export function excerpt(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   if (maxLength < 1) return '';

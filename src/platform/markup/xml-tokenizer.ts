@@ -1,7 +1,7 @@
 import { refuseInTransaction } from '../db/open-database.ts';
 import { decodeXmlText } from './entities.ts';
 
-/** An XML document exceeds a limit: too long, too deep, or too many elements, attributes or prefixes. */
+/** An XML document exceeds a limit: too long, too deep, a name too long, too many elements, attributes or prefixes. */
 export class XmlLimitError extends Error {
   override name = 'XmlLimitError';
 }
@@ -48,9 +48,9 @@ const ATTRIBUTE =
 const SUBSET = /"[^"]*"?|'[^']*'?|<!--[^]*?(?:-->|$)|<\?[^]*?(?:\?>|$)|[[\]>]/g;
 
 /**
- * Scans XML as found in the wild, in linear time: broken markup is text, tags need not match, and documents may be cut
- * off. Document types are skipped, so no entity is ever declared or fetched. Throws XmlLimitError. Returns the index of
- * the next `<`.
+ * Scans XML as found in the wild, in linear time: a `<` that begins no markup is text, tags need not match, and
+ * documents may be cut off. Document types are skipped, so no entity is ever declared or fetched. Throws XmlLimitError.
+ * Returns the index of the next markup; the text's length if there is none, or a callback has ended the scan.
  */
 export function scanXml(source: string, handler: XmlHandler, from = 0, to = source.length): number {
   refuseInTransaction('reading XML');
@@ -113,7 +113,7 @@ function readStartTag(source: string, open: number, tag: XmlStartTag, handler: X
   return handler.startTag(tag) ? tag.end : STOP;
 }
 
-/** The index of the `>` that ends a start tag, or of the next `<` if the `>` is missing. Skips quoted values. */
+/** The index of the `>` that ends a start tag, else of the next `<`, else the text's length. Skips quoted values. */
 export function endOfTag(source: string, from: number): number {
   let afterEquals = false;
   for (let at = from; at < source.length; at += 1) {

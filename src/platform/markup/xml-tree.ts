@@ -5,7 +5,7 @@ import { readAttributes, scanXml, XmlLimitError, type XmlStartTag } from './xml-
 
 /** An element as a range of its document: text and attributes are decoded on demand. */
 export type XmlElement = {
-  /** The name in lower case, with the well-known prefix of its namespace, whatever prefix the document uses. */
+  /** The name in lower case, with the well-known prefix of its namespace, or else with the document's own prefix. */
   name: string;
   source: string;
   start: number;
@@ -14,7 +14,7 @@ export type XmlElement = {
   innerStart: number;
   innerEnd: number;
   end: number;
-  /** Whether the element directly contains anything but text and children (CDATA, comments, stray end tags). */
+  /** Whether the element directly contains more than text and children, such as CDATA, comments or stray end tags. */
   hasSections: boolean;
   /** Whether the document ended before the element's end tag. */
   isCut: boolean;
@@ -45,12 +45,12 @@ const DECLARATION = /\bxmlns(?::([\w.-]+))?\s*=\s*(?:"([^"]*)"|'([^']*)')/gi;
 export const MAX_DEPTH = 256;
 /** The most elements of a document; end tags that match no element count too. */
 const MAX_ELEMENTS = 500_000;
-/** The most prefixes that are declared at an element and around it: an element that declares one copies them all. */
+/** The most prefixes with another meaning at an element and around it: an element that adds one copies them all. */
 const MAX_PREFIXES = 64;
-/** Void elements of HTML, without those whose names (link, image, source) are elements with content in other XML. */
+/** Void elements of HTML, without those whose names, such as link or source, have content in other XML. */
 const VOID = new Set(['br', 'hr', 'img', 'wbr', 'input', 'embed']);
 
-/** Parses XML, also malformed XML, to its root element; null if the text has no tag. Throws XmlLimitError. */
+/** Parses XML, also malformed XML, to its root element; null without a start tag. Throws XmlLimitError. */
 export function parseXmlTree(source: string, options: XmlTreeOptions): XmlElement | null {
   return atOnce(readXmlTree(source, options));
 }

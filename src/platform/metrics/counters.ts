@@ -48,7 +48,7 @@ function toReading(rows: readonly CountRow[]) {
   };
 }
 
-/** Counts requests and other frequent events in memory; `flush` adds the counts to the table `counts`. */
+/** Counts frequent events, such as refusals, in memory; `flush` adds the counts to the table `counts`. */
 export function createBufferedCounters(counts: Counters) {
   const pending = new Map<string, { metric: string; label: string; by: number }>();
 
@@ -65,7 +65,7 @@ export function createBufferedCounters(counts: Counters) {
           pending.delete(key);
         }
       } catch (error) {
-        if (!isStorageTrouble(error)) throw error; // full disk: keep the counts for the next flush
+        if (!isStorageTrouble(error)) throw error; // full disk or lock: the rest waits for the next flush
       }
     },
   };

@@ -130,7 +130,7 @@ type Histogram<Reading> = Omit<HistogramFamily, 'help' | 'samples'> & {
   samples(reading: Reading): readonly HistogramSample[];
 };
 
-/** A metric whose label values appear while the hub runs. */
+/** A metric that lists its own series, because label values appear while the hub runs, or it is a histogram. */
 type Open<Reading> = (Histogram<Reading> | Named & { samples(reading: Reading): readonly Sample[] }) & {
   /** What each label means, for the handbook. */
   labels?: Readonly<Record<string, string>>;
@@ -138,7 +138,7 @@ type Open<Reading> = (Histogram<Reading> | Named & { samples(reading: Reading): 
 
 export type Metric<Reading> = { help: string } & (Known<Reading> | Open<Reading>);
 
-/** Every known label value has a series from the start, 0 if nothing was counted, on which alerts can rely. */
+/** Alerts can rely on series of known labels from the start, 0 if nothing was counted; unknown values have none. */
 export function familiesFrom<Reading>(metrics: readonly Metric<Reading>[]): (reading: Reading) => Family[] {
   return (reading) => metrics.flatMap((metric) => familyOf(metric, reading));
 }

@@ -9,7 +9,7 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 const OTHER_METHOD = '_OTHER'; // OpenTelemetry's name for an unknown method
 const NO_ROUTE = 'unmatched';
 
-/** Bounds of the histogram of response times, in seconds: 1 ms suits most responses, 10 s suits slow uploads. */
+/** Bounds of response times and waits for turns, in seconds: 1 ms suits most responses, 10 s suits slow uploads. */
 export const ANSWER_BOUNDS: readonly number[] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 const LABELS = {

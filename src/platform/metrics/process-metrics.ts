@@ -41,7 +41,7 @@ export function createProcessMetrics({ startedAtSeconds }: { startedAtSeconds: n
   };
 }
 
-/** Reads a file in /proc; empty if unreadable, as under Node's permission model or on another operating system. */
+/** Reads a file in /proc; empty if unreadable, as on another operating system. */
 function readProc(path: string): string {
   try {
     return readFileSync(path, 'latin1');

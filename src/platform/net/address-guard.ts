@@ -31,8 +31,8 @@ export function cidrContains(cidrs: readonly Cidr[], address: string): boolean {
 }
 
 /**
- * Whether the hub may connect to this address on behalf of a user: it is globally reachable unicast (IANA
- * special-purpose registries, RFC 6890), or the operator allowed it. Returns false for text that is not an address.
+ * Whether the hub may connect to this address on behalf of a user: it is unicast outside special-purpose blocks (IANA
+ * registries, RFC 6890, and a few more), or the operator allowed it. Returns false for text that is not an address.
  */
 export function isPublicAddress(address: string, allow: readonly Cidr[]): boolean {
   const parsed = parseIpAddress(address);
@@ -60,8 +60,8 @@ function readBlocks() {
       192.0.0.0/24, 192.0.2.0/24, 192.31.196.0/24, 192.52.193.0/24, 192.88.99.0/24, 192.168.0.0/16, 192.175.48.0/24,
       198.18.0.0/15, 198.51.100.0/24, 203.0.113.0/24, 224.0.0.0/4, 240.0.0.0/4
     `),
-    // IPv6 addresses outside 2000::/3, which no public host needs, are refused: loopback, ULA, link-local, multicast,
-    // discard-only, SRv6, IPv4-compatible (::a.b.c.d) and IPv4-translated (::ffff:0:a.b.c.d) addresses.
+    // IPv6 addresses outside 2000::/3 are refused, except `wellKnownNat64`: no public host needs loopback, ULA,
+    // link-local, multicast, discard-only, SRv6, IPv4-compatible (::a.b.c.d), IPv4-translated (::ffff:0:a.b.c.d) ones.
     globalUnicast: parseCidrs('2000::/3'),
     // Refused blocks inside 2000::/3: IETF protocol assignments with Teredo, documentation, 6to4 (embeds IPv4), AS112.
     refusedIpv6: parseCidrs('2001::/23, 2001:db8::/32, 2002::/16, 2620:4f:8000::/48, 3fff::/20'),

@@ -8,7 +8,7 @@ type ClamdVerdict = { clean: true } | { clean: false; signature: string };
 /** Tells the operator why clamd gave no verdict. */
 export class ClamdError extends Error {}
 
-/** `idleMs`: limit for connecting and for each write. `answerMs`: limit from a file's last byte to clamd's answer. */
+/** Limits: `idleMs` for connecting, each write and a PONG, `answerMs` from a file's last byte to clamd's answer. */
 export type ClamdOptions = { address: ClamdAddress; maxBytes: number; idleMs?: number; answerMs?: number };
 
 export type ClamdClient = ReturnType<typeof createClamdClient>;
@@ -20,7 +20,7 @@ const END_OF_STREAM = Buffer.alloc(4);
 // With AlertExceedsMax, clamd reports an incomplete scan as if it had found malware.
 const INCOMPLETE_SCAN = /^Heuristics\.Limits\.Exceeded/;
 
-/** A client for clamd(8). Functions reject with ClamdError without a clear answer, or with the signal's AbortError. */
+/** A client for clamd(8). Rejects with ClamdError without a clear answer, or the error of the signal or of `bytes`. */
 export function createClamdClient(options: ClamdOptions) {
   const { address, maxBytes, idleMs = 10 * SECOND, answerMs = 120 * SECOND } = options;
 

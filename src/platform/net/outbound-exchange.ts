@@ -145,7 +145,7 @@ async function* readPacked(response: IncomingMessage, hop: OutboundRequest): Asy
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       clearTimeout(idle);
-      // With `cuts`, the caller stops at the limit; a body that goes on unpacks to less than it is, and is refused.
+      // With `cuts`, `unpackBody` stops at the limit; a body still read then is longer packed than unpacked: refused.
       if (size + (cuts ? 0 : chunk.length) > maxBytes) throw tooLargeError(hop);
       size += chunk.length;
       yield chunk;
@@ -206,7 +206,7 @@ function inflateEither(first: Buffer): Transform {
 
 type RequestOptions = { headers: OutgoingHttpHeaders; lookup: LookupFunction; signal: AbortSignal };
 
-/** Creates a GET request to a publisher, not yet sent. `lookup` decides which IP addresses are allowed. */
+/** Creates a GET request to a publisher, not yet sent. `lookup` gives the checked IP addresses. */
 function openRequest(url: URL, { headers, lookup, signal }: RequestOptions): ClientRequest {
   const open = url.protocol === 'https:' ? https.request : http.request;
   return open(url, {

@@ -10,8 +10,8 @@ import { createCookies } from './redirect-cookies.ts';
 export { OutboundError };
 
 /**
- * Only the headers Accept, Accept-Language, If-None-Match and If-Modified-Since are sent, also after a redirect
- * (validators belong to the final response), and the cookies that redirects of this fetch have set. `authorization` is
+ * Of `headers`, only Accept, Accept-Language, If-None-Match and If-Modified-Since are sent, also after a redirect
+ * (validators belong to the final response); so are cookies that redirects of this fetch have set. `authorization` is
  * sent only to the origin of `url`. `maxBytes` limits the body both as received and unpacked: a longer one is refused
  * or, with `cuts`, ends there. `refuse` may return the reason why a URL must not be fetched; it is called before the
  * DNS lookup (without addresses) and after the lookup, also for redirects. `approve` is awaited before each request,
@@ -36,7 +36,7 @@ type OutboundRequest = {
 
 type Hop = OutboundRequest & { cookie: string | undefined };
 
-/** `url`: the address after all redirects. `movedPermanentlyTo` is set if every redirect was a 301 or 308. */
+/** `url`: the address after all redirects. `movedPermanentlyTo`: the same if there were any, all 301 or 308. */
 export type OutboundResponse = {
   status: number;
   url: string;
@@ -45,7 +45,7 @@ export type OutboundResponse = {
   body: Buffer;
 };
 
-/** Rejects with OutboundError if no response came. */
+/** Rejects with OutboundError if no response came or it was refused, or with the error of a callback. */
 export type OutboundFetch = (request: OutboundRequest) => Promise<OutboundResponse>;
 
 /** Limits in ms; `totalMs` is for all redirects together, `headerMs` from connecting to the end of the headers. */

@@ -7,8 +7,8 @@ type OutboundFailure =
   | 'too-large' | 'redirects' | 'bad-response' | 'aborted';
 
 /**
- * Why an outbound fetch failed. The message is for the owner of the source: it names hosts only, never a whole URL (the
- * query may hold a secret) and never text from the remote server.
+ * Why an outbound fetch failed. The message is for users: it names hosts, but never a whole URL (the query may hold a
+ * secret), and quotes no more of the remote server's text than a host or scheme to which it redirects.
  */
 export class OutboundError extends Error {
   readonly reason: OutboundFailure;
@@ -50,13 +50,12 @@ export function parseTarget(text: string, redirectedFrom?: URL): URL {
   return url;
 }
 
-/** The scheme's own port if the URL names none. */
 export function portOf(url: URL): number {
   if (url.port !== '') return Number(url.port);
   return url.protocol === 'https:' ? 443 : 80;
 }
 
-/** Resolves the host once. Throws `dns`, `blocked` (one refused address is enough), or the signal's reason. */
+/** Resolves the host once. Throws `dns`, `blocked` (the port, or even one address), or the signal's reason. */
 export async function resolveTarget(
   url: URL, who: string, guard: Guard, signal: AbortSignal,
 ): Promise<LookupAddress[]> {

@@ -70,7 +70,7 @@ function isFor({ host, path, isSecure }: Cookie, url: URL): boolean {
   return url.pathname === path || url.pathname.startsWith(path.endsWith('/') ? path : `${path}/`);
 }
 
-/** The host and port of an address, 443 and 80 too: what https set does not go out by http. */
+/** The host and port; at the default port the scheme, so that what https set there does not go out by http. */
 function hostOf({ hostname, protocol, port }: URL): string {
   return `${hostname}:${port || protocol}`;
 }

@@ -13,7 +13,7 @@ const FORMS = [
 // A larger number of delta-seconds counts as 2^31 seconds (RFC 9111 section 1.2.2).
 const MAX_DELTA_SECONDS = 2 ** 31;
 
-/** The time in a Retry-After header (RFC 9110 section 10.2.3: seconds or a date), unix ms; null if unreadable. */
+/** The time in a Retry-After header (RFC 9110 section 10.2.3: seconds or a date), unix ms; else null. */
 export function parseRetryAfter(value: string | undefined, now: number): number | null {
   if (value === undefined) return null;
   const seconds = parseDeltaSeconds(value.trim());

@@ -51,7 +51,7 @@ function isProper(answer: Buffer): boolean {
   return head !== undefined && second === undefined && !framing?.includes(',');
 }
 
-/** What does not begin as HTTP is refused at once. */
+/** What does not begin as HTTP passes unchanged: the parser refuses it at once. */
 function isNoHttp(answer: Buffer): boolean {
   const first = answer.toString('latin1', 0, 5).toUpperCase();
   return !'HTTP/'.startsWith(first.trimStart().slice(0, 5));
