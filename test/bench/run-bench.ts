@@ -1,38 +1,44 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { parseArgs } from 'node:util';
 import { ANNOTATED_PAGES } from './article-scores.ts';
 import { isInstalled } from '../support/tools.ts';
 import type { BenchRow } from './bench-row.ts';
+import { commitOf, compareVersions } from './compare-versions.ts';
 
 /** Real feeds beside the project; without them there is nothing to measure parsing on. */
 const CORPUS = `${import.meta.dirname}/../../../shared/corpora/feeds`;
 
-/** npm run bench [-- name…]: each figure beside its peer's, from the same run; without names all of them. */
-const BENCHES: Record<string, () => Promise<BenchRow[]> | AsyncGenerator<BenchRow>> = {
-  feeds: async () => (await import('./bench-feeds.ts')).benchFeeds(CORPUS),
-  'full-text': async () => (await import('./bench-full-text.ts')).benchFullText(),
-  encodings: async () => (await import('./bench-encodings.ts')).benchEncodings(),
-  multipart: async () => (await import('./bench-multipart.ts')).benchMultipart(),
-  attachments: async () => (await import('./bench-attachments.ts')).benchAttachments(),
-  async *reading() {
-    yield* (await import('./bench-reading.ts')).benchReading();
+type Bench = { about: string; run: () => Promise<BenchRow[]> | AsyncGenerator<BenchRow> };
+
+const BENCHES: Record<string, Bench> = {
+  feeds: { about: 'parsing real feeds, beside other parsers', run: async () => (await import('./bench-feeds.ts')).benchFeeds(CORPUS) },
+  'full-text': { about: 'finding articles in pages, beside Readability', run: async () => (await import('./bench-full-text.ts')).benchFullText() },
+  encodings: { about: 'decoding texts, beside iconv-lite', run: async () => (await import('./bench-encodings.ts')).benchEncodings() },
+  multipart: { about: 'reading forms with files, beside busboy', run: async () => (await import('./bench-multipart.ts')).benchMultipart() },
+  attachments: { about: 'uploads and downloads, beside bare programs', run: async () => (await import('./bench-attachments.ts')).benchAttachments() },
+  reading: {
+    about: 'lists, marks and pages of members',
+    async *run() {
+      yield* (await import('./bench-reading.ts')).benchReading();
+    },
   },
-  'reader-api': async () => (await import('./bench-reader-api.ts')).benchReaderApi(),
-  overview: async () => (await import('./bench-overview.ts')).benchOverview(),
-  scrape: async () => (await import('./bench-scrape.ts')).benchScrape(),
-  queue: async () => (await import('./bench-queue.ts')).benchQueue(),
-  sync: async () => (await import('./bench-sync.ts')).benchSync(),
-  rules: async () => (await import('./bench-rules.ts')).benchRules(),
-  webhooks: async () => (await import('./bench-webhooks.ts')).benchWebhooks(),
-  fairness: async () => (await import('./bench-fairness.ts')).benchFairness(),
-  routes: async () => (await import('./bench-routes.ts')).benchRoutes(),
-  search: async () => (await import('./bench-search.ts')).benchSearch(),
-  retention: async () => (await import('./bench-retention.ts')).benchRetention(),
-  backup: async () => (await import('./bench-backup.ts')).benchBackup(),
-  interim: async () => (await import('./bench-interim.ts')).benchInterim(),
-  restic: async () => (await import('./bench-restic.ts')).benchRestic(),
-  start: async () => (await import('./bench-start.ts')).benchStart(),
-  memory: async () => (await import('./bench-memory.ts')).benchMemory(),
+  'reader-api': { about: 'apps that synchronise, beside Fastify', run: async () => (await import('./bench-reader-api.ts')).benchReaderApi() },
+  overview: { about: "the administrators' overview", run: async () => (await import('./bench-overview.ts')).benchOverview() },
+  scrape: { about: 'what Prometheus reads', run: async () => (await import('./bench-scrape.ts')).benchScrape() },
+  queue: { about: 'jobs, beside a queue in SQLite', run: async () => (await import('./bench-queue.ts')).benchQueue() },
+  sync: { about: 'synchronisations of many feeds', run: async () => (await import('./bench-sync.ts')).benchSync() },
+  rules: { about: 'what rules add to synchronisations', run: async () => (await import('./bench-rules.ts')).benchRules() },
+  webhooks: { about: 'signed events and posts', run: async () => (await import('./bench-webhooks.ts')).benchWebhooks() },
+  fairness: { about: 'members while somebody attacks', run: async () => (await import('./bench-fairness.ts')).benchFairness() },
+  routes: { about: 'pages and answers in use', run: async () => (await import('./bench-routes.ts')).benchRoutes() },
+  search: { about: 'searches among very many posts', run: async () => (await import('./bench-search.ts')).benchSearch() },
+  retention: { about: 'removing what is old', run: async () => (await import('./bench-retention.ts')).benchRetention() },
+  backup: { about: 'a backup, beside tar and sqlite3', run: async () => (await import('./bench-backup.ts')).benchBackup() },
+  interim: { about: 'interim backups', run: async () => (await import('./bench-interim.ts')).benchInterim() },
+  restic: { about: 'copies in a restic repository', run: async () => (await import('./bench-restic.ts')).benchRestic() },
+  start: { about: 'the start of the hub', run: async () => (await import('./bench-start.ts')).benchStart() },
+  memory: { about: 'memory of each process', run: async () => (await import('./bench-memory.ts')).benchMemory() },
 };
 
 /** What a bench cannot do without, where it is not there. */
@@ -45,23 +51,63 @@ const LACKS: Record<string, () => string | null> = {
   restic: () => (spawnSync('restic', ['version']).status === 0 ? null : 'there is no restic'),
 };
 
-const names = process.argv.slice(2);
-const unknown = names.filter((name) => !(name in BENCHES));
-if (unknown.length > 0) {
-  process.stderr.write(`there is no bench ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}\n`);
+const USAGE = `Usage: npm run bench -- [NAME…]
+       npm run bench -- NAME… --against REF [--rounds N]
+Measures the hub beside other programs, each figure in the same run as its peer's. Without names, or with "all", runs
+all benches. --against compares the working tree with the commit REF and with version 1.0.1, in alternation, at least
+five rounds (N); exits with 1 if a row's spread ends below 0.95, or a row is missing in one of them.
+
+${Object.entries(BENCHES).map(([name, { about }]) => `  ${name.padEnd(12)}${about}`).join('\n')}
+`;
+
+const FEWEST_ROUNDS = 5;
+
+function refuse(problem: string): never {
+  process.stderr.write(`${problem}\n`);
   process.exit(2);
 }
 
-for (const [name, bench] of Object.entries(BENCHES)) {
-  if (names.length > 0 && !names.includes(name)) continue;
-  process.stdout.write(`\n${name}\n`);
-  const lack = LACKS[name]?.() ?? null;
-  if (lack !== null) {
-    process.stdout.write(`  skipped: ${lack}\n`);
-    continue;
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: { help: { type: 'boolean' }, against: { type: 'string' }, rounds: { type: 'string' } },
+    });
+  } catch (error) {
+    return refuse(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
   }
-  for await (const row of await bench()) process.stdout.write(line(row));
 }
+
+async function run(names: string[]): Promise<void> {
+  for (const name of names) {
+    process.stdout.write(`\n${name}\n`);
+    const lack = LACKS[name]?.() ?? null;
+    if (lack !== null) process.stdout.write(`  skipped: ${lack}\n`);
+    else for await (const row of await BENCHES[name]?.run() ?? []) process.stdout.write(line(row));
+  }
+}
+
+async function main(): Promise<number> {
+  const { values: { help, against, rounds = String(FEWEST_ROUNDS) }, positionals } = readArguments();
+  if (help) process.stdout.write(USAGE);
+  if (help) return 0;
+  const unknown = positionals.filter((name) => name !== 'all' && !Object.hasOwn(BENCHES, name));
+  if (unknown.length > 0) refuse(`there is no bench ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}`);
+  const isAll = positionals.length === 0 || positionals.includes('all');
+  const names = Object.keys(BENCHES).filter((name) => isAll || positionals.includes(name));
+  if (against === undefined) await run(names);
+  if (against === undefined) return 0;
+  if (positionals.length === 0) refuse('name the benches to compare, or all');
+  if (!(Number(rounds) >= FEWEST_ROUNDS)) refuse(`--rounds must be at least ${FEWEST_ROUNDS}`);
+  try {
+    commitOf(against);
+  } catch {
+    refuse(`this project has no commit ${against}`);
+  }
+  return compareVersions(names, against, Number(rounds));
+}
+
+process.exitCode = await main();
 
 function line({ name, ours, peer, peerFigure, unit, ratio, want }: BenchRow): string {
   const figures = `${name}: ${figure(ours)} ${unit}; ${peer}: ${figure(peerFigure)} ${unit}`;
