@@ -54,6 +54,7 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
   let step: () => MultipartEvent | null = beforeFirstPart;
   let buffer: Buffer = NOTHING;
   let at = 0; // the bytes before `at` are parsed
+  let loose: Buffer = NOTHING; // data that looked like the beginning of a delimiter until the next piece came
   let parts = 0;
   let isOver = false;
 
@@ -107,6 +108,11 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
     }
   }
 
+  function looseData(): MultipartEvent {
+    step = inData;
+    return { kind: 'data', bytes: loose };
+  }
+
   function afterLastPart(): MultipartEvent | null {
     at = buffer.length;
     return isOver ? { kind: 'end' } : null;
@@ -140,6 +146,13 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
     return length > 0 && tail.compare(delimiter, 0, length, found) === 0 ? length : 0;
   }
 
+  /** Whether a delimiter that may have begun in `rest` may go on in `piece`. */
+  function goesOn(rest: Buffer, piece: Buffer): boolean {
+    const from = Math.min(rest.length, delimiter.length);
+    const length = Math.min(piece.length, delimiter.length - from);
+    return piece.compare(delimiter, from, from + length, 0, length) === 0;
+  }
+
   function more(): null {
     if (isOver) throw new HttpError(400, 'The body ends before its last boundary.');
     return null;
@@ -149,7 +162,11 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
     write(piece) {
       const rest = buffer.subarray(at);
       at = 0;
-      buffer = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+      if (rest.length > 0 && step === inData && !goesOn(rest, piece)) {
+        [loose, buffer, step] = [rest, piece, looseData]; // no copy of a large piece for the sake of a few bytes
+      } else {
+        buffer = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+      }
     },
     end: () => void (isOver = true),
     next: () => step(),
