@@ -140,17 +140,21 @@ export type Metric<Reading> = { help: string } & (Known<Reading> | Open<Reading>
 
 /** Alerts can rely on series of known labels from the start, 0 if nothing was counted; unknown values have none. */
 export function familiesFrom<Reading>(metrics: readonly Metric<Reading>[]): (reading: Reading) => Family[] {
-  return (reading) => metrics.flatMap((metric) => familyOf(metric, reading));
+  const made = metrics.map(familyMaker);
+  return (reading) => made.flatMap((familyOf) => familyOf(reading));
 }
 
-function familyOf<Reading>(metric: Metric<Reading>, reading: Reading): Family[] {
-  if ('samples' in metric) return [{ ...metric, samples: metric.samples(reading) } as Family];
+function familyMaker<Reading>(metric: Metric<Reading>): (reading: Reading) => Family[] {
+  if ('samples' in metric) return (reading) => [{ ...metric, samples: metric.samples(reading) } as Family];
   const { labels: known = {}, value, ...named } = metric;
-  const samples = combinations(known).flatMap((labels): Sample[] => {
-    const number = value(reading, ...Object.values(labels));
-    return number === undefined ? [] : [{ labels, value: number }];
-  });
-  return samples.length > 0 ? [{ ...named, samples } as Family] : [];
+  const sets = combinations(known).map((labels) => [labels, Object.values(labels)] as const);
+  return (reading) => {
+    const samples = sets.flatMap(([labels, values]): Sample[] => {
+      const number = value(reading, ...values);
+      return number === undefined ? [] : [{ labels, value: number }];
+    });
+    return samples.length > 0 ? [{ ...named, samples } as Family] : [];
+  };
 }
 
 function combinations(labels: Readonly<Record<string, readonly string[]>>): Labels[] {
