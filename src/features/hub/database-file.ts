@@ -47,9 +47,17 @@ function isNotedAlready({ config: { dataDir } }: Hub, error: unknown): boolean {
   return isDatabaseLost(dataDir) || isNoted(dataDir) && codeOf(error) === 'SQLITE_CORRUPT_INDEX';
 }
 
+/** Four calls of stat are a tenth of the work for a small write. Every commit looks once more. */
+const SEEN_MS = 1;
+
+const seen = once((_hub: Hub) => ({ until: 0 }));
+
 /** Throws 503 if the database was lost: what would be stored now would be lost with it. */
 export function requireDatabase(hub: Hub): void {
+  const last = seen(hub);
+  if (!isFrozen(hub) && performance.now() < last.until) return;
   if (isDatabaseGone(hub)) throw databaseGone();
+  last.until = performance.now() + SEEN_MS;
 }
 
 /** Looks whether the database was lost; if so, this process stores nothing from then on. */

@@ -4,7 +4,7 @@ import { duration } from '../../platform/in-words.ts';
 import { PLAIN, sealedSecrets } from '../../platform/secrets.ts';
 import { raiseAlert } from '../alerts/raise-alerts.ts';
 import { audit, type By } from '../audit/audit.ts';
-import type { Hub } from '../hub/hub.ts';
+import { once, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { createSecret, signingKeys, type SigningKeys } from './verify-signature.ts';
@@ -46,7 +46,24 @@ export function liveSecrets(hub: Hub, sourceId: number): SigningKeys[] | undefin
   const left = (previousUntilAt ?? 0) - hub.clock();
   const isLive = previousSecret !== null && left > 0 && left <= LONGEST_LEFT;
   const sealed = isLive ? [secret, previousSecret] : [secret];
-  return sealed.map((one) => signingKeys(signingSecrets.open(hub.config, sourceId, one)));
+  return sealed.map((one) => keysOf(hub, sourceId, one));
+}
+
+/** So many secrets keep their keys: unsealing one and making its keys takes as long as checking three events. */
+const KEYS_KEPT = 1_000;
+
+const keptKeys = once((_hub: Hub) => new Map<string, SigningKeys>());
+
+/** Kept by the sealed text, so that a new secret has new keys at once. Throws SealedSecretError. */
+function keysOf(hub: Hub, sourceId: number, sealed: string): SigningKeys {
+  const kept = keptKeys(hub);
+  const name = `${sourceId} ${sealed}`;
+  const known = kept.get(name);
+  if (known) return known;
+  const keys = signingKeys(signingSecrets.open(hub.config, sourceId, sealed));
+  if (kept.size >= KEYS_KEPT) kept.clear();
+  kept.set(name, keys);
+  return keys;
 }
 
 /** Encrypts plain secrets of up to `limit` webhooks, in the caller's transaction; returns the number of webhooks. */

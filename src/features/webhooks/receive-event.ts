@@ -23,7 +23,7 @@ export const EVENTS_KEPT = 7 * DAY;
 /** Posts up to this size are sanitised without an earlier check for a duplicate event: the check would take as long. */
 const QUICK_BYTES = 4096;
 
-export type IncomingEvent = SignedRequest & { sourceId: number; headerType: string | null };
+export type IncomingEvent = SignedRequest & { sourceId: number; secrets: SigningKeys[]; headerType: string | null };
 
 /** Verifies a signed event before it writes anything; resolves once the event is committed, and for a duplicate. */
 export async function receiveEvent(hub: Hub, incoming: IncomingEvent): Promise<void> {
@@ -43,8 +43,8 @@ export async function receiveEvent(hub: Hub, incoming: IncomingEvent): Promise<v
   }
 }
 
-function verifyEvent(hub: Hub, { sourceId, rawHeaders, body }: IncomingEvent): VerifiedEvent {
-  const verified = verifySignature({ rawHeaders, body }, secretsOf(hub, sourceId), hub.clock());
+function verifyEvent(hub: Hub, { secrets, rawHeaders, body }: IncomingEvent): VerifiedEvent {
+  const verified = verifySignature({ rawHeaders, body }, secrets, hub.clock());
   if (verified === undefined) throw new HttpError(401, 'The signature of this event is not valid.');
   return verified;
 }

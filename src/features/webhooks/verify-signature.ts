@@ -1,8 +1,8 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, createSecretKey, randomBytes, timingSafeEqual, type KeyObject } from 'node:crypto';
 import { MINUTE, SECOND } from '../../platform/clock.ts';
 
 /** The HMAC keys of one secret, by signature scheme. `standard`: null if the secret works only with GitHub's scheme. */
-export type SigningKeys = { standard: Buffer | null; github: Buffer };
+export type SigningKeys = { standard: KeyObject | null; github: KeyObject };
 
 const PREFIX = 'whsec_';
 
@@ -28,7 +28,7 @@ export function signingKeys(secret: string): SigningKeys {
   const standard = isPlain ? null : decodeBase64(secret.slice(PREFIX.length));
   const isValid = isPlain ? isPlainSecret(secret, github) : isWithin(standard?.length ?? 0, STANDARD_BYTES);
   if (!isValid) throw new RangeError('not a valid webhook secret');
-  return { standard, github };
+  return { standard: standard && createSecretKey(standard), github: createSecretKey(github) };
 }
 
 /** Decodes canonical base64; returns null for any other text, in which Node would skip invalid characters. */
@@ -106,7 +106,7 @@ export function includesAny(
   return matches > 0;
 }
 
-function digestOf(claim: SignatureClaim, body: Buffer, key: Buffer | null): Buffer | null {
+function digestOf(claim: SignatureClaim, body: Buffer, key: KeyObject | null): Buffer | null {
   if (key === null) return null;
   const hmac = createHmac('sha256', key);
   if (claim.form === 'standard') hmac.update(claim.signedPrefix);

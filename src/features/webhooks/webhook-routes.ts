@@ -1,3 +1,4 @@
+import { SECOND } from '../../platform/clock.ts';
 import { readBody } from '../../platform/http/body.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
@@ -30,14 +31,17 @@ export async function receiveWebhookEvent(hub: Hub, req: HubRequest): Promise<Re
 
 async function readIncoming(hub: Hub, req: HubRequest): Promise<IncomingEvent> {
   const sourceId = pathId(req.params);
-  secretsOf(hub, sourceId);
+  const [secrets, begun] = [secretsOf(hub, sourceId), hub.clock()];
   if (!JSON_TYPE.test(req.headers['content-type'] ?? '')) {
     throw new HttpError(415, 'An event must be application/json.', { headers: { accept: 'application/json' } });
   }
   const body = await readBody(req, EVENT_LIMIT);
+  const isQuick = hub.clock() - begun < SECOND; // else the secrets may have been replaced meanwhile
   const headerType = req.headers['x-github-event'];
-  const { rawHeaders } = req.stream;
-  return { sourceId, body, rawHeaders, headerType: typeof headerType === 'string' ? headerType : null };
+  return {
+    sourceId, body, secrets: isQuick ? secrets : secretsOf(hub, sourceId), rawHeaders: req.stream.rawHeaders,
+    headerType: typeof headerType === 'string' ? headerType : null,
+  };
 }
 
 /** API: creates a new secret, and shows it this once. */

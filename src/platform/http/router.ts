@@ -125,16 +125,15 @@ export function createRouter(
   return (method, typed) => {
     const path = canonicalPath(typed);
     const wanted = method === 'HEAD' ? 'GET' : method;
-    const fitting = (): Compiled[] => patterns.filter(({ regex }) => regex.test(path));
-    return fixed.get(`${wanted} ${path}`) ?? matchPattern(fitting(), wanted, path);
+    return fixed.get(`${wanted} ${path}`) ?? matchPattern(patterns, wanted, path);
   };
 }
 
-function matchPattern(candidates: Compiled[], method: string, path: string): Match {
-  if (candidates.length === 0) return undefined;
-  const found = candidates.find(({ route }) => route.method === method);
-  if (!found) return { allow: allowedMethods(candidates) };
-  return { route: found.route, params: paramsOf(found, path) };
+function matchPattern(patterns: Compiled[], method: string, path: string): Match {
+  const found = patterns.find(({ route, regex }) => route.method === method && regex.test(path));
+  if (found) return { route: found.route, params: paramsOf(found, path) };
+  const others = patterns.filter(({ regex }) => regex.test(path));
+  return others.length > 0 ? { allow: allowedMethods(others) } : undefined;
 }
 
 function allowedMethods(candidates: Compiled[]): string[] {

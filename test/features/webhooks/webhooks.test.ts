@@ -1,7 +1,7 @@
 // Protects events as they become posts: made, changed and deleted as the last one says, and silence is noticed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { receiveEvent } from '../../../src/features/webhooks/receive-event.ts';
+import { receiveEvent, secretsOf } from '../../../src/features/webhooks/receive-event.ts';
 import { webhooks } from '../../../src/features/webhooks/webhook-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { publicTitles } from '../../support/accounts.ts';
@@ -176,6 +176,23 @@ test('a paused webhook tells its senders to stop, and a deleted one too, with no
   assert.equal(await metric(hub, 'service_webhooks{state="disabled"}'), 0);
 });
 
+test('a secret that is replaced twice while an event arrives slowly no longer signs it', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  const { rawHeaders, body } = eventOf(hub, hook.secret, 'build.finished', {});
+  const raw = await rawConnection(hub.address);
+  const headers = ['Host', 'localhost', 'Content-Type', 'application/json', 'Content-Length', String(body.length),
+    'Expect', '100-continue', ...rawHeaders];
+  raw.write(`POST /api/webhooks/${hook.id} HTTP/1.1\r\n${headers.map((text, n) => text + (n % 2 ? '\r\n' : ': ')).join('')}\r\n`);
+  assert.equal((await raw.answer()).status, 100); // Node says that before the request has its turn
+  await hub.anybody.get('/api/nothing'); // one sender's requests begin in the order in which they came
+
+  hub.passTime(2 * SECOND);
+  for (let time = 0; time < 2; time++) await ada.post(`/api/sources/${hook.id}/webhook/rotate`);
+  raw.write(body.toString());
+  assert.equal((await raw.answer()).status, 401);
+  raw.socket.destroy();
+});
+
 test('a webhook made after one was deleted has another address, and the old one says to stop', async (t) => {
   const { hub, ada, hook } = await hubWithWebhook(t);
   await publish(hub, hook, 'build.finished', {});
@@ -282,7 +299,7 @@ test('a long post that is repeated or beyond the rate limit is not sanitised fir
   const content_html = 'long '.repeat(1_000);
   const first = eventOf(hub, hook.secret, 'post.published', { id: 'a', title: 'A', content_html });
   const receive = ({ rawHeaders, body }: typeof first): Promise<void> =>
-    receiveEvent(hub.handle, { sourceId: hook.id, rawHeaders, body, headerType: null });
+    receiveEvent(hub.handle, { sourceId: hook.id, secrets: secretsOf(hub.handle, hook.id), rawHeaders, body, headerType: null });
 
   for (let time = 0; time < 3; time++) await receive(first);
   assert.equal(await prepared(), 1);
