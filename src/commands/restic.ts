@@ -81,9 +81,9 @@ function verifiedWhen(config: Config, name: string): number | null {
 
 /**
  * Prints a line for each backup of a hub among the snapshots that restic lists on standard input, the oldest first:
- * `<name> <hub> <id> <bytes> <schema> <verified>`, a hyphen if unknown. `verified` is the time at which all data of the
- * backup had been read back, `checking` before that time, or `damaged` for every backup while the repository is
- * damaged.
+ * `<name> <hub> <id> <bytes> <schema> <verified>`, a hyphen if unknown. `verified`: `damaged` for every backup while
+ * the repository is damaged; else a hyphen if the backup was not verified when it was sent; else the time at which all
+ * its data had been read back, `checking` before that time.
  */
 async function listSnapshots({ config, out }: CommandContext): Promise<void> {
   const reading = readingOf(config);

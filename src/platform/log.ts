@@ -71,7 +71,6 @@ function members(more: LogFields = {}): string {
   return text && `,${text}`;
 }
 
-/** An error as fields of a log line: message, stack and the message of its cause. */
 export function errorFields(error: unknown): LogFields {
   if (!(error instanceof Error)) return { error: String(error) };
   const cause = error.cause instanceof Error ? error.cause.message : undefined;

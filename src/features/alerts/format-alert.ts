@@ -119,7 +119,7 @@ function slackBody(message: Message): object {
   return { text: title, mrkdwn: false, attachments: [{ color, fallback: title, text, mrkdwn_in: [] }] };
 }
 
-/** `strong`: the characters around bold text. The body names no channel, because receivers may refuse it. */
+/** `strong`: the characters around bold text. The body names no channel: receivers may refuse one that is named. */
 function markdownText(message: Message, strong: string, limit: number): string {
   const title = `${LOOKS[message.severity].mark} ${strong}${escapeMarkdown(message.title)}${strong}`;
   return fitText(message.text, limit, (part) => `${title}\n${escapeMarkdown(messageLines(message, part))}`);

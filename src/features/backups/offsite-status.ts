@@ -18,7 +18,7 @@ export type OffsiteStatus = {
   name: Destination;
   place: string; // its `destinationKey`
   last: OffsiteRun | null;
-  lastGood: OffsiteRun | null; // the last run that sent all backups that the destination lacked
+  lastGood: OffsiteRun | null; // the last run without a failure: of sending, checking or removing old copies
   hasFailed: boolean; // whether the last off-site run failed
   isStale: boolean; // no off-site run has succeeded in the last 26 hours
 };

@@ -90,7 +90,7 @@ export function parseBeginning(document: Beginning, source: { url: string; conte
 /** Parses a feed that is larger than the hub reads. Of XML, the last post may not be whole, and counts as unsure. */
 export function parseCut(bytes: Buffer, source: { url: string; contentType: string | null }): ParsedFeed {
   const isXml = !isJson(bytes);
-  const end = bytes.lastIndexOf('>') + 1 || bytes.length; // not within a character
+  const end = bytes.lastIndexOf('>') + 1 || bytes.length; // so that no character is split
   const whole = isXml ? bytes.subarray(0, end) : wholeItems(bytes);
   return { ...parseFeed(whole, source), cut: { lastIsSure: !isXml } };
 }

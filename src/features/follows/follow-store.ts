@@ -59,7 +59,7 @@ export function asking({ id, role }: Pick<Viewer, 'id' | 'role'>): Asking {
 
 const FOLDER = '(SELECT name FROM folders WHERE id = f.folder_id)';
 
-/** SQL: the columns of the follow `f`, with the name of its folder. */
+/** SQL: columns of the follow `f`, with its folder's name, but without its own title and the time of its beginning. */
 export const FOLLOW = `f.source_id AS sourceId, ${FOLDER} AS folder, f.notify,
   f.hide_globally AS hideGlobally, f.read_up_to AS readUpTo`;
 

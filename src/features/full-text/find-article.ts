@@ -3,7 +3,7 @@ import { parentOf, raise, sumProse, sumSubtrees, type MeasuredPage } from './mea
 /** Rules for finding an article; if an article is too short, the hub searches the page again with weaker rules. */
 export type Rules = { dropsClutter: boolean; cleans: boolean };
 
-/** For each subtree of a page, the characters of text, of links and of prose; nodes that were dropped do not count. */
+/** For each subtree, the characters of text, links and prose; without dropped nodes (prose: without dropped blocks). */
 type Texts = { sizes: Int32Array; links: Int32Array; prose: Int32Array };
 
 /** `roots`: the subtrees that hold the article, in document order. `dropped`: 1 for each node left out. */

@@ -79,7 +79,7 @@ function sizeOf(text: string): number {
   return size;
 }
 
-/** Per subtree, the characters outside links of blocks with at least LONG such characters; without dropped nodes. */
+/** Per subtree, the characters outside links of blocks with at least LONG of them; without dropped blocks. */
 export function sumProse(page: MeasuredPage, dropped?: Uint8Array): Int32Array {
   return sumSubtrees(page, page.own.map((size) => size >= LONG ? size : 0), dropped);
 }

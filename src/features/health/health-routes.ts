@@ -32,15 +32,16 @@ function readiness(hub: Hub): Reply {
   try {
     return json(readHealth(hub), 200, NO_STORE);
   } catch (error) {
-    hub.log.error('database not readable', errorFields(error)); // the reply to a health probe contains no error details
+    hub.log.error('database not readable', errorFields(error)); // this reply does not quote the error
     return unready('The database is not readable.');
   }
 }
 
 /** Says what to do and, once there is a copy of the database, where it is: `DATA_DIR` stands for the path. */
 function databaseGone(hub: Hub): Reply {
-  const note = databaseNote(hub);
-  if (!note) return unready('database-gone');
+  const found = databaseNote(hub);
+  if (!found) return unready('database-gone');
+  const note = { ...found, problem: found.problem?.replaceAll(hub.config.dataDir, 'DATA_DIR') ?? null };
   const rescue = note.rescue && { file: note.rescue.file, verified: note.rescue.verified };
   return unready('database-gone', { ...(rescue && { rescue }), ...describeDatabase(note) });
 }

@@ -107,7 +107,7 @@ function nearestName(name: string, known: readonly string[], slips: number): str
 
 /** Whether `b` may be `a` with so many slips: one adds and removes at most one letter. Spares most of the distances. */
 function sharesLetters(a: string, b: string, slips: number): boolean {
-  const different = (lettersOf(a) ^ lettersOf(b)) >>> 0; // the sign is a bit, too: that of the underscore
+  const different = (lettersOf(a) ^ lettersOf(b)) >>> 0; // the sign bit counts, too: it is the underscore's
   return different.toString(2).replaceAll('0', '').length <= 2 * slips;
 }
 

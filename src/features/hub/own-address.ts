@@ -12,7 +12,7 @@ export function refusingOwn(config: Config, addition = ''): (url: URL, addresses
   return (url, addresses) => leadsHere(config, url, addresses) ? `${url.host} is this hub itself${addition}` : null;
 }
 
-/** Whether a URL leads to this hub: by the hub's public host and port, or an address and port of this process. */
+/** Whether a URL leads to this hub: by its public host and port, or by an address and port at which web listens. */
 function leadsHere(config: Config, url: URL, addresses: readonly string[]): boolean {
   const base = new URL(config.baseUrl);
   if (hostOf(url) === hostOf(base) && portOf(url) === portOf(base)) return true;

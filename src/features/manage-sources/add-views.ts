@@ -45,7 +45,6 @@ function feedForm({ values = {}, problem }: AddForm, folders: string[]): Html {
 </form>`;
 }
 
-/** Input for the name of a folder in the reading list; existing folders are suggested. */
 export function folderField(folder: string | undefined, folders: string[], problem?: HttpError): Html {
   return html`<label>Folder <span class="optional">optional; a new name makes a new folder</span>
     <input name="folder" value="${folder}" maxlength="100" list="folders" autocomplete="off"

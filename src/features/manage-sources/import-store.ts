@@ -12,7 +12,7 @@ export const OUTCOMES = ['added', 'had', 'followed', 'left-out', 'refused'] as c
 export type ImportOutcome = (typeof OUTCOMES)[number];
 
 export type Settled = { outcome: ImportOutcome; reason?: string; sourceId?: number };
-/** `password` is not stored with the line, which is settled when it is added. */
+/** `password` is never stored with a line: a line that has one is settled in the transaction that adds it. */
 export type NewLine = { url: string; title: string; folder: string | null; password?: FeedPassword } & Partial<Settled>;
 export type ImportLine = Omit<NewLine, keyof Settled | 'password'> & {
   line: number; outcome: ImportOutcome | null; reason: string | null; sourceId: number | null;

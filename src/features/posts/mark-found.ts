@@ -22,7 +22,7 @@ const LONGEST = 40;
 /** Not the letters that are typed as apostrophes (`folded`), which part words. */
 const LETTER = `[[\\p{L}\\p{N}\\p{Co}\\p{Mn}\\p{Mc}]--[${SPACELESS}\\u02bb-\\u02bd]]`;
 
-/** A text's units: emoji, decomposed Korean syllables, characters without spaces with their modifiers, words. */
+/** A text's units: emoji, decomposed Korean syllables, characters of scripts without spaces, and words. */
 const UNITS = new RegExp([
   `(?:${EMOJI.source})[\\ufe0f\\p{Emoji_Modifier}]*`,
   '[\\u1100-\\u115f][\\u1160-\\u11a7]?[\\u11a8-\\u11ff]*', `[${SPACELESS}ｰ][\\u3099\\u309a\\uff9e\\uff9f]*`,

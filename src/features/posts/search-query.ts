@@ -159,7 +159,7 @@ function lastWords(word: string, isBeginning: boolean, wordsFrom: WordsFrom): st
   return found && (found.length === 0 ? [word] : found).map(quoted);
 }
 
-/** The length of beginnings of which the index has lists of their own. */
+/** The index has a list of its own for each beginning of this length. */
 const INDEXED_BEGINNING = 3;
 
 function beginningOf(word: string): string {

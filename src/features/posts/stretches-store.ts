@@ -13,7 +13,7 @@ export type Stretch = KeyRange & { match: string | undefined; cost: number };
 
 type Asked = KeyRange & { match: string };
 
-/** About the most posts of a stretch in one index that have the rarest searched word. */
+/** A stretch has about so many posts, in one index, with the rarest searched word. */
 const STRETCH = 300;
 
 /** How far a post's row id may be from its hint: `searchKey` does not know which row ids were taken. */
@@ -40,7 +40,7 @@ function prepareLook(db: Db, index: string, onwards: '<' | '>', back: '<' | '>',
 /**
  * Cuts a search into stretches, in order, none of which takes long: each is made of blocks in which the rarest searched
  * word is rare, so that SQLite need not compare long lists. `hints`: row ids (`searchKey`), in order, of the only
- * posts that the caller can use, if these are few: blocks without them are left out.
+ * posts that the caller can use, if these are few: each stretch then begins at about the next of them.
  */
 export function* stretchesOf(
   indexes: Index[], query: SearchQuery, range: KeyRange, isBack: boolean, hints?: number[],

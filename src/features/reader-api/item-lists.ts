@@ -87,7 +87,7 @@ export async function countItems(hub: Hub, request: AppRequest): Promise<Reply> 
 
 const DAY = new Intl.DateTimeFormat('en-US', { dateStyle: 'long', timeZone: 'UTC' });
 
-/** stream/items/contents: the items whose ids the app sends as `i`, without unknown ids. */
+/** stream/items/contents: the items that the app names by `i`, only of followed sources that the viewer may see. */
 export async function showItems(hub: Hub, request: AppRequest): Promise<Reply> {
   await nextTurn(); // lets other requests run after a long body was parsed
   const ids = [...new Set(itemIdsIn(request.values))];

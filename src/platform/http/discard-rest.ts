@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Bytes of a body that a client may still send after the answer, if its caller sets no other limit. */
+/** Bytes of a body that a client may still send after the answer, unless the server has another limit. */
 export const DISCARD_BYTES = 2 * 1024 * 1024;
 
 /** Bodies discarded at the same time: a thousand would block the event loop. */

@@ -161,7 +161,7 @@ export function imageTitle(attributes: Attributes, label: string, url: URL): str
   return title === label || bare(decodePath(url.pathname)).includes(bare(title)) ? '' : title;
 }
 
-/** A link in place of an image that browsers would load. `isOrnament`: it says nothing. */
+/** A link in place of an image that browsers would load. `isOrnament`: its author gave it an empty `alt`. */
 export function imageLink(
   url: URL, label: string,
   { size, title, isOrnament }: { size?: string | undefined; title?: string | undefined; isOrnament?: boolean },

@@ -1,7 +1,9 @@
 // Protects the probes and the metrics endpoint: what they answer and who may read them.
 import assert from 'node:assert/strict';
-import { copyFileSync, renameSync } from 'node:fs';
+import { copyFileSync, mkdirSync, renameSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { newDatabaseNote, writeDatabaseNote } from '../../../src/features/hub/database-note.ts';
 import { schemaVersion } from '../../../src/platform/db/migrate.ts';
 import type { Db } from '../../../src/platform/db/open-database.ts';
 import { createJobQueue } from '../../../src/platform/jobs/job-queue.ts';
@@ -71,6 +73,19 @@ test('a database that is removed under the hub turns readiness to 503 and says n
   assert.equal((await getHealth(address, '?probe=live')).status, 200);
   copyFileSync(`${path}-aside`, path);
   assert.equal((await getHealth(address)).status, 503, 'another file does not end it');
+});
+
+test('why a lost database could not be saved is told to everybody without the path of DATA_DIR', async (t) => {
+  const { address, path } = await startHealth(t);
+  const dataDir = dirname(path);
+  mkdirSync(join(dataDir, 'run'), { recursive: true });
+  const problem = `EACCES: permission denied, open '${dataDir}/.rescue-1'`;
+  writeDatabaseNote(dataDir, { ...newDatabaseNote('removed', START), problem });
+
+  const { status, body } = await getHealth(address);
+  assert.equal(status, 503);
+  assert.match(String(body['problem']), /could not be written yet: EACCES: permission denied, open 'DATA_DIR\/\.rescue-1'/);
+  assert.ok(!JSON.stringify(body).includes(dataDir));
 });
 
 test('failed synchronisations are counted, other failed jobs are not', async (t) => {
