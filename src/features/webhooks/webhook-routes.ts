@@ -1,4 +1,4 @@
-import { SECOND } from '../../platform/clock.ts';
+import { hasPassed, SECOND } from '../../platform/clock.ts';
 import { readBody } from '../../platform/http/body.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
@@ -36,7 +36,7 @@ async function readIncoming(hub: Hub, req: HubRequest): Promise<IncomingEvent> {
     throw new HttpError(415, 'An event must be application/json.', { headers: { accept: 'application/json' } });
   }
   const body = await readBody(req, EVENT_LIMIT);
-  const isQuick = hub.clock() - begun < SECOND; // else the secrets may have been replaced meanwhile
+  const isQuick = !hasPassed(begun, SECOND, hub.clock()); // else the secrets may have been replaced meanwhile
   const headerType = req.headers['x-github-event'];
   return {
     sourceId, body, secrets: isQuick ? secrets : secretsOf(hub, sourceId), rawHeaders: req.stream.rawHeaders,
