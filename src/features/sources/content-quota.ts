@@ -12,7 +12,7 @@ import { syncState } from './sync-state-store.ts';
 const NO_ROOM_FOR_CONTENT = 'The sources of this feed’s owner have reached the limit of space for contents. ' +
   'Delete posts or sources: the feed then continues by itself.';
 
-/** Below this share of the quota, stopped feeds are due at once; above it, an hourly try finds whether there is room. */
+/** Below this share of the quota, stopped feeds are due at once; above it, an hourly try asks whether there is room. */
 const GOES_ON_BELOW = 0.99;
 
 /** Whether an account's contents have reached `part` of CONTENT_QUOTA_BYTES; administrators have no content quota. */
