@@ -18,7 +18,7 @@ import { MARK } from './assets.ts';
 
 const MOST_TOLD = 100;
 
-/** With more sources, folders but the current one are links. Longer lists show the first unread and the current one. */
+/** With more sources, only the current folder is open, and lists show the current and the first unread ones. */
 const MOST_OPEN = 40;
 
 const MOST_FOLDERS = 60;

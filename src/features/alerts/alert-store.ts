@@ -177,7 +177,7 @@ export const unsentAlerts = store(({ db }) => {
       remove.run(id);
     },
     replaceLines: replaceIn(selectNaming, rewrite),
-    /** The unsent alerts, or all alerts with the deliveries. */
+    /** The unsent alerts, or without a state these and the deliveries. */
     list: ({ state, before = Number.MAX_SAFE_INTEGER, limit }: AlertQuery<'unsent'>): StoredAlert[] =>
       state ? selectUnsent.all(before, limit) : selectAll.all(before, before, limit),
     prune: (before: number, limit: number): number => prune.run(before, limit).changes,

@@ -42,7 +42,7 @@ export async function openRestored(dataDir: string): Promise<RestoreState> {
   return writeRestoreState(dataDir, { ...requireState(dataDir, ['swapped', 'probation']), phase: 'probation' });
 }
 
-/** Ends a restore. Resolves to the folder with the data that the hub had before, or to null if the hub had no data. */
+/** Ends a restore. `kept`: the folder with the data that the hub had before; null if the hub had no data. */
 export async function finishRestore(dataDir: string): Promise<{ state: RestoreState; kept: string | null }> {
   const state = requireState(dataDir, ['probation']);
   const { staged, kept } = restoreFolders(dataDir, state.id);

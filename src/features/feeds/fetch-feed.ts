@@ -144,7 +144,7 @@ const RECEIVED_AT_ONCE = 3;
 
 const lanes = once((_: Hub) => ({ receive: createLanes(RECEIVED_AT_ONCE), read: createLanes() }));
 
-/** A synchronisation's place in the queue for large feeds. */
+/** A synchronisation's places in the two queues for large feeds: to receive a body, and to read the feed. */
 export type LargeFeedTurns = {
   body: LargeBody;
   /** Resolves when the body may be parsed: a small body at once, a large one when the large one before has ended. */

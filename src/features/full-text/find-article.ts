@@ -15,7 +15,10 @@ const NEVER = new Set(
 /** Blocks within which an element is part of a sentence. */
 const PARAGRAPHS = new Set(['p', 'li', 'dd', 'td', 'blockquote', 'figcaption']);
 
-/** A paragraph has at least MIN_PARAGRAPH characters; each POINT characters add a point to the score of its block. */
+/**
+ * A block with at least MIN_PARAGRAPH characters outside links scores two points for each paragraph in it, and one for
+ * each POINT of these characters. The first points of an `article` or `main` come on top of MARKED points.
+ */
 const [MIN_PARAGRAPH, POINT, MARKED] = [25, 100, 10];
 /** Clutter other than comments and hidden parts stays if it holds more than this share of the page's prose. */
 const MOST = 0.6;

@@ -24,7 +24,7 @@ const MAX_READ = 100_000;
  * the post has at least three.
  */
 const [MIN_WORD, IN_COMMON] = [5, 0.25];
-/** The share of a post title's words that a heading, or the page's title, must have to be about it. */
+/** The share of a post title's words that a heading, or the page's title, must have to be about the post. */
 const LIKE_TITLE = 0.5;
 /** The most nodes and characters of a heading, and the most headings that are compared with a title. */
 const [HEADING_NODES, MAX_HEADING, MAX_HEADINGS] = [30, 300, 200];
@@ -89,7 +89,7 @@ function isForum(tree: HtmlTree): boolean {
     || (attributes.get('name') === 'generator' && FORUM_SOFTWARE.test(attributes.get('content') ?? '')));
 }
 
-/** Whether a page only lists articles: most text is links. For a post with a title, linked headings tell it, too. */
+/** Whether a page only lists articles: most text is links, or, for a post with a title, headings are. */
 function isListing(blocks: Block[], size: number, knowsTitle: boolean): boolean {
   const headings = blocks.filter((block) => block.isHeading);
   const linked = headings.filter((block) => block.linked > block.size / 2).length;

@@ -19,7 +19,7 @@ export function hintShown(typed: string): Html | undefined {
   return hint && html`<p class="hint" role="status">${hint.detail}</p>`;
 }
 
-/** Says how far back a search has looked; `isEnd`: a later search looks further, when more posts are indexed. */
+/** Says how far back a search has looked; `isEnd`: at all that is indexed, while older posts are not yet. */
 export function searchedLine(
   times: Times, searchedTo: number, { isEmpty, isEnd }: { isEmpty: boolean; isEnd: boolean },
 ): Html {

@@ -50,7 +50,7 @@ export const updateReaders: JobKind<{ sourceId: number }> = {
       await throttled(hub)('update the readers of posts, one step', (limit) => {
         storeStep(hub, step);
         jobs(hub).noteProgress(job.id, done += step.length, null);
-        return Math.min(step.length, limit - 1); // `throttled` pauses for other writers after updating posts
+        return Math.min(step.length, limit - 1); // below `limit`: all is done; above 0: `throttled` lets others write
       }, () => signal.aborted);
       signal.throwIfAborted();
       after = step.at(-1)?.post ?? FROM_THE_TOP;

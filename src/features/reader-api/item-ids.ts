@@ -6,7 +6,7 @@
 const FIRST = 10 ** 15;
 const LONG_FORM = 'tag:google.com,2005:reader/item/';
 
-/** The decimal form of a post's item id, for lists of ids. */
+/** The decimal form of a post's item id, for lists of ids and for continuations. */
 export function decimalId(postId: number): string {
   return String(FIRST + postId);
 }

@@ -127,7 +127,9 @@ ${items.length > 0 && stateForm(`${listPath(view, { since, cursor })}#post-`)}
     : html`<h2 class="unseen">Best first</h2>
 <ol class="rows">${items.map((post) => row(list, postAt, post))}</ol>`}</div>
 ${items.length === 0 && q !== '' && !list.fault && searchedTo === null && emptyList(list)}
-${searchedTo !== null && searchedLine(list.times, searchedTo, { isEmpty: items.length === 0, isEnd: next === null })}
+${searchedTo !== null && searchedLine(list.times, searchedTo, {
+    isEmpty: items.length === 0, isEnd: isByTime && next === null, // best first, a search may just have stopped
+  })}
 ${isLive && isOldestFirst && freshLine(listPath(view, { since, cursor: endOf(list) }))}
 ${next && html`<nav class="more" aria-label="Pages"><a class="button" rel="next"
   href="${listPath(view, { since, cursor: next, newest })}">${

@@ -6,7 +6,7 @@ import { fromSource } from './source-store.ts';
 export const DAYS = TABLES.source_days.most;
 export const RUNS = TABLES.source_runs.most;
 
-/** The result of a feed's synchronisation or a webhook's event, or of several alike. Migration 0008 has the fields. */
+/** The result of a feed's synchronisation or a webhook's event, or of several alike. Migration 0008 explains fields. */
 export type SourceRun = {
   endedAt: number; times: number; failed: number; added: number; changed: number;
   tookMs: number | null; bytes: number | null; event: string | null; note: string | null;

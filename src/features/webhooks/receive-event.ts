@@ -49,7 +49,7 @@ function verifyEvent(hub: Hub, { secrets, rawHeaders, body }: IncomingEvent): Ve
   return verified;
 }
 
-/** The valid secrets. Throws 404 for an unknown webhook, 410 if it is paused or deleted, 503 if they are unreadable. */
+/** The keys of the valid secrets. Throws 404 for an unknown webhook, 410 if paused or deleted, 503 if unreadable. */
 export function secretsOf(hub: Hub, sourceId: number): SigningKeys[] {
   try {
     const secrets = liveSecrets(hub, sourceId);

@@ -61,7 +61,7 @@ function isSafe(statement: string): boolean {
   return ADDING.some((pattern) => pattern.test(bare)) && !FULL_TEXT_COMMAND.test(bare);
 }
 
-/** Empties the strings of an SQL statement and unquotes its names, so that no text within them looks like SQL. */
+/** Empties a token that is a string and unquotes one that is a name, so that no text within it looks like SQL. */
 function withoutQuotes(token: string): string {
   if (token.startsWith(`'`)) return `''`;
   return /^["`[]/.test(token) ? token.slice(1, -1).replace(/\W/g, '_') : token;

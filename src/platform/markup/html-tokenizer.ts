@@ -73,7 +73,7 @@ export function readNoscript(written: string, startTag: (name: string, attribute
 /** More characters than any named reference, such as `&amp;`, has. */
 const REFERENCE = 40;
 
-/** Cuts a long text into pieces of about STEP characters, not within a CRLF or a reference shorter than REFERENCE. */
+/** The end of a piece of about STEP characters, not within a CRLF or a reference shorter than REFERENCE. */
 function endOfPiece(html: string, start: number, end: number): number {
   const cut = start + STEP;
   if (cut >= end) return end;

@@ -27,6 +27,7 @@ test('the index is made anew from the newest post on, and a search meanwhile say
   }
   const best = (await ada.get(`/all?q=owl+${POSTS}&by=relevance`)).text;
   assert.match(best, /Searched back to <time[^>]*>1 January 1970/, 'the best of those that it looked at');
+  assert.doesNotMatch(best, /indexing older posts anew/, 'it would stop as early without that');
   const days = '/api/posts?view=list&limit=100&q=after:1970-01-01%20before:1970-01-02';
   assert.equal((await ada.get(days)).json<{ items: object[] }>().items.length, POSTS, 'days need no index');
   assert.deepEqual(searchDrift(hub), { unindexed: 0, stray: 0 });
