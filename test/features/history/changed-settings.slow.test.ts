@@ -90,7 +90,7 @@ test('the overview tells it at once of web, and hubctl of each process that runs
   const { level, state, problem, whatToDo } = settingsFinding(web) ?? {};
   assert.deepEqual([level, state, conditionsOn(web, 'Settings')], ['warn', '2 changed', ['settings-changed']]);
   assert.equal(problem, 'Settings in .env have changed since the hub was started; restart to apply: ' +
-    'LOG_LEVEL, BACKUP_OFFSITE_DIR.');
+    'BACKUP_OFFSITE_DIR, LOG_LEVEL.');
   assert.match(whatToDo ?? '', /^Restart the hub/);
   assert.doesNotMatch(JSON.stringify(settingsFinding(web)), /SECRET/);
   assert.equal(settingsFinding(hubctl), undefined, 'nobody has noted it yet');
