@@ -110,7 +110,9 @@ export function firstLine(element: XmlElement, names: readonly string[]): string
 
 /** In the order of `names`, not of the document. */
 export function childrenInOrder(element: XmlElement, names: readonly string[]): XmlElement[] {
-  return names.flatMap((name) => childrenOf(element, name));
+  const found: XmlElement[] = [];
+  for (const name of names) for (const child of element.children) if (child.name === name) found.push(child);
+  return found;
 }
 
 /** The first date that can be parsed, in unix ms, among the first `most` child elements `names`; else null. */

@@ -47,7 +47,7 @@ function* decode(bytes: Buffer, contentType: string | null): Generator<void, str
   if (declared.includes('iso-2022-jp') && bytes.includes(ESCAPE)) return yield* decodeAs(bytes, 'iso-2022-jp');
   const wideDeclared = declared.find((encoding) => /^utf-(?:16|32)/.test(encoding));
   if (wideDeclared !== undefined && bytes.includes(0)) return yield* decodeAs(bytes, wideDeclared);
-  if (isUtf8(bytes)) return yield* decodeAs(bytes, 'utf-8');
+  if (isUtf8(bytes)) return yield* decodeUtf8(bytes);
   return yield* decodeDamaged(bytes, declared.filter((encoding) => !/^utf-(?:16|32)/.test(encoding)));
 }
 
@@ -112,7 +112,26 @@ function* decodeAs(bytes: Buffer, encoding: string): Generator<void, string> {
     pieces.push(repairControls(decodePiece(bytes.subarray(at, at + PIECE_BYTES))));
     if (bytes.length > PIECE_BYTES) yield;
   }
-  const text = pieces.join('') + decodePiece();
+  return withoutMark(pieces.join('') + decodePiece());
+}
+
+/** Decodes valid UTF-8, several times as fast as TextDecoder. */
+function* decodeUtf8(bytes: Buffer): Generator<void, string> {
+  const pieces: string[] = [];
+  for (let at = 0, end; at < bytes.length; at = end) {
+    end = Math.min(at + PIECE_BYTES, bytes.length);
+    while (isWithinCharacter(bytes[end])) end--;
+    pieces.push(repairControls(bytes.toString('utf8', at, end)));
+    if (bytes.length > PIECE_BYTES) yield;
+  }
+  return withoutMark(pieces.join(''));
+}
+
+function isWithinCharacter(byte = 0): boolean {
+  return (byte & 0xc0) === 0x80;
+}
+
+function withoutMark(text: string): string {
   return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 

@@ -48,7 +48,8 @@ export function decodeAttributeEntities(text: string): string {
  * A bare `&`, as in an unescaped address, stays, and so does an unknown name unless it begins with one of LEGACY.
  */
 export function decodeXmlText(text: string): string {
-  return text.replace(XML_REFERENCE, decodeEntities);
+  if (!text.includes('&')) return text;
+  return text.replace(XML_REFERENCE, (reference) => NAMED.get(reference.slice(1, -1)) ?? decodeEntities(reference));
 }
 
 /** The text that a whole reference such as `&amp;` or `&#38;` stands for; undefined for an unknown name. */

@@ -30,6 +30,7 @@ export const MAX_ATTRIBUTES = 256;
 const MAX_LENGTH = 64 * 1024 * 1024;
 
 const STOP = -1;
+const NO_ATTRIBUTES: ReadonlyMap<string, string> = new Map();
 const SPACE = 0x20; // the space character; all other white space has lower codes
 const QUOTE = 0x22;
 const APOSTROPHE = 0x27;
@@ -38,8 +39,8 @@ const LESS = 0x3c;
 const EQUALS = 0x3d;
 const GREATER = 0x3e;
 
-/** The beginning of a tag, comment, declaration or instruction; any other `<` is text. */
-const MARKUP = /<[A-Za-z_:/!?\x80-\uffff]/g;
+/** What follows the `<` of a tag, comment, declaration or instruction; any other `<` is text. */
+const AFTER_LESS = /[A-Za-z_:/!?\x80-\uffff]/;
 const NAME = /[^\0-\x20>/<]*/y;
 /** An XML attribute: a name, and a value in quotes or up to white space; allows a missing name or closing quote. */
 const ATTRIBUTE =
@@ -69,12 +70,14 @@ export function scanXml(source: string, handler: XmlHandler, from = 0, to = sour
 }
 
 function nextMarkup(source: string, from: number): number {
-  MARKUP.lastIndex = from;
-  return MARKUP.exec(source)?.index ?? source.length;
+  let at = source.indexOf('<', from);
+  while (at !== -1 && !AFTER_LESS.test(source.charAt(at + 1))) at = source.indexOf('<', at + 1);
+  return at === -1 ? source.length : at;
 }
 
 /** The attributes between two indexes, names in lower case, values decoded; the first of equal names counts. */
 export function readAttributes(source: string, start: number, end: number): ReadonlyMap<string, string> {
+  if (start >= end) return NO_ATTRIBUTES;
   const attributes = new Map<string, string>();
   for (const [, name = '', double, single, bare] of source.slice(start, end).matchAll(ATTRIBUTE)) {
     addAttribute(attributes, name.toLowerCase(), double ?? single ?? bare ?? '');

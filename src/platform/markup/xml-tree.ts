@@ -34,12 +34,14 @@ type XmlTreeOptions = {
   from: number;
 };
 
-/** The usual prefix of an XML namespace, such as `media`, by the prefix that a document declares for the namespace. */
-type Scope = ReadonlyMap<string, string>;
-/** `written`: the element's name as in its tags, in lower case. */
+/**
+ * `prefixes`: the usual prefix of an XML namespace, such as `media`, by the prefix that a document declares for it.
+ * `names`: the well-known names of elements by their names as written; made once for all elements of the scope.
+ */
+type Scope = { prefixes: ReadonlyMap<string, string>; names: Map<string, string> };
+/** `written`: the element's name as in its start tag. */
 type OpenElement = { element: XmlElement; written: string; scope: Scope };
 
-const OUTERMOST: Scope = new Map();
 const DECLARATION = /\bxmlns(?::([\w.-]+))?\s*=\s*(?:"([^"]*)"|'([^']*)')/gi;
 
 export const MAX_DEPTH = 256;
@@ -78,7 +80,7 @@ export function readXmlTree(source: string, options: XmlTreeOptions): Reading<Xm
   function startTag(tag: XmlStartTag): boolean {
     let parent = open.at(-1);
     const scope = scopeOf(tag, source, parent?.scope, options);
-    const name = wellKnownName(tag.name, scope);
+    const name = scope.names.get(tag.name) ?? rememberName(tag.name, scope);
     if (parent?.element.name === name && options.siblings.has(name)) {
       closeDownTo(open.length - 1, tag.start, tag.start);
       parent = open.at(-1);
@@ -89,13 +91,12 @@ export function readXmlTree(source: string, options: XmlTreeOptions): Reading<Xm
     countUp();
     if (tag.selfClosing || VOID.has(name)) return parent !== undefined;
     if (open.length >= MAX_DEPTH) throw new XmlLimitError(`elements nested deeper than ${MAX_DEPTH}`);
-    open.push({ element, written: tag.name.toLowerCase(), scope });
+    open.push({ element, written: tag.name, scope });
     return true;
   }
 
   function endTag(written: string, at: number, end: number): boolean {
-    const lower = written.toLowerCase();
-    const index = open.findLastIndex((candidate) => candidate.written === lower);
+    const index = innermostOf(open, written);
     if (index !== -1) {
       closeDownTo(index, at, end);
     } else {
@@ -182,6 +183,13 @@ function onlySection(source: string, start: number, end: number): string | null 
   return before.trim() === '' && after.trim() === '' ? source.slice(open + 9, close) : null;
 }
 
+/** The index of the innermost open element with that name, in whatever case; -1 if there is none. */
+function innermostOf(open: OpenElement[], written: string): number {
+  if (open.at(-1)?.written === written) return open.length - 1;
+  const lower = written.toLowerCase();
+  return open.findLastIndex((candidate) => candidate.written.toLowerCase() === lower);
+}
+
 function createElement(name: string, source: string, tag: XmlStartTag): XmlElement {
   const { start, attributesStart, attributesEnd, end } = tag;
   return {
@@ -194,7 +202,7 @@ function createElement(name: string, source: string, tag: XmlStartTag): XmlEleme
 function scopeOf(
   tag: XmlStartTag, source: string, inherited: Scope | undefined, { namespaces, siblings }: XmlTreeOptions,
 ): Scope {
-  const outer = inherited ?? OUTERMOST;
+  const outer = inherited ?? { prefixes: new Map(), names: new Map() };
   if (tag.attributesEnd - tag.attributesStart < 'xmlns=x'.length) return outer;
   const written = source.slice(tag.attributesStart, tag.attributesEnd);
   if (!written.includes('xmlns')) return outer;
@@ -203,12 +211,12 @@ function scopeOf(
   for (const [, declared = '', quoted, single] of written.matchAll(DECLARATION)) {
     const prefix = declared.toLowerCase();
     const meant = keepsNames && prefix === '' ? '' : knownPrefix(prefix, quoted ?? single ?? '', namespaces);
-    if (((prefixes ?? outer).get(prefix) ?? prefix) === meant) continue;
-    prefixes ??= new Map(outer);
+    if (((prefixes ?? outer.prefixes).get(prefix) ?? prefix) === meant) continue;
+    prefixes ??= new Map(outer.prefixes);
     prefixes.set(prefix, meant);
     if (prefixes.size > MAX_PREFIXES) throw new XmlLimitError(`more than ${MAX_PREFIXES} prefixes`);
   }
-  return prefixes ?? outer;
+  return prefixes ? { prefixes, names: new Map() } : outer;
 }
 
 function knownPrefix(prefix: string, uri: string, namespaces: ReadonlyMap<string, string>): string {
@@ -219,12 +227,14 @@ function plainUri(uri: string): string {
   return uri.trim().toLowerCase().replace(/\/$/, '').replace(/^https:/, 'http:');
 }
 
-function wellKnownName(written: string, scope: Scope): string {
+function rememberName(written: string, { prefixes, names }: Scope): string {
   const lower = written.toLowerCase();
   const colon = lower.indexOf(':');
   const prefix = colon === -1 ? '' : lower.slice(0, colon);
-  const known = scope.get(prefix) ?? prefix;
-  return (known === '' ? '' : `${known}:`) + lower.slice(colon + 1);
+  const known = prefixes.get(prefix) ?? prefix;
+  const name = (known === '' ? '' : `${known}:`) + lower.slice(colon + 1);
+  names.set(written, name);
+  return name;
 }
 
 /** How a CDATA section inside markup is meant: as text (XHTML) or as HTML source (RSS in the wild). */
