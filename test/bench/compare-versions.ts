@@ -90,19 +90,19 @@ export async function compareVersions(names: string[], reference: string, rounds
   const beside = mkdtempSync(join(tmpdir(), 'bench-versions-'));
   const commits = new Set([reference, FIRST].map(commitOf));
   const releases = [...commits].map((commit) => ({ name: commit.slice(0, 8), folder: join(beside, commit, 'project'), rounds: [] }));
-  try {
-    for (const release of releases) checkOut(release);
-    for (let round = 1; round <= rounds; round++) {
-      for (const version of [here, ...releases]) {
-        process.stderr.write(`round ${round} of ${rounds}: ${version.name}\n`);
-        version.rounds.push(readRows(await runBenches(version, names)));
-      }
-    }
-    return Math.max(...releases.map((release) => report(here, release)));
-  } finally {
-    for (const { folder } of releases) git('worktree', 'remove', '--force', folder);
+  process.once('exit', () => {
     rmSync(beside, { recursive: true, force: true });
+    git('worktree', 'prune');
+  });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+  for (const release of releases) checkOut(release);
+  for (let round = 1; round <= rounds; round++) {
+    for (const version of [here, ...releases]) {
+      process.stderr.write(`round ${round} of ${rounds}: ${version.name}\n`);
+      version.rounds.push(readRows(await runBenches(version, names)));
+    }
   }
+  return Math.max(...releases.map((release) => report(here, release)));
 }
 
 /** Throws if the project has no such commit. */
