@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import type { BenchRow } from './bench-row.ts';
 import { residentMiB, startPeer, startWeb, startWorker, stop, type RunningServer } from './bench-servers.ts';
+import { firstSync } from './first-sync.ts';
 
 const P99_LIMIT_MS = 50;
 const LIMIT_OF_SHARES_MS = 100; // while others may have half of the processor, and for a member's list
@@ -47,8 +48,8 @@ type Times = { page: number; event: number; list: number };
 
 /**
  * What others wait for while one account or visitor asks for as much as it can: the 99th percentile of `GET /`, of a
- * signed event and of a member's list under each attack, beside the same on the idle hub; and the highest memory of web
- * and worker in the end.
+ * signed event and of a member's list under each attack, beside the same on the idle hub; the highest memory of web
+ * and worker in the end; and what a writer waits for during a first synchronisation.
  */
 export async function benchFairness(): Promise<BenchRow[]> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-fairness-'));
@@ -66,7 +67,8 @@ export async function benchFairness(): Promise<BenchRow[]> {
     const wanted = process.env['BENCH_FAIRNESS'] ?? '';
     const attacks = [...ATTACKS, ...FOR_SHARES].filter((name) => name.includes(wanted));
     for (const attack of attacks) rows.push(...await underAttack(web, probe, mallory, attack, idle));
-    return [...rows, memoryRow('web', web.pid), memoryRow('worker', worker.pid ?? 0)];
+    rows.push(memoryRow('web', web.pid), memoryRow('worker', worker.pid ?? 0));
+    return 'first synchronisation'.includes(wanted) ? [...rows, ...await firstSync()] : rows;
   } finally {
     await stop(worker);
     await web.stop();

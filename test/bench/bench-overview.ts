@@ -11,7 +11,7 @@ import { COARSE, FIGURES, FINE, history, type Figure, type Figures } from '../..
 import { beatOfWorker } from '../../src/features/history/record-history.ts';
 import { openStores, type Hub } from '../../src/features/hub/hub.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
-import { DAY } from '../../src/platform/clock.ts';
+import { DAY, HOUR } from '../../src/platform/clock.ts';
 import type { Page } from '../../src/platform/http/reply.ts';
 import { DEFAULT_PREFERENCES } from '../../src/features/hub/preferences.ts';
 import type { MemberRequest, Viewer } from '../../src/platform/http/router.ts';
@@ -39,7 +39,7 @@ export async function benchOverview(): Promise<BenchRow[]> {
     makeUpHistory(hub);
     const rowEach = rowForEachFigure(hub);
     rowEach.fill();
-    const readMonth = (): unknown => history(hub).list(COARSE, hub.clock() - 30 * DAY, hub.clock());
+    const readMonth = (): unknown => history(hub).list(COARSE, hub.clock() - 30 * DAY, hub.clock(), 12 * HOUR);
     const [first = NaN, second = NaN] = measure([page(hub, '24h'), page(hub, '30d')]);
     const [read = NaN, readEach = NaN] = measure([readMonth, rowEach.readMonth]);
     const [scraped = NaN, scrapedEmpty = NaN] = measure([scraping(hub), scraping(empty)]);

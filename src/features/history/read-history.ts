@@ -1,7 +1,7 @@
 import { DAY, HOUR, MINUTE } from '../../platform/clock.ts';
 import { ANSWER_BOUNDS } from '../../platform/metrics/http-metrics.ts';
 import type { Hub } from '../hub/hub.ts';
-import { ANSWERS, COARSE, FINE, history, merge, type Figure, type Figures, type Slot } from './history-store.ts';
+import { ANSWERS, COARSE, FINE, history, type Figure, type Slot } from './history-store.ts';
 
 export const RANGES = {
   '24h': { words: '24 hours', step: FINE, slot: 30 * MINUTE, slots: 48 },
@@ -17,11 +17,9 @@ export function readSlots(hub: Hub, range: Range): Slot[] {
   const now = hub.clock();
   const until = now - now % slot + slot;
   const from = until - slots * slot;
-  const bySlot = Map.groupBy(history(hub).list(step, from, until), ({ at }) => Math.floor((at - from) / slot));
-  return Array.from({ length: slots }, (_, index) => {
-    const figures = bySlot.get(index)?.reduce<Figures>((all, bucket) => merge(all, bucket.figures), {}) ?? {};
-    return { at: from + index * slot, figures };
-  });
+  const known = new Map(history(hub).list(step, from, until, slot).map(({ at, figures }) => [at, figures]));
+  const times = Array.from({ length: slots }, (_, index) => from + index * slot);
+  return times.map((at) => ({ at, figures: known.get(at) ?? {} }));
 }
 
 export function sum(values: (number | undefined)[]): number | undefined {

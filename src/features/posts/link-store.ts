@@ -58,6 +58,14 @@ export const links = store((hub) => {
   const join = db.prepare<[number, number, number]>('join post to a row',
     'INSERT INTO doubles (post_id, source_id, row_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
 
+  /** All posts with the link; none if a row would have too many, of which it reads few: thousands may have the link. */
+  function notTooMany(sourceId: number, link: Uint8Array): Linked[] {
+    const alike: Linked[] = [];
+    const note = (post: Linked): boolean => alike.push(post) > 0 && post.isSeen === 1;
+    const seen = selectLike.first(ROW_MAX + 1, note, sourceId, link, LINKED_MAX);
+    return seen.length > ROW_MAX || alike.length === LINKED_MAX ? [] : alike;
+  }
+
   const linked = {
     /**
      * Stores the link of a new or changed post, in the caller's transaction, and joins the post to the posts with the
@@ -75,10 +83,9 @@ export const links = store((hub) => {
         removeDouble.run(id);
       }
       if (link === null || insert.run(link, sourceId, id).changes === 0) return;
-      const alike = selectLike.all(sourceId, link, LINKED_MAX).sort((a, b) => a.postId - b.postId);
+      const alike = notTooMany(sourceId, link).sort((a, b) => a.postId - b.postId);
       const [first] = alike.filter(({ postId }) => postId !== id);
-      const isFull = alike.length === LINKED_MAX || alike.filter(({ isSeen }) => isSeen === 1).length > ROW_MAX;
-      if (!first || isFull) return;
+      if (!first) return;
       // A post's id cannot number a new row: an old row that the post has left may still have the id as its number.
       const joined = alike.find(({ rowId }) => rowId !== null)?.rowId;
       const rowId = joined ?? selectFree.get()?.rowId ?? 1;

@@ -7,6 +7,8 @@ import { migratedDatabase } from '../../support/migrated-database.ts';
 import { stopWatch } from '../../support/stopped-watch.ts';
 
 const PAUSE_MS = 25;
+const SHORT_PAUSE_MS = 5;
+const SECOND = 1_000;
 const LARGEST_STEP = 5_000; // rows
 
 /**
@@ -20,7 +22,7 @@ function startRemoving(t: TestContext, rows: number, isTight = () => false) {
     const step = steps.at(-1);
     return later(() => (step && (step.waited = waited), run()), 0);
   });
-  const { db, path } = migratedDatabase(t);
+  const { db, path, connect } = migratedDatabase(t);
   db.exec(`
     CREATE TABLE old (n INTEGER PRIMARY KEY) STRICT;
     WITH RECURSIVE count (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < ${rows})
@@ -44,7 +46,7 @@ function startRemoving(t: TestContext, rows: number, isTight = () => false) {
   const logBytes = (): number => statSync(`${path}-wal`).size;
   return {
     paced: createThrottledWrites(noting, isTight), removeSome: (limit: number) => remove.run(limit).changes, left, steps,
-    logBytes, pass,
+    logBytes, pass, connect,
   };
 }
 
@@ -69,6 +71,24 @@ test('a pause is as long as the transaction was', async (t) => {
 
   assert.equal(await paced('remove', slowly), true);
   assert.deepEqual(steps.map(({ rows, waited }) => [rows, waited]), [[100, 40], [100, 40], [100, 40], [0, 0]]);
+});
+
+test('pauses are short while no other process has written for a second, and long for a second after a write', async (t) => {
+  const { paced, removeSome, steps, pass, connect } = startRemoving(t, 100);
+  const other = connect();
+  const step = async (before: () => unknown): Promise<number | undefined> => {
+    before();
+    await paced('remove', () => removeSome(10));
+    await paced('nothing', () => 0); // begins after the pause
+    return steps.at(-2)?.waited;
+  };
+  other.exec('CREATE TABLE others (n INTEGER) STRICT');
+
+  assert.equal(await step(() => {}), PAUSE_MS, 'at first nobody knows who writes');
+  assert.equal(await step(() => pass(SECOND)), SHORT_PAUSE_MS, 'its own writes do not count');
+  assert.equal(await step(() => other.exec('INSERT INTO others VALUES (1)')), PAUSE_MS);
+  assert.equal(await step(() => pass(SECOND - 10)), PAUSE_MS);
+  assert.equal(await step(() => pass(10)), SHORT_PAUSE_MS);
 });
 
 test('what is asked for at the same time takes turns, so that there is a pause after every transaction', async (t) => {
