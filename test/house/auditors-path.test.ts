@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { auditorsPath, type RightName, uses } from '../support/file-marks.ts';
 import { SOURCES } from '../support/source-tree.ts';
 
-const MAX_LINES = 14_500; // a day's reading: 13,200 lines, with a tenth to spare
+const MAX_LINES = 15_000; // a day's reading: 13,600 lines, with a tenth to spare
 
 const path = auditorsPath();
 const outside = SOURCES.filter(({ name }) => !path.includes(name));

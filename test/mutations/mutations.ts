@@ -48,8 +48,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'an uploaded file is synced before it gets its name',
     file: 'src/platform/files/durable-file.ts',
-    from: 'batch.subarray(0, filled));\n  await sync(handle);',
-    to: 'batch.subarray(0, filled));',
+    from: '  await synced();\n',
+    to: '',
     test: 'test/features/attachments/upload-durability.test.ts',
     name: 'a file is on the disk before it gets its name, is named before its row is written, and has its row before the answer',
   },

@@ -28,7 +28,7 @@ function bytes(length: number, seed: number): Buffer {
 test('what is written in pieces of any size arrives', async (t) => {
   for (let n = 0; n < 20; n++) {
     const { path, handle } = await openFile(t);
-    const content = bytes(n === 0 ? 0 : 40_000 * n, n);
+    const content = bytes(n === 0 ? 0 : 100_000 * n, n);
     await writeChunks(handle, asChunks(cutRandomly(content, randomBelow(n), 100_000)));
     assert.ok(readFileSync(path).equals(content), `file ${n}`);
   }
@@ -44,8 +44,8 @@ test('a chunk may be reused once the next one is asked for', async (t) => {
   for (let n = 0; n < 30; n++) assert.ok(written.subarray(n * 100_000, (n + 1) * 100_000).every((byte) => byte === n));
 });
 
-for (const method of ['sync', 'writeFile'] as const) {
-  test(`a ${method} that fails once is not forgotten`, async (t) => {
+for (const [method, size] of [['sync', 2 ** 20], ['sync', 2 ** 23], ['writeFile', 2 ** 20], ['writeFile', 2 ** 23]] as const) {
+  test(`a ${method} that fails once is not forgotten, in a file of ${size / 2 ** 20} MiB`, async (t) => {
     const { handle } = await openFile(t);
     const works = handle[method];
     const broken = async () => {
@@ -53,6 +53,15 @@ for (const method of ['sync', 'writeFile'] as const) {
       throw Object.assign(new Error('the disk is broken'), { code: 'EIO' });
     };
     Object.assign(handle, { [method]: broken });
-    await assert.rejects(writeChunks(handle, asChunks([Buffer.alloc(2 ** 20)])), /the disk is broken/);
+    await assert.rejects(writeChunks(handle, asChunks([Buffer.alloc(size)])), /the disk is broken/);
   });
 }
+
+test('files that are written at once are whole, and few of them have large buffers', async (t) => {
+  const alloc = t.mock.method(Buffer, 'allocUnsafeSlow');
+  const files = await Promise.all(Array.from({ length: 20 }, async (_, n) => ({ ...await openFile(t), content: bytes(300_000, n) })));
+  await Promise.all(files.map(({ handle, content }) =>
+    writeChunks(handle, asChunks(cutRandomly(content, randomBelow(1), 50_000)))));
+  for (const { path, content } of files) assert.ok(readFileSync(path).equals(content));
+  assert.equal(alloc.mock.calls.filter(({ arguments: [size] }) => size === 512 * 1024).length, 8);
+});
