@@ -42,7 +42,8 @@ async function beginAnew(): Promise<never> {
 
 async function run(): Promise<string | null> {
   const isSaving = (): boolean => isDatabaseUnsaved(dataDir);
-  const options = { cwd: PROJECT_ROOT, env: process.env, onListening: announce, isSaving, isPaused };
+  const areTogether = args.includes('--watch');
+  const options = { cwd: PROJECT_ROOT, env: process.env, onListening: announce, areTogether, isSaving, isPaused };
   const reason = failure ?? await runHub(commands, options);
   end();
   return reason?.slice(0, LONGEST_LINE) ?? null;

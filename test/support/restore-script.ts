@@ -46,13 +46,14 @@ export function startRestore(t: TestContext, dataDir: string, port: number, args
   return { said: () => said, ended, signalGroup, signal: (signal: NodeJS.Signals): boolean => child.kill(signal) };
 }
 
-/** The hub as npm start runs it, once it is healthy. */
+/** The hub as npm start runs it, once it is healthy and its worker works. */
 export async function startHub(
   t: TestContext, dataDir: string, port: number, env: Record<string, string> = {},
 ): Promise<HubProcess & { url: string }> {
   const hub = startHubProcess(t, 'start', dataDir, { PORT: String(port), ...env });
   const url = `http://127.0.0.1:${port}`;
   await waitUntil('the hub is healthy', () => isHealthy(url));
+  await waitUntil('the worker works', () => hub.stderr().includes('"event":"working"'));
   return { ...hub, url };
 }
 

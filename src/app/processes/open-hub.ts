@@ -16,7 +16,7 @@ import { describePending, migrate, pendingMigrations } from '../../platform/db/m
 import { DataInUseError, type Migration, SchemaError } from '../../platform/db/migration-files.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { writtenPath } from '../../platform/files/granted-name.ts';
-import { isDamage, openDatabase, openToLook, type Db, type SlowQuery } from '../../platform/db/open-database.ts';
+import { isDamage, openDatabase, openToLook, type Db, type OpenOptions } from '../../platform/db/open-database.ts';
 import type { Log } from '../../platform/log.ts';
 import { createOutboundFetch } from '../../platform/net/outbound-fetch.ts';
 
@@ -27,14 +27,14 @@ const FOLDERS = ['uploads', 'cache', 'backups', 'tmp', 'run'];
  * unsafe, and if the database is lost or damaged; DataInUseError if a hub runs that does not know the new schema.
  */
 export function openHubDatabase(
-  { dataDir, databasePath, migrationsDir }: Config, clock: Clock = Date.now, onSlow?: SlowQuery,
+  { dataDir, databasePath, migrationsDir }: Config, clock: Clock = Date.now, options: OpenOptions = {},
 ): Db {
   assertNoRestore(dataDir);
   assertInPlace(dataDir);
   for (const folder of FOLDERS) mkdirSync(join(dataDir, folder), { recursive: true, mode: 0o700 });
   assertNotLost(dataDir, databasePath);
   const migrations = readOwnMigrations(migrationsDir);
-  const db = openDatabaseFile(databasePath, onSlow);
+  const db = openDatabaseFile(databasePath, options);
   try {
     assertNobodyRuns(db, migrations, dataDir);
     migrate(db, migrations, clock);
@@ -151,9 +151,9 @@ function rescuedIn(dataDir: string): string | undefined {
 }
 
 /** Throws SchemaError, which says what to do, if the file is no database, or damaged. */
-export function openDatabaseFile(path: string, onSlow?: SlowQuery): Db {
+export function openDatabaseFile(path: string, options: OpenOptions = {}): Db {
   try {
-    return openDatabase(path, onSlow ? { onSlow } : {});
+    return openDatabase(path, options);
   } catch (error) {
     throw explained(error, path);
   }

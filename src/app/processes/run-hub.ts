@@ -11,7 +11,8 @@ import { NO_DEBUGGER, supervise, type StartCommand } from './supervise.ts';
 type RunHubOptions = {
   cwd: string;
   env: Record<string, string | undefined>;
-  onListening: (message: Listening) => void; // called with the address of web once web listens
+  onListening: (message: Listening) => Promise<void>; // called once web listens; the worker starts when it resolves
+  areTogether: boolean; // whether web and worker start together, because web cannot tell that it listens
   isSaving: () => boolean; // whether web or worker writes a copy of a lost database
   isPaused: () => boolean; // whether restore.sh or upgrade.sh sent SIGUSR2 while prepare.ts ran
 };
@@ -23,6 +24,9 @@ const PAUSE_SIGNAL = 'SIGUSR2';
 
 const PAUSED = 'the hub pauses';
 
+/** How long the worker waits at most for the end of prepare.ts, which waits until web is healthy. */
+const LONGEST_ANNOUNCEMENT = 2_000; // ms
+
 /** Stops PAUSE_SIGNAL from ending this process; the returned function tells whether it has come. */
 export function listenForPause(): () => boolean {
   let hasCome = false;
@@ -32,18 +36,22 @@ export function listenForPause(): () => boolean {
 
 /** Runs web and worker until a signal or the end of one; resolves to null after a stop signal, else to the reason. */
 export async function runHub(
-  commands: readonly StartCommand[], { cwd, env, onListening, isSaving, isPaused: wasPaused }: RunHubOptions,
+  commands: readonly StartCommand[],
+  { cwd, env, onListening, areTogether, isSaving, isPaused: wasPaused }: RunHubOptions,
 ): Promise<string | null> {
   if (wasPaused()) return PAUSED;
   let failure: string | undefined;
+  // One after the other, they need 160 MiB at most; together, as each reads its modules, 200.
+  const { promise: othersAfter, resolve: startOthers } = Promise.withResolvers<void>();
+  if (areTogether) startOthers();
 
   const onMessage = (name: string, message: unknown): void => {
     if (name !== 'web' || !isWebMessage(message)) return;
     if ('failed' in message) failure = message.failed;
-    else onListening(message);
+    else void onListening(message).then(startOthers);
   };
 
-  const supervision = supervise(commands, { cwd, env, onMessage, isSaving });
+  const supervision = supervise(commands, { cwd, env, onMessage, isSaving, othersAfter });
   const ignoreSignals = onStopSignals(supervision.stop, () => isSaving() || supervision.kill());
   let isPaused = false;
   const pause = (): void => {
@@ -121,7 +129,8 @@ export type Prepared = {
 
 type Preparation = {
   prepared: Prepared;
-  announce(message: Listening): void; // tells prepare.ts where web listens, so that it prints the hub's address
+  /** Tells prepare.ts where web listens, so that it prints the hub's address; resolves when prepare.ts has ended. */
+  announce(message: Listening): Promise<void>;
   end(): void; // ends prepare.ts, even if it still waits until web is healthy
 };
 
@@ -142,7 +151,10 @@ export async function startPreparation(args: readonly string[]): Promise<Prepara
   if (prepared === null) return statusOf(child);
   return {
     prepared: prepared[0] as Prepared,
-    announce: (message) => void (child.connected && child.send(message)),
+    async announce(message) {
+      if (child.connected) child.send(message);
+      await Promise.race([ended, delay(LONGEST_ANNOUNCEMENT, undefined, { ref: false })]);
+    },
     end: () => void (child.connected && child.disconnect()),
   };
 }

@@ -66,7 +66,7 @@ type OpenedData = { db: Db; schemaChange: () => string | null; lock: FileLock };
 function openOrExit(program: 'web' | 'worker', config: Config, log: Log, self: NodeJS.Process): OpenedData {
   try {
     const onSlow: SlowQuery = (statement, milliseconds) => log.warn('slow query', { statement, milliseconds });
-    const db = openHubDatabase(config, Date.now, onSlow);
+    const db = openHubDatabase(config, Date.now, { onSlow, smallCache: program === 'worker' });
     const schemaChange = createSchemaChange(db);
     const lock = lockForRunning(config.dataDir, program);
     if (!lock) throw new DataInUseError(anotherHub(config));

@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { SECOND } from '../../platform/clock.ts';
 
 /**
@@ -37,6 +38,8 @@ type SuperviseOptions = {
   /** Whether processes need more than `graceMs` to stop; they are killed after `LONGEST_GRACE` at the latest. */
   isSaving?: () => boolean;
   onMessage?: (name: string, message: unknown) => void;
+  /** If given, only the first process starts at once, and the others when this has resolved. */
+  othersAfter?: Promise<void>;
 };
 
 /** Runs processes until one ends or `stop` is called, then stops the others; `ended` resolves when all have ended. */
@@ -46,12 +49,25 @@ export function supervise(commands: readonly StartCommand[], options: SuperviseO
   const ending: Ending = { stopRequested: false, died: null, killed: [] };
   let stopping: NodeJS.Timeout | undefined;
 
-  for (const command of commands) {
+  const killsBefore = memoryKills();
+  const [first, ...others] = commands;
+  if (first) start(first);
+  if (options.othersAfter) void options.othersAfter.then(() => others.forEach(start));
+  else others.forEach(start);
+
+  function start(command: StartCommand): void {
+    if (stopping || ending.died !== null) return;
     const child = spawnChild(command, options);
     running.set(child, command.name);
     child.on('message', (message) => options.onMessage?.(command.name, message));
     child.once('error', (error) => gone(child, `could not be started (${error.message})`));
-    child.once('exit', (code, signal) => gone(child, `ended by itself (${signal ?? `exit code ${code}`})`));
+    child.once('exit', (code, signal) => gone(child, howEnded(code, signal)));
+  }
+
+  function howEnded(code: number | null, signal: NodeJS.Signals | null): string {
+    const isForMemory = signal === 'SIGKILL' && memoryKills() > killsBefore;
+    return isForMemory ? 'was killed by the system, because memory was used up'
+      : `ended by itself (${signal ?? `exit code ${code}`})`;
   }
 
   function gone(child: ChildProcess, how: string): void {
@@ -87,6 +103,15 @@ export function supervise(commands: readonly StartCommand[], options: SuperviseO
   }
 
   return { stop, kill, ended };
+}
+
+/** How many processes Linux has killed for lack of memory since it started, also in containers; 0 elsewhere. */
+function memoryKills(): number {
+  try {
+    return Number(/^oom_kill (\d+)$/m.exec(readFileSync('/proc/vmstat', 'utf8'))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
 }
 
 /** Starts a child in its own process group: Ctrl-C then reaches only the supervisor, which stops each child once. */

@@ -44,11 +44,17 @@ type DbWatcher = { committed(): void; failed(error: unknown): void };
 /** Called for statements and transactions that took longer than SLOW_MS. */
 export type SlowQuery = (name: string, milliseconds: number) => void;
 
-export type OpenOptions = { onSlow?: SlowQuery; readonly?: boolean };
+/**
+ * `smallCache`: keeps 4,000 KiB of pages in memory, for the worker, which searches little: 20 MiB less memory while it
+ * synchronises. With so few, searches among a million posts take 1.6 times as long as with 16,000.
+ */
+export type OpenOptions = { onSlow?: SlowQuery; readonly?: boolean; smallCache?: boolean };
 
 /** Opens the database with the settings that all processes share. Throws if the database file cannot be opened. */
-export function openDatabase(path: string, { onSlow = () => {}, readonly = false }: OpenOptions = {}): Db {
-  return configured(new Database(path, { timeout: BUSY_TIMEOUT_MS, readonly }), readonly, onSlow);
+export function openDatabase(path: string, { onSlow = () => {}, readonly = false, smallCache }: OpenOptions = {}): Db {
+  const db = configured(new Database(path, { timeout: BUSY_TIMEOUT_MS, readonly }), readonly, onSlow);
+  if (smallCache) db.pragma('cache_size = -4000'); // KiB
+  return db;
 }
 
 /**

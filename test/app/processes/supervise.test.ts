@@ -1,6 +1,6 @@
 // Protects the supervision of processes: stopped together, killed when they do not stop, and no grandchild is left.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { onStopSignals } from '../../../src/app/processes/stop-signals.ts';
@@ -125,6 +125,47 @@ test('a process that a signal ended is described by it', async (t) => {
   const { supervision } = await run(t, ['crashing']);
 
   assert.equal((await supervision.ended).died, 'crashing ended by itself (SIGSEGV)');
+});
+
+test('others start when the first is ready, and not at all if it has ended before', async (t) => {
+  for (const [kind, ready] of [['obedient', true], ['dying', false]] as const) {
+    const folder = temporaryFolder(t);
+    for (const name of ['obedient', 'dying'] as const) {
+      writeFiles(folder, { [`${name}.mjs`]: `${STAND_INS[name]}\nprocess.send({ pid: process.pid }); setInterval(() => {}, 1000);` });
+    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const said: string[] = [];
+    const supervision = supervise(
+      [kind, 'obedient'].map((name, index) => ({ name: `${index} ${name}`, file: process.execPath, args: [join(folder, `${name}.mjs`)] })),
+      { cwd: folder, env: {}, onMessage: (name) => said.push(name), othersAfter: promise },
+    );
+    t.after(() => supervision.kill());
+    await waitUntil('the first runs', () => said.length === 1);
+    assert.deepEqual(said, [`0 ${kind}`]);
+    if (!ready) writeFiles(folder, { 'all run': '' });
+    if (!ready) await supervision.ended;
+    resolve();
+    if (ready) await waitUntil('the other runs', () => said.length === 2);
+    supervision.stop();
+    await supervision.ended;
+    assert.equal(said.length, ready ? 2 : 1);
+  }
+});
+
+const GROUPS = '/sys/fs/cgroup/memory';
+
+test('a process that the system kills for lack of memory is described so', {
+  skip: (!existsSync(GROUPS) || process.getuid?.() !== 0) && 'no limits of memory can be made here',
+}, async (t) => {
+  const group = join(GROUPS, `hub-test-${process.pid}`);
+  mkdirSync(group);
+  t.after(() => rmdirSync(group));
+  writeFileSync(join(group, 'memory.limit_in_bytes'), String(64 * 2 ** 20));
+  const greedy = 'const kept = []; for (;;) kept.push(Buffer.alloc(2 ** 22, 1));';
+  const command = `echo $$ > ${group}/cgroup.procs; exec "${process.execPath}" -e '${greedy}'`;
+  const { ended } = supervise([{ name: 'web', file: 'sh', args: ['-c', command] }], { cwd: '/', env: { PATH: process.env['PATH'] } });
+
+  assert.equal((await ended).died, 'web was killed by the system, because memory was used up');
 });
 
 test('a program that cannot be started stops the others too', async (t) => {
