@@ -1,5 +1,6 @@
 import { apiTokens, sessions } from '../features/accounts/credential-store.ts';
 import { attachments } from '../features/attachments/attachment-store.ts';
+import { requestedIconSet } from '../features/attachments/icon-set.ts';
 import { requestedIcon } from '../features/attachments/icon-routes.ts';
 import { requestedPicture } from '../features/full-text/full-text-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
@@ -36,6 +37,7 @@ const GUARDS: [part: string, guard: Guard | null][] = [
   ['/sources/:id', (hub, { params, viewer }) => visibleSource(hub, pathId(params), viewer)],
   ['/sources/:source', (hub, { params, viewer }) => visibleSource(hub, pathId(params, 'source'), viewer)],
   ['/icons/:key', requestedIcon],
+  ['/icon-sets/:set', requestedIconSet],
   ['/attachments/:key', requestedFile],
   ['/attachments/:id', (hub, { params, viewer }) => visibleFile(hub, attachments(hub).find(pathId(params)), viewer)],
   ['/drafts/:id', own('draft', (hub, id, viewer) => drafts(hub).list(viewer.id).some((draft) => draft.id === id))],

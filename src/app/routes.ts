@@ -11,6 +11,7 @@ import { stepsAboveList } from '../features/admin/next-steps.ts';
 import * as overview from '../features/admin/overview-pages.ts';
 import * as alerts from '../features/alerts/alert-list.ts';
 import * as icons from '../features/attachments/icon-routes.ts';
+import { showIconSet } from '../features/attachments/icon-set.ts';
 import * as fullText from '../features/full-text/full-text-routes.ts';
 import * as leavingPages from '../features/leaving/leaving-pages.ts';
 import { acceptOffer, declineOffer, withdrawOffer } from '../features/manage-sources/answer-offer.ts';
@@ -180,6 +181,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('PUT /api/sources/:id/icon', 'member', 'Look for the icon of a feed again', byId(icons.findIconAgain)),
   at('DELETE /api/sources/:id/icon', 'member', 'Remove the icon of a source for good', byId(icons.deleteIcon)),
   at('GET /icons/:key', 'public', 'File: the icon of a source', icons.showIcon),
+  at('GET /icon-sets/:set', 'member', 'File: the small icons of several sources', showIconSet),
   at('GET /sources', 'public', 'Page: find sources, and change several at once', manySources.showSources),
   at('POST /sources', 'member', 'Form: add a source', sourcePages.submitSource),
   at('GET /sources/add', 'member', 'Page: add a source', sourcePages.showAddSource),

@@ -6,17 +6,11 @@ import { viewerOfAddress } from '../accounts/signed-address-store.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { manageableSource, visibleSource } from '../sources/source-store.ts';
+import { ICON_HEADERS } from './icon-set.ts';
 import { sourceIcons } from './icon-store.ts';
 import { MARK_LENGTH } from './icon-views.ts';
 
 const KEY = new RegExp(`^(\\d+)-([0-9a-f]{${MARK_LENGTH}})$`);
-
-/** An icon's address has digits of its hash. Only browsers may cache icons, because access to a source can change. */
-const HEADERS = {
-  'cache-control': 'private, max-age=31536000, immutable',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
-  'cross-origin-resource-policy': 'same-origin',
-};
 
 /** The icon of an address that contains the source's id, and the first digits of the icon's hash. */
 export function requestedIcon(hub: Hub, { params, viewer, path, query }: HubRequest) {
@@ -34,7 +28,7 @@ export function requestedIcon(hub: Hub, { params, viewer, path, query }: HubRequ
 export function showIcon(hub: Hub, req: HubRequest): Reply {
   const { icon, signedFor } = requestedIcon(hub, req);
   const forApp = signedFor && { 'cross-origin-resource-policy': 'cross-origin' };
-  return { status: 200, headers: { ...HEADERS, 'content-type': icon.mediaType, ...forApp }, body: icon.content };
+  return { status: 200, headers: { ...ICON_HEADERS, 'content-type': icon.mediaType, ...forApp }, body: icon.content };
 }
 
 /** Idempotent: removes the icon of a feed, and keeps the hub from fetching another. Only feeds have icons. */

@@ -6,6 +6,8 @@ import { joinSource } from '../sources/source-store.ts';
 
 export type Icon = { sha256: string; mediaType: string; content: Buffer };
 
+export type StoredIcon = { sourceId: number; sha256: string; bytes: number };
+
 /** A source whose icon is due. `isWell`: 1 if the source is neither failing nor paused. */
 type DueIcon = { sourceId: number; ownerId: number; isWell: number };
 
@@ -17,15 +19,16 @@ const ASKED_AFTER_CHANGE = DAY;
 
 export const sourceIcons = store(({ db, clock }) => {
   const sql = prepareIcons(db);
-  const hashesOf = (sourceIds: number[]): Map<number, string> =>
-    new Map(sql.hashesOf.all(JSON.stringify(sourceIds)).map(({ sourceId, sha256 }) => [sourceId, sha256]));
+  const listOf = (sourceIds: number[]): Map<number, StoredIcon> =>
+    new Map(sql.list.all(JSON.stringify(sourceIds)).map((icon) => [icon.sourceId, icon]));
 
   return {
     bringBackTimes: createTimeRepair(db, clock, [
       { table: 'source_icons', column: 'due_at', furthest: ASKED_EVERY + HOUR },
     ]),
-    hashOf: (sourceId: number): string | undefined => hashesOf([sourceId]).get(sourceId),
-    hashesOf,
+    hashOf: (sourceId: number): string | undefined => listOf([sourceId]).get(sourceId)?.sha256,
+    /** By source id, without the sources that have no icon. */
+    listOf,
     find: db.prepare<[sourceId: number], Icon>('icon', `
       SELECT i.sha256, i.media_type AS mediaType, i.content
         FROM source_icons s JOIN icons i ON i.sha256 = s.sha256 WHERE s.source_id = ?`).get,
@@ -55,9 +58,10 @@ export const sourceIcons = store(({ db, clock }) => {
 
 function prepareIcons(db: Db) {
   return {
-    hashesOf: db.prepare<[string], { sourceId: number; sha256: string }>('icons of sources', `
-      SELECT source_id AS sourceId, sha256 FROM source_icons
-       WHERE source_id IN (SELECT value FROM json_each(?)) AND sha256 IS NOT NULL`),
+    list: db.prepare<[string], StoredIcon>('icons of sources', `
+      SELECT s.source_id AS sourceId, i.sha256, length(i.content) AS bytes
+        FROM source_icons s JOIN icons i ON i.sha256 = s.sha256
+       WHERE s.source_id IN (SELECT value FROM json_each(?))`),
     namedBy: db.prepare<[number], { url: string | null }>('icon that a feed names',
       'SELECT named_url AS url FROM source_icons WHERE source_id = ?'),
     isCleared: db.prepare<[number], object>('whether a source is to have no icon',

@@ -1,6 +1,7 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { Source } from '../sources/source-store.ts';
+import { pathsInSet } from './icon-set.ts';
 import { sourceIcons } from './icon-store.ts';
 
 /** Number of colours (classes `tint0`, `tint1`, … of the stylesheet) for the letters that stand for missing icons. */
@@ -11,20 +12,25 @@ export const MARK_LENGTH = 16;
 
 /** Without an icon, an SVG shows the first letter or digit of the title. */
 export function sourceIcon(hub: Hub, source: Named): Html {
-  return iconOf(source, sourceIcons(hub).hashOf(source.id));
+  const hash = sourceIcons(hub).hashOf(source.id);
+  return iconOf(source, hash && iconPath(source.id, hash));
 }
 
-/** By source id. */
+/** By source id, for members: small icons come as one set. */
 export function iconsOfSources(hub: Hub, sources: Named[]): Map<number, Html> {
-  const hashes = sourceIcons(hub).hashesOf(sources.map(({ id }) => id));
-  return new Map(sources.map((source) => [source.id, iconOf(source, hashes.get(source.id))]));
+  const icons = sourceIcons(hub).listOf(sources.map(({ id }) => id));
+  const inSet = pathsInSet([...icons.values()]);
+  return new Map(sources.map((source) => {
+    const icon = icons.get(source.id);
+    return [source.id, iconOf(source, icon && (inSet.get(source.id) ?? iconPath(source.id, icon.sha256)))];
+  }));
 }
 
 type Named = Pick<Source, 'id' | 'title'>;
 
-function iconOf({ id, title }: Named, hash: string | undefined): Html {
-  if (hash === undefined) return letterIcon(id, title);
-  return html`<img class="favicon" src="${iconPath(id, hash)}" alt="" width="18" height="18" loading="lazy">`;
+function iconOf({ id, title }: Named, path: string | undefined): Html {
+  if (!path) return letterIcon(id, title);
+  return html`<img class="favicon" src="${path}" alt="" width="18" height="18" loading="lazy">`;
 }
 
 function iconPath(sourceId: number, hash: string): string {
@@ -33,7 +39,7 @@ function iconPath(sourceId: number, hash: string): string {
 
 /** By source id, without the sources that have no icon. */
 export function iconPaths(hub: Hub, sourceIds: number[]): Map<number, string> {
-  return new Map([...sourceIcons(hub).hashesOf(sourceIds)].map(([id, hash]) => [id, iconPath(id, hash)]));
+  return new Map([...sourceIcons(hub).listOf(sourceIds)].map(([id, { sha256 }]) => [id, iconPath(id, sha256)]));
 }
 
 /** Null if the source has no icon. */

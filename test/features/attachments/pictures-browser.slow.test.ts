@@ -1,10 +1,15 @@
 // Protects pictures in a real browser: icons and letters are drawn, and nothing moves when an image comes.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
+import { deflateSync } from 'node:zlib';
 import { openBrowser } from '../../support/browser.ts';
 import { hubWithFeed, image } from '../../support/remote-files.ts';
 import type { OriginHandler } from '../../support/origin.ts';
-import { ico, png } from '../../support/sample-files.ts';
+import { addFollow, addNotes } from '../../support/accounts.ts';
+import { cookieOf } from '../../support/client.ts';
+import { hubWith } from '../../support/hub.ts';
+import { ico, png, pngChunk, pngHeader } from '../../support/sample-files.ts';
 import { requireTool } from '../../support/tools.ts';
 import { sourceIcons } from '../../../src/features/attachments/icon-store.ts';
 import { counts } from '../../../src/features/hub/hub.ts';
@@ -75,5 +80,45 @@ test('a source shows its icon, 18 pixels wide, or a letter of enough contrast; t
     return ['rect', 'text'].map((name) => getComputedStyle(letter.querySelector(name)).fill)`);
   assert.equal(colours[1], 'rgb(255, 255, 255)');
   assert.notEqual(colours[0], 'rgb(0, 0, 0)');
+  assert.deepEqual(await browser.complaints(), []);
+});
+
+/** A PNG of one pixel of that colour. */
+function pixel(colour: readonly number[]): Buffer {
+  const [signature, size] = [Buffer.from('89504e470d0a1a0a', 'hex'), { width: 1, height: 1 }];
+  const data = pngChunk('IDAT', deflateSync(Buffer.from([0, ...colour])));
+  return Buffer.concat([signature, pngHeader(size, [8, 2, 0, 0, 0]), data, pngChunk('IEND')]);
+}
+
+test('small icons that come as one picture are painted each at its source, and the browser asks for them once', async (t) => {
+  const { hub, ada } = await hubWith(t, ['ada']);
+  const colours = [[200, 0, 0], [0, 200, 0], [0, 0, 200]] as const;
+  const ids: number[] = [];
+  for (const colour of colours) {
+    const id = await addNotes(ada, `Notes ${colour}`);
+    await addFollow(ada, id);
+    const content = pixel(colour);
+    const sha256 = createHash('sha256').update(content).digest('hex');
+    sourceIcons(hub.handle).noteNamed(id, 'https://example.org/i.png');
+    sourceIcons(hub.handle).keep(id, { sha256, mediaType: 'image/png', content });
+    ids.push(id);
+  }
+  const browser = await openBrowser(t);
+  await browser.become(hub.address, new Map([cookieOf(ada).split('=') as [string, string]]));
+  await browser.goto(`${hub.address}/all`);
+  const painted = await browser.run(`
+    const canvas = document.createElement('canvas');
+    const context = canvas.getContext('2d', { willReadFrequently: true });
+    const colours = [];
+    for (const id of arguments) {
+      const image = document.querySelector('.rail a[href="/sources/' + id + '"] img.favicon');
+      image.loading = 'eager';
+      await image.decode();
+      context.drawImage(image, 0, 0, 18, 18);
+      colours.push([...context.getImageData(9, 9, 1, 1).data].slice(0, 3));
+    }
+    const asked = performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname);
+    return [colours, asked.filter((path) => path.startsWith('/icon')).length]`, ...ids);
+  assert.deepEqual(painted, [colours, 1]);
   assert.deepEqual(await browser.complaints(), []);
 });

@@ -360,7 +360,7 @@ test('sources share one copy of an icon, which goes with the last of them', asyn
   routes['/second'] = routes['/feed'] ?? assert.fail();
   const second = (await ada.post('/api/sources', { kind: 'feed', url: `${site.url}/second` })).json<{ id: number }>().id;
   await ask();
-  assert.equal(sourceIcons(hub.handle).hashesOf([id, second]).size, 2);
+  assert.equal(sourceIcons(hub.handle).listOf([id, second]).size, 2);
   assert.equal(countRows(hub, 'icons'), 1);
   const path = await iconOf(hub, id) ?? assert.fail('no icon');
   await ada.delete(`/api/sources/${id}`);

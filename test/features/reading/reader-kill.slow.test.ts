@@ -107,7 +107,7 @@ test('icons, marks and old posts come to the same end however often their worker
   const env = { POST_RETENTION_DAYS: '30' };
   const marks = () => countRows(hub, 'read_marks');
   const left = () => countRows(hub, 'posts');
-  const icons = () => sourceIcons(hub).hashesOf(feeds).size;
+  const icons = () => sourceIcons(hub).listOf(feeds).size;
 
   await killAt(t, db, dataDir, [
     () => marks() < 12_000 - 1, () => left() < 11_990, () => marks() < 6_000, () => left() < 11_000, () => icons() > 2,
