@@ -23,7 +23,7 @@ test('everything that a member reads is kept by that browser alone and told unmo
   await ada.post('/api/rules', { match: 'owls', act: 'star' });
   const opml = '<opml version="2.0"><body><outline xmlUrl="https://good.test/"/></body></opml>';
   assert.equal((await ada.form('/sources/import', { opml, visibility: 'public' })).status, 303);
-  const gets = hubRoutes(hub.handle).filter(({ method, path }) => method === 'GET' && !/^\/(?:accounts|attachments|full-texts|icons|reader)\//.test(path));
+  const gets = hubRoutes(hub.handle).filter(({ method, path }) => method === 'GET' && !/^\/(?:accounts|attachments|full-texts|icons|icon-sets|reader)\//.test(path));
 
   const notThere: string[] = [];
   for (const { path: template } of gets) {

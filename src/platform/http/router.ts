@@ -112,7 +112,7 @@ export function knownSearch(found: Match, search: string): string {
 
 export type Match = { route: Route; params: Record<string, string> } | { allow: string[] } | undefined;
 
-type Compiled = { route: Route; regex: RegExp; names: string[] };
+type Compiled = { route: Route; index: number; regex: RegExp; names: string[] };
 
 /** Finds the route of a method and path; if the path has routes of other methods only, `allow` lists these methods. */
 export function createRouter(
@@ -120,13 +120,33 @@ export function createRouter(
 ): (method: string, path: string) => Match {
   const withoutParams = routes.filter(({ path }) => !path.includes(':'));
   const fixed = new Map(withoutParams.map((route) => [`${route.method} ${route.path}`, { route, params: {} }]));
-  const patterns = routes.map(compile);
+  const byStart = Map.groupBy(routes.map(compile), ({ route }) => startOf(route.path));
+  const deepest = Math.max(...[...byStart.keys()].map((start) => foldersOf(start).length));
+
+  /** The routes that begin as the path does, in their order: few of hundreds, whose patterns need not be tried. */
+  const candidatesFor = (path: string): Compiled[] =>
+    foldersOf(path, deepest).flatMap((start) => byStart.get(start) ?? []).sort((a, b) => a.index - b.index);
 
   return (method, typed) => {
     const path = canonicalPath(typed);
     const wanted = method === 'HEAD' ? 'GET' : method;
-    return fixed.get(`${wanted} ${path}`) ?? matchPattern(patterns, wanted, path);
+    return fixed.get(`${wanted} ${path}`) ?? matchPattern(candidatesFor(path), wanted, path);
   };
+}
+
+/** `/api/posts/` of `/api/posts/:id/read`; of a path without parameters, what goes before its last segment. */
+function startOf(path: string): string {
+  const [fixed = ''] = path.split(':');
+  return fixed.slice(0, fixed.lastIndexOf('/') + 1);
+}
+
+/** `/`, `/api/` and `/api/posts/` of `/api/posts/7`, but `most` at most. */
+function foldersOf(path: string, most = Infinity): string[] {
+  const folders: string[] = [];
+  for (let at = path.indexOf('/'); at !== -1 && folders.length < most; at = path.indexOf('/', at + 1)) {
+    folders.push(path.slice(0, at + 1));
+  }
+  return folders;
 }
 
 function matchPattern(patterns: Compiled[], method: string, path: string): Match {
@@ -157,8 +177,8 @@ function decodeSegment(segment: string): string {
   }
 }
 
-function compile(route: Route): Compiled {
+function compile(route: Route, index: number): Compiled {
   const source = route.path.replace(/[.]/g, '\\.').replace(/:\w+\*/g, '(.+)').replace(/:\w+/g, '([^/]+?)');
   const names = Array.from(route.path.matchAll(/:(\w+)/g), ([, name = '']) => name);
-  return { route, regex: new RegExp(`^${source}$`), names };
+  return { route, index, regex: new RegExp(`^${source}$`), names };
 }

@@ -70,3 +70,23 @@ test('a fixed path wins over a pattern that fits it too', () => {
   assert.equal(found(match('GET', '/sources/new')), 'GET /sources/new');
   assert.equal(found(match('GET', '/sources/newer')), 'GET /sources/:id');
 });
+
+test('the first fitting pattern wins, however the patterns begin', () => {
+  const rows = paths('GET /:name/x', 'GET /a/:id', 'GET /:rest*', 'GET /a/b/:id');
+  const match = createRouter(rows);
+  assert.equal(found(match('GET', '/a/x')), 'GET /:name/x');
+  assert.equal(found(match('GET', '/a/y')), 'GET /a/:id');
+  assert.equal(found(match('GET', '/a/b/c')), 'GET /:rest*');
+  assert.equal(found(createRouter(rows.toReversed())('GET', '/a/b/c')), 'GET /a/b/:id');
+});
+
+test('a path of a thousand times as many slashes is not looked at a thousand times as long', () => {
+  const match = createRouter(paths('GET /a/b/:id', 'GET /a/:id'));
+  const timed = (path: string): number => {
+    const began = performance.now();
+    for (let n = 0; n < 200; n++) assert.equal(match('GET', path), undefined);
+    return performance.now() - began;
+  };
+  timed('/'.repeat(8));
+  assert.ok(timed('/'.repeat(8_000)) < 50 * Math.max(1, timed('/'.repeat(8))));
+});
