@@ -1,6 +1,6 @@
 // Protects whoever uses the pages: names, contrast, targets, order, narrow windows, on every page in every state.
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { noteRun } from '../../src/features/backups/note-run.ts';
@@ -43,6 +43,15 @@ const FIND_BROKEN_HEADS = `return [...document.querySelectorAll('.bar > h1')].fl
 const ELSEWHERE = `return performance.getEntriesByType('resource').map(({ name }) => name)
   .filter((name) => !name.startsWith(location.origin + '/'))`;
 
+/** Selectors of work.css that something on the page has, if the page does not load work.css. */
+const FIND_MISSING_RULES = `
+  if ([...document.styleSheets].some(({ href }) => href?.endsWith('/work.css'))) return [];
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(arguments[0]);
+  const selectorsOf = (rules) => [...rules].flatMap((rule) => rule.selectorText ? [rule.selectorText] : selectorsOf(rule.cssRules ?? []));
+  return selectorsOf(sheet.cssRules).filter((selector) => document.querySelector(selector.replace(/::[a-z-]+/g, '')))`;
+const WORK_STYLES = readFileSync('src/app/frame/assets/work.css', 'utf8');
+
 test('every page in every state can be used, read and understood, loads nothing from elsewhere, and fits a phone', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const [lived, browser] = [await livedInHub(t), await openBrowser(t)];
@@ -57,6 +66,7 @@ test('every page in every state can be used, read and understood, loads nothing 
     note('console', (await browser.complaints()).filter((complaint) => !EXPECTED.test(complaint)));
     note('elsewhere', await browser.run(ELSEWHERE));
     await browser.run(UNFOLD);
+    note('without work.css', await browser.run(FIND_MISSING_RULES, WORK_STYLES));
     for (const script of [FIND_FAULTS, FIND_LOOSE_ENDS, FIND_SMALL_TARGETS]) note('wide', await browser.run(script));
     for (const scheme of ['light', 'dark'] as const) {
       await browser.setColorScheme(scheme);

@@ -85,7 +85,7 @@ for (const path of ['/', '/settings', '/admin', '/api/health', '/api/metrics', '
 if (isConnected) await readFeed(ada);
 
 const unanswered = isConnected;
-await run('./scripts/healthcheck.sh && ./scripts/await-health.sh 20 1 --worker');
+await run('./scripts/healthcheck.sh && ./scripts/await-health.sh 1 1 --worker');
 await run('./scripts/hubctl status >/dev/null || :');
 await run('./scripts/hubctl doctor >/dev/null || :');
 await run('./scripts/nightly-backup.sh 2>/dev/null', unanswered);

@@ -49,7 +49,7 @@ export async function operator(t: Lifetime) {
     return runProgram('sh', ['-ec', script], { cwd: place(where), env });
   }
 
-  /** Runs lines of shell of which the last one stays: resolves when the hub has printed its address, and answers. */
+  /** Runs lines of shell of which the last one stays: resolves when the hub has printed its address, answers and works. */
   async function runHub(script: string, where: string): Promise<InForeground> {
     const child = spawn('sh', ['-ec', script], { cwd: place(where), env, detached: true });
     let said = '';
@@ -62,7 +62,8 @@ export async function operator(t: Lifetime) {
     };
     t.after(() => signal('SIGKILL'));
     const isPrinted = (): boolean => said.includes(`running at ${address}\n`);
-    await waitUntil(`the hub's address is printed after: ${script}`, () => isOver || isPrinted());
+    const isWorking = (): boolean => said.includes('"event":"working"'); // the worker starts last
+    await waitUntil(`the hub's address is printed after: ${script}`, () => isOver || (isPrinted() && isWorking()));
     assert.ok(isPrinted() && await isHealthy(address), said);
     return { said: () => said, interrupt: () => (signal('SIGINT'), ended) };
   }

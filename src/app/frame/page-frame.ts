@@ -50,7 +50,7 @@ function layout(content: Page, frame: Frame): Html {
   const { hub, look, viewer } = frame;
   const { density, textSize, theme, typeface, measure, keys, marksScrolled, timeZone } =
     viewer?.preferences ?? DEFAULT_PREFERENCES;
-  const { stylesheet, path, script, writeScript } = assets(hub);
+  const { stylesheet, workStylesheet, path, script, writeScript } = assets(hub);
   const scripts = content.script === 'write' ? [script, writeScript] : [script];
   return html`<!doctype html>
 <html lang="en" data-density="${density}" data-text="${textSize}" data-theme="${theme}" data-typeface="${typeface}"
@@ -63,7 +63,8 @@ function layout(content: Page, frame: Frame): Html {
   ${theme !== 'light' && themeColor('dark', theme)}
   ${content.refreshSeconds !== undefined && html`<meta http-equiv="refresh" content="${content.refreshSeconds}">`}
   <title>${content.title} · ${look.name}</title>
-  <link rel="stylesheet" href="${stylesheet()}">
+  <link rel="stylesheet" href="${stylesheet.path()}">
+  ${!isForReading(content, viewer) && html`<link rel="stylesheet" href="${workStylesheet.path()}">`}
   <link rel="expect" href="#last" blocking="render">
   <link rel="icon" href="${path('icon.svg')}" type="image/svg+xml">
   <link rel="apple-touch-icon" href="${path('icon-180.png')}">
@@ -81,6 +82,11 @@ ${viewer && forTheScript(viewer)}
 </body>
 </html>
 `;
+}
+
+/** Whether a page is a member's list or post, which needs no rule of work.css; the page of a source has more on it. */
+function isForReading({ shape, section }: Page, viewer: Viewer | null): boolean {
+  return viewer !== null && (shape === 'list' || shape === 'article') && !section?.startsWith('source:');
 }
 
 /** The colour of the browser's own bars: that of paper in the stylesheet. */
