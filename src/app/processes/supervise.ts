@@ -21,6 +21,9 @@ export const NO_DEBUGGER = '--disable-sigusr1';
 /** Longer than a process waits for the copy of a lost database (`LONGEST_SAVING`). */
 const LONGEST_GRACE = 100 * SECOND;
 
+/** How old the count of processes that the system killed may be: other programs of the machine count, too. */
+const LOOK_EVERY = 10 * SECOND;
+
 export type StartCommand = { name: string; file: string; args: string[] };
 
 type Ending = {
@@ -49,7 +52,8 @@ export function supervise(commands: readonly StartCommand[], options: SuperviseO
   const ending: Ending = { stopRequested: false, died: null, killed: [] };
   let stopping: NodeJS.Timeout | undefined;
 
-  const killsBefore = memoryKills();
+  let kills = memoryKills();
+  const looking = setInterval(() => (kills = memoryKills()), LOOK_EVERY);
   const [first, ...others] = commands;
   if (first) start(first);
   if (options.othersAfter) void options.othersAfter.then(() => others.forEach(start));
@@ -65,7 +69,7 @@ export function supervise(commands: readonly StartCommand[], options: SuperviseO
   }
 
   function howEnded(code: number | null, signal: NodeJS.Signals | null): string {
-    const isForMemory = signal === 'SIGKILL' && memoryKills() > killsBefore;
+    const isForMemory = signal === 'SIGKILL' && memoryKills() > kills;
     return isForMemory ? 'was killed by the system, because memory was used up'
       : `ended by itself (${signal ?? `exit code ${code}`})`;
   }
@@ -76,6 +80,7 @@ export function supervise(commands: readonly StartCommand[], options: SuperviseO
     if (!ending.stopRequested) ending.died ??= `${name} ${how}`;
     if (running.size > 0) return stopAll();
     clearTimeout(stopping);
+    clearInterval(looking);
     resolve(ending);
   }
 
