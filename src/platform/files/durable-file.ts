@@ -9,7 +9,7 @@ const MODE = 0o600;
 
 /**
  * Bytes per write. Writes of 64 KiB, the size of a socket's chunk, take a third longer, but each file that is being
- * written has two buffers: from the FEW-th on, files get small ones, unless O_DSYNC makes each write wait for the disk.
+ * written has two buffers: beyond FEW files at once they are small, unless each write waits for the disk (O_DSYNC).
  */
 const BATCH = 512 * 1024;
 const SMALL_BATCH = 64 * 1024;
@@ -122,7 +122,7 @@ async function writeInBatches(handle: FileHandle, chunks: AsyncIterable<Buffer>,
   await synced();
 }
 
-/** Syncs after each SYNC_BYTES. Keeps an error: the system reports it to one fsync, and the next succeeds. */
+/** Syncs after each SYNC_BYTES and at the end. Keeps an error, which the system reports to one fsync only. */
 function syncingBehind(handle: FileHandle): { wrote(bytes: number): void; synced(): Promise<void> } {
   let unsynced = 0;
   let isSyncing = false;
