@@ -30,6 +30,7 @@ export function withLogContext<T>(ids: LogContext, work: () => T): T {
 export function createLog(program: string, level: LogLevel, clock: Clock, write: (text: string) => void): Log {
   let waiting = '';
   let timer: NodeJS.Timeout | undefined;
+  let [last, time] = [NaN, '']; // a busy server writes many lines in one millisecond
 
   function flush(): void {
     clearTimeout(timer);
@@ -41,8 +42,10 @@ export function createLog(program: string, level: LogLevel, clock: Clock, write:
 
   const logger = (at: LogLevel) => (event: string, fields: LogFields = {}): void => {
     if (RANK[at] < RANK[level]) return;
+    const now = clock();
+    if (now !== last) [last, time] = [now, isoTime(now)];
     const head = `"level":"${at}","program":"${program}","event":${JSON.stringify(event)}`;
-    waiting += lineOf(`{"time":"${isoTime(clock())}",${head}${members(context.getStore())}`, fields);
+    waiting += lineOf(`{"time":"${time}",${head}${members(context.getStore())}`, fields);
     if (RANK[at] >= RANK.warn || waiting.length > MOST_WAITING) flush();
     else timer ??= setTimeout(flush, 100).unref();
   };

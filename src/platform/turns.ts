@@ -12,9 +12,11 @@ import { hasPassed, SECOND } from './clock.ts';
  *
  * In a turn, only one request runs: its code, and its promises that resolve without waiting. The turn's time counts as
  * used by the request's client. A request that has waited for I/O (a body, a password hash, a file, another server)
- * calls `ownTurn` before it continues. In the middle of long work it calls `nextTurn`, so that other clients come
- * first. Work for which several requests wait runs outside turns; `charged` measures its time. Waiting, work in other
- * threads, and Node's own reading and writing of sockets do not count.
+ * calls `ownTurn` before it continues, unless all that is left is to send a short answer: that is sent at once, and
+ * `charged`, because writes that were committed together are then also answered together, which wakes waiting clients
+ * less often. In the middle of long work a request calls `nextTurn`, so that other clients come first. Work for which
+ * several requests wait runs outside turns; `charged` measures its time. Waiting, work in other threads, and Node's own
+ * reading and writing of sockets do not count.
  *
  * Node accepts only one connection in a round of its event loop. The round after a new connection runs no request,
  * because further connections may wait; at most ROUNDS_OF_CONNECTIONS rounds in succession run none.

@@ -5,8 +5,8 @@ import type { Route, Viewer } from '../../platform/http/router.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import { errorFields } from '../../platform/log.ts';
 import { isFrozen } from './database-file.ts';
-import { reserveOf } from './disk-space.ts';
-import { type Hub, metLimit } from './hub.ts';
+import { type DiskSpace, reserveOf } from './disk-space.ts';
+import { type Hub, metLimit, once } from './hub.ts';
 import { isOnTrial } from './trial.ts';
 
 /** A disk stays full, or nearly full, until this many times the threshold is free, so that alerts do not flap. */
@@ -42,24 +42,29 @@ export function requireRoomForFile(hub: Hub, bytes: number, message: string): vo
 
 /** A file in DATA_DIR/run tells all processes that the disk is low, until clearly more than the reserve is free. */
 export function isDiskLow(hub: Hub): boolean {
+  const { space, room, reserve } = lookAtReserve(hub);
+  const last = judged(hub);
+  if (last.space === space) return last.isLow; // much is free: the same measurement is used for a second
   const wasLow = lowSince(hub) !== null;
-  const { room, reserve } = lookAtReserve(hub);
   const isLow = room < reserve * (wasLow ? HYSTERESIS : 1);
   if (isLow !== wasLow && hub.program !== 'hubctl') noteLow(hub, isLow);
+  Object.assign(last, { space, isLow });
   return isLow;
 }
+
+const judged = once((_hub: Hub) => ({ space: null as DiskSpace | null, isLow: false }));
 
 /** The time since which only the disk reserve is left (unix ms), or null if more was free at the last check. */
 export function lowSince({ config }: Hub): number | null {
   return statSync(notePath(config), { throwIfNoEntry: false })?.mtimeMs ?? null;
 }
 
-/** In bytes: the free disk space, the reserve for repairs, and the room by which the database may grow. */
-function lookAtReserve({ config, disk }: Hub): { free: number; reserve: number; room: number } {
+/** In bytes: the measured space, what of it is free, the reserve for repairs, and by how much the database may grow. */
+function lookAtReserve({ config, disk }: Hub): { space: DiskSpace; free: number; reserve: number; room: number } {
   const space = disk.space();
   const { free, emptyPages } = space;
   const reserve = reserveOf(config, space);
-  return { free, reserve, room: free < reserve * FOR_THE_LOG ? free : free + emptyPages };
+  return { space, free, reserve, room: free < reserve * FOR_THE_LOG ? free : free + emptyPages };
 }
 
 /** Free disk space in words: "63 MiB are free, 64 MiB are kept for repairs". */

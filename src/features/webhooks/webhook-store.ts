@@ -16,7 +16,7 @@ export type Webhook = {
   createdAt: number;
 };
 
-type WebhookSecrets = StoredSecrets & {
+export type WebhookSecrets = StoredSecrets & {
   state: WebhookState;
   previousUntilAt: number | null; // unix ms
 };

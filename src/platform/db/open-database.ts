@@ -34,6 +34,8 @@ export type Db = {
   whileUnsafe<Result>(work: () => Result): Result;
   pragma(source: string): unknown;
   readonly inTransaction: boolean;
+  /** How often this connection has committed. */
+  commits(): number;
   /** Calls `committed` after each outermost write, `failed` with errors of statements and of `work`. Both may throw. */
   watch(watcher: DbWatcher): void;
   close(): void;
@@ -113,6 +115,7 @@ function enterWalMode(file: Database.Database): void {
 function wrap(file: Database.Database, onSlow: SlowQuery): Db {
   const run = file.transaction((work: () => unknown) => work());
   let watcher: DbWatcher = { committed: () => {}, failed: () => {} };
+  let commits = 0;
 
   function measured<T>(name: string, work: () => T): T {
     try {
@@ -126,7 +129,9 @@ function wrap(file: Database.Database, onSlow: SlowQuery): Db {
   function changing<T>(name: string, work: () => T): T {
     const isNested = file.inTransaction;
     const result = measured(name, work);
-    if (!isNested) watcher.committed();
+    if (isNested) return result;
+    commits++;
+    watcher.committed();
     return result;
   }
 
@@ -166,6 +171,7 @@ function wrap(file: Database.Database, onSlow: SlowQuery): Db {
     get inTransaction() {
       return file.inTransaction;
     },
+    commits: () => commits,
     watch: (given) => void (watcher = given),
     close: () => void file.close(),
   };

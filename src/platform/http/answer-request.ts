@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { isStorageTrouble, namesNothing } from '../db/open-database.ts';
 import { isDiskFull } from '../error-code.ts';
-import { nextTurn, ownTurn } from '../turns.ts';
+import { charged, nextTurn, ownTurn } from '../turns.ts';
 import {
   CLIENT_GONE, createCallHandler, isAnonymousRead, isGone, isRead, type CallHandlerOptions, type Exchange,
 } from './call-handler.ts';
@@ -69,7 +69,8 @@ export function createAnswerRequest(options: AnswerOptions) {
     try {
       const made = await callHandler(exchange);
       if (isGone(exchange.req)) return void await closeBody(made.body);
-      await (isLong(made) ? nextTurn() : ownTurn());
+      if (isLong(made)) await nextTurn();
+      else if (hasPage(made)) await ownTurn(); // anything else is sent at once, and `charged`
       const reply = await renderReply(made, exchange, options);
       requireAcceptable(exchange.req, reply);
       if (isLong(reply)) await nextTurn();
@@ -96,7 +97,7 @@ export function createAnswerRequest(options: AnswerOptions) {
     const { req, res, id, viewer } = exchange;
     if (reply.body instanceof Readable) untaken.note(exchange, STREAM_BYTES);
     const headers = { ...security, 'x-request-id': id, ...reply.headers };
-    return sendReply(req, res, { ...reply, headers }, viewer ? discardBytes : DISCARD_BYTES);
+    return charged(sendReply)(req, res, { ...reply, headers }, viewer ? discardBytes : DISCARD_BYTES);
   }
 
   async function errorReply(exchange: Exchange, error: unknown): Promise<Reply> {
@@ -173,6 +174,8 @@ function isLong({ body }: Reply | RenderedReply): boolean {
   if (body === null || typeof body === 'string' || Buffer.isBuffer(body)) return (body?.length ?? 0) > LONG;
   return isPage(body) && body.main.markup.length > LONG;
 }
+
+const hasPage = ({ body }: Reply): boolean => body !== null && isPage(body);
 
 function isPage(body: NonNullable<Reply['body']>): body is Page {
   return typeof body === 'object' && 'main' in body && body.main instanceof Html;

@@ -112,7 +112,7 @@ export function knownSearch(found: Match, search: string): string {
 
 export type Match = { route: Route; params: Record<string, string> } | { allow: string[] } | undefined;
 
-type Compiled = { route: Route; index: number; regex: RegExp; names: string[] };
+type Compiled = { route: Route; start: string; regex: RegExp; names: string[] };
 
 /** Finds the route of a method and path; if the path has routes of other methods only, `allow` lists these methods. */
 export function createRouter(
@@ -120,12 +120,14 @@ export function createRouter(
 ): (method: string, path: string) => Match {
   const withoutParams = routes.filter(({ path }) => !path.includes(':'));
   const fixed = new Map(withoutParams.map((route) => [`${route.method} ${route.path}`, { route, params: {} }]));
-  const byStart = Map.groupBy(routes.map(compile), ({ route }) => startOf(route.path));
+  const compiled = routes.map(compile);
+  const byStart = new Map(compiled.map(({ start }) =>
+    [start, compiled.filter((route) => start.startsWith(route.start))] as const));
   const deepest = Math.max(...[...byStart.keys()].map((start) => foldersOf(start).length));
 
   /** The routes that begin as the path does, in their order: few of hundreds, whose patterns need not be tried. */
   const candidatesFor = (path: string): Compiled[] =>
-    foldersOf(path, deepest).flatMap((start) => byStart.get(start) ?? []).sort((a, b) => a.index - b.index);
+    byStart.get(foldersOf(path, deepest).findLast((start) => byStart.has(start)) ?? '') ?? [];
 
   return (method, typed) => {
     const path = canonicalPath(typed);
@@ -177,8 +179,8 @@ function decodeSegment(segment: string): string {
   }
 }
 
-function compile(route: Route, index: number): Compiled {
+function compile(route: Route): Compiled {
   const source = route.path.replace(/[.]/g, '\\.').replace(/:\w+\*/g, '(.+)').replace(/:\w+/g, '([^/]+?)');
   const names = Array.from(route.path.matchAll(/:(\w+)/g), ([, name = '']) => name);
-  return { route, index, regex: new RegExp(`^${source}$`), names };
+  return { route, start: startOf(route.path), regex: new RegExp(`^${source}$`), names };
 }

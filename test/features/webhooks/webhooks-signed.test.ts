@@ -119,6 +119,21 @@ test('after a rotation both secrets are valid for 24 hours, and never more than 
   assert.equal(webhooks(hub.handle).secrets(hook.id)?.previousSecret, null, 'a secret that is not valid any more is not kept');
 });
 
+test('a new secret and a pause hold from the next event on, also just after refused events', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  const status = async (secret: string): Promise<number> =>
+    (await sendEvent(hub.address, hook.id, eventOf(hub, secret, 'build.finished', {}))).status;
+  const forged = `whsec_${randomBytes(24).toString('base64')}`;
+
+  assert.equal(await status(forged), 401);
+  const rotated = await ada.post(`/api/sources/${hook.id}/webhook/rotate`);
+  const { secret } = rotated.json<{ webhook: { secret: string } }>().webhook;
+  assert.equal(await status(secret), 202);
+  assert.equal(await status(forged), 401);
+  await ada.patch(`/api/sources/${hook.id}`, { paused: true });
+  assert.equal(await status(forged), 410);
+});
+
 test('a clock set back does not make a replaced secret valid for longer', async (t) => {
   const { hub, ada, hook } = await hubWithWebhook(t);
   hub.passTime(10 * DAY);
