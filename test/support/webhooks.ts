@@ -80,7 +80,7 @@ export async function publish(hub: Hub, hook: Hook, type: string, data: object, 
   assert.equal(sent.status, 202, sent.text);
 }
 
-/** One series of the hub's metrics as they are now; `/api/metrics` may be a second older. */
+/** One series of the hub's metrics as they are now; `/api/metrics` may be a moment older. */
 export async function metric({ handle }: Hub, series: string): Promise<number> {
   const text = renderPrometheus(metricFamilies(readMetrics(handle)));
   const line = text.split('\n').find((one) => one.startsWith(`${series} `));

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { hasPassed, SECOND } from '../../platform/clock.ts';
+import { arrivalAfter, waitFor } from '../../platform/db/rate-limit-store.ts';
 import { clientAddress } from '../../platform/http/call-handler.ts';
 import type { Reply } from '../../platform/http/reply.ts';
 import { createTally } from '../../platform/limit-concurrency.ts';
@@ -13,10 +14,10 @@ const A_SECOND = 100;
 /** At most this many probes per second skip the queues (0.1 ms each); further probes wait in the queues. */
 const AHEAD_A_SECOND = 400;
 
-/** The most new answers to probes of one kind in a second; more probes get the last answer. */
-const MADE_A_SECOND = 40;
+/** New answers to probes of one kind, which take up to 3 ms each; more probes get the last answer. */
+const MADE = { burst: 10, everyMs: 25 };
 
-type MadeAnswer = { since: number; made: number; reply: Reply };
+type MadeAnswer = { arrivesAt: number; reply: Reply };
 
 /** Limits probes, which are requests for health and metrics. `now`: a clock in ms that never runs backwards. */
 export function createProbes(now: () => number) {
@@ -38,15 +39,14 @@ export function createProbes(now: () => number) {
 
     goesAhead: (): boolean => ahead++ < AHEAD_A_SECOND,
 
-    /** The answer to a probe of this kind, which is at most a second old. */
+    /** The answer to a probe of this kind, at most MADE.everyMs old. */
     answer(kind: string, make: () => Reply): Reply {
       const last = answers.get(kind);
-      const isOver = !last || hasPassed(last.since, SECOND, now());
-      if (!isOver && last.made >= MADE_A_SECOND) return last.reply;
-      const [since, made] = isOver ? [now(), 1] : [last.since, last.made + 1];
-      const reply = make();
-      answers.set(kind, { since, made, reply });
-      return reply;
+      const arrivesAt = last?.arrivesAt ?? 0;
+      if (last && waitFor(MADE, arrivesAt, now()) > 0) return last.reply;
+      const made = { arrivesAt: arrivalAfter(MADE, arrivesAt, now()), reply: make() };
+      answers.set(kind, made);
+      return made.reply;
     },
   };
 }

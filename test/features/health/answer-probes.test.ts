@@ -43,18 +43,21 @@ test('of all networks together four hundred requests a second wait for nobody, a
   assert.equal(admitProbe(handle, request('203.0.113.251', { [OWN_CHECK_HEADER]: readOwnCheckSecret(dataDir) })), true);
 });
 
-test('the first forty answers of a second are made anew, more are the last one, which is a second old at most', () => {
+test('ten answers in succession are made anew, and one in 25 ms after them; further ones are as the last', () => {
   let now = 0;
   let made = 0;
   const { answer } = createProbes(() => now);
   const asked = (): unknown => answer('ready', () => json({ made: ++made })).body;
 
-  for (let n = 1; n <= 40; n++) assert.equal(asked(), `{"made":${n}}`);
-  now = 999;
-  assert.equal(asked(), '{"made":40}');
+  for (let n = 1; n <= 10; n++) assert.equal(asked(), `{"made":${n}}`);
+  now = 24;
+  assert.equal(asked(), '{"made":10}');
   assert.equal(answer('live', () => json({})).body, '{}');
+  now = 25;
+  assert.equal(asked(), '{"made":11}');
+  assert.equal(asked(), '{"made":11}');
   now = 1_000;
-  assert.equal(asked(), '{"made":41}');
+  for (let n = 12; n <= 21; n++) assert.equal(asked(), `{"made":${n}}`);
 });
 
 test('who asks too often is refused and counted; the hub’s own check never is', async (t) => {
