@@ -12,7 +12,7 @@ export type RunningServer = { name: string; port: number; pid: number; stop(): P
 export function startWeb(dataDir: string, settings: NodeJS.ProcessEnv = {}): Promise<RunningServer> {
   const env = { ...hubEnvironment(dataDir), ...settings };
   const portOf = (message: unknown) => (message as { listening?: { port: number } }).listening?.port;
-  return start('web', hubArguments('web', env), env, portOf);
+  return start('web', hubArguments('web', env), env, portOf, 'ignore');
 }
 
 /** The hub's own worker, likewise. Its database must have been migrated. */
@@ -44,7 +44,7 @@ export function processorMs(pid: number): number {
 /** One of the peers beside this file; it sends its port once it listens. */
 export function startPeer(file: string, args: string[]): Promise<RunningServer> {
   const portOf = (message: unknown) => (message as { port: number }).port;
-  return start(file, [join(import.meta.dirname, file), ...args], process.env, portOf);
+  return start(file, [join(import.meta.dirname, file), ...args], process.env, portOf, 'inherit');
 }
 
 async function start(
@@ -52,8 +52,9 @@ async function start(
   args: string[],
   env: NodeJS.ProcessEnv,
   portOf: (message: unknown) => number | undefined,
+  errors: 'ignore' | 'inherit',
 ): Promise<RunningServer> {
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', errors, 'ipc'] });
   const port = await Promise.race([portFrom(child, portOf), once(child, 'exit').then(() => undefined)]);
   if (port === undefined || child.pid === undefined) throw new Error(`${name} did not start`);
   return { name, port, pid: child.pid, stop: () => stop(child) };
