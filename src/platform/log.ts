@@ -62,11 +62,15 @@ function lineOf(head: string, fields: LogFields): string {
   return `${head},"cut":true}\n`;
 }
 
+/** Returns the fields themselves if all are short enough, as nearly always. */
 function cut(fields: LogFields, most: number): LogFields {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => {
-    const length = name === 'path' ? Math.min(most, MAX_PATH) : most;
-    return [name, typeof value === 'string' && value.length > length ? `${value.slice(0, length - 1)}…` : value];
-  }));
+  const lengthOf = (name: string): number => (name === 'path' ? Math.min(most, MAX_PATH) : most);
+  const isLong = (name: string, value: LogFields[string]): value is string =>
+    typeof value === 'string' && value.length > lengthOf(name);
+  const all = Object.entries(fields);
+  if (!all.some(([name, value]) => isLong(name, value))) return fields;
+  return Object.fromEntries(all.map(([name, value]) =>
+    [name, isLong(name, value) ? `${value.slice(0, lengthOf(name) - 1)}…` : value]));
 }
 
 function members(more: LogFields = {}): string {

@@ -18,10 +18,18 @@ const db = path === undefined ? null : new Database(path);
 db?.pragma('cache_size = -16000');
 db?.pragma('temp_store = MEMORY');
 
+/** Prepares a statement; makes the temporary table of an index's terms, as the hub does, if the statement needs it. */
+function prepare(database: Database.Database, sql: string): Database.Statement {
+  const index = /\btemp\.terms_of_(\w+)/.exec(sql)?.[1];
+  const using = `USING fts5vocab (main, ${index}, 'instance')`;
+  if (index) database.exec(`CREATE VIRTUAL TABLE IF NOT EXISTS temp.terms_of_${index} ${using}`);
+  return database.prepare(sql);
+}
+
 const answers = new Map([...pages].map(([target, { headers, body, compressed, calls }]) => {
   const textOf = (sql: string): string =>
     isPlanned ? sql.replace(/'[^']*'|--.*|(?=[?@])/g, (text) => text || '+') : sql;
-  const work = db ? calls.map(({ sql, ...call }) => ({ statement: db.prepare(textOf(sql)), ...call })) : [];
+  const work = db ? calls.map(({ sql, ...call }) => ({ statement: prepare(db, textOf(sql)), ...call })) : [];
   return [target, { headers, body, compressed, work }];
 }));
 
