@@ -40,19 +40,20 @@ export function requireRoomForFile(hub: Hub, bytes: number, message: string): vo
   if (free - bytes < reserve) throw metLimit(hub, 'free-space', 0, message);
 }
 
+/** What was said of the last measurement, which is used for a second while much is free. */
+const judged = once((_hub: Hub) => ({ space: null as DiskSpace | null, isLow: false }));
+
 /** A file in DATA_DIR/run tells all processes that the disk is low, until clearly more than the reserve is free. */
 export function isDiskLow(hub: Hub): boolean {
   const { space, room, reserve } = lookAtReserve(hub);
   const last = judged(hub);
-  if (last.space === space) return last.isLow; // much is free: the same measurement is used for a second
+  if (last.space === space) return last.isLow;
   const wasLow = lowSince(hub) !== null;
   const isLow = room < reserve * (wasLow ? HYSTERESIS : 1);
   if (isLow !== wasLow && hub.program !== 'hubctl') noteLow(hub, isLow);
   Object.assign(last, { space, isLow });
   return isLow;
 }
-
-const judged = once((_hub: Hub) => ({ space: null as DiskSpace | null, isLow: false }));
 
 /** The time since which only the disk reserve is left (unix ms), or null if more was free at the last check. */
 export function lowSince({ config }: Hub): number | null {

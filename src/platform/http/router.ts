@@ -121,9 +121,10 @@ export function createRouter(
   const withoutParams = routes.filter(({ path }) => !path.includes(':'));
   const fixed = new Map(withoutParams.map((route) => [`${route.method} ${route.path}`, { route, params: {} }]));
   const compiled = routes.map(compile);
-  const byStart = new Map(compiled.map(({ start }) =>
-    [start, compiled.filter((route) => start.startsWith(route.start))] as const));
-  const deepest = Math.max(...[...byStart.keys()].map((start) => foldersOf(start).length));
+  const starts = new Set(compiled.map(({ start }) => start));
+  const beginning = (start: string): Compiled[] => compiled.filter((one) => start.startsWith(one.start));
+  const byStart = new Map(Array.from(starts, (start) => [start, beginning(start)]));
+  const deepest = Math.max(...Array.from(starts, (start) => foldersOf(start).length));
 
   /** The routes that begin as the path does, in their order: few of hundreds, whose patterns need not be tried. */
   const candidatesFor = (path: string): Compiled[] =>

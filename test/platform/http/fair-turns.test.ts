@@ -1,6 +1,7 @@
 // Protects everybody else from one client's requests over HTTP, whoever it says that it is.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { parseCidrs } from '../../../src/platform/net/address-guard.ts';
@@ -82,6 +83,36 @@ test('a client with many new connections leaves the next turns to a client that 
   await waitUntil('the other is answered', () => served.includes('other'));
   const before = served.indexOf('other');
   assert.ok(before < 15, `${before} requests of one had a turn before the connection of the other`);
+});
+
+test('sending an answer counts for its client, also after the request has waited and needs no further turn', async (t) => {
+  let [time, waiting] = [0, 0];
+  const served: string[] = [];
+  const stored = Promise.withResolvers<void>();
+  const store = route('GET /store', 'public', 'store', async () => {
+    waiting++;
+    await stored.promise;
+    return json({});
+  });
+  const work = route('GET /work', 'public', 'work', ({ query }) => json({ n: served.push(query.get('who') ?? '') }));
+  const trustedProxies = parseCidrs('127.0.0.1');
+  const { connect } = await startBareServer(t, { routes: [store, work], now: () => time, trustedProxies });
+  const end = ServerResponse.prototype.end;
+  t.mock.method(ServerResponse.prototype, 'end', function slowly(this: ServerResponse, body: Buffer) {
+    time += 10;
+    return end.call(this, body, 'utf8');
+  });
+  const ask = (path: string, address: string): string => `GET ${path} HTTP/1.1\r\nHost: h\r\n${from(address)}\r\n\r\n`;
+
+  const [one, other] = [await connect(), await connect()];
+  one.write(ask('/store', '203.0.113.1').repeat(10));
+  await waitUntil('all wait for the same', () => waiting === 10);
+  stored.resolve();
+  for (let n = 0; n < 10; n++) await one.answer();
+  one.write(ask('/work?who=one', '203.0.113.1').repeat(10));
+  other.write(ask('/work?who=other', '203.0.113.2').repeat(10));
+  await waitUntil('all are served', () => served.length === 20);
+  assert.ok(served.lastIndexOf('other') < 15, served.join(' '));
 });
 
 test('health that may not go ahead waits for the turns of its client', async (t) => {
