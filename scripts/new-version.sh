@@ -109,19 +109,19 @@ require_signer() {
 }
 
 # Gives up unless the disks have room for two copies of the database (to return to the old version, and to try the new
-# version) and for new packages. backup.sh checks the room for the backup.
+# version), for twice as much that its migrations may add, and for new packages. backup.sh checks the room for the backup.
 check_space() {
   database=$(as_owner du -ck -- "$data"/hub.db* | tail -n 1 | cut -f 1)
   packages=$(as_coder du -sk -- node_modules | cut -f 1)
-  require_space "$data" "$((2 * database + 65536))"
+  require_space "$data" "$((4 * database + 65536))"
   require_space "$root" "$((packages + 262144))"
   [ "$(stat -c %d -- "$data")" != "$(stat -c %d -- "$root")" ] ||
-    require_space "$data" "$((2 * database + packages + 327680))"
+    require_space "$data" "$((4 * database + packages + 327680))"
 }
 
 require_space() {
   free=$(df -Pk -- "$1" | awk 'NR == 2 { print $4 }')
-  [ "$free" -ge "$2" ] || give_up "$1 has $((free / 1024)) MiB left, and $(($2 / 1024)) MiB are needed"
+  [ "$free" -ge "$2" ] || give_up "$1 has $((free / 1024)) MiB left, and $(($2 / 1024)) MiB are needed for copies and for what the upgrade adds"
 }
 
 # Puts the new version into $beside. Packages and Nodes that are already here are not downloaded again.

@@ -192,7 +192,7 @@ export const SCHEMAS: Record<string, Schema> = {
     rules: array(named('Rule')), searches: array(named('SavedSearch')),
     mutedPosts: array(object({ sourceId: id, postId: id, ruleId: id })),
     withdrawnStates: array(object({ draftId: id, read: orNull(flag), starredAt: orNull(time) })),
-    readMarks: array(object({ sourceId: id, postId: id, read: flag, markedAt: time })),
+    readMarks: array(object({ sourceId: id, postId: id, read: flag, markedAt: orNull(time) })),
     history: array(named('HistoryEntry')), notifications: array(named('Notification')),
     acts: array(named('AuditRecord')),
   }),

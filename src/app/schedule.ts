@@ -26,8 +26,10 @@ import { offers } from '../features/manage-sources/offer-store.ts';
 import { drafts } from '../features/writing/draft-store.ts';
 import { links } from '../features/posts/link-store.ts';
 import { planDuePosts } from '../features/writing/scheduled-posts.ts';
-import { raiseMarks } from '../features/reading/raise-marks.ts';
-import { readUndo } from '../features/reading/reading-store.ts';
+import { readActs } from '../features/reading/entry-store.ts';
+import { oldTables } from '../features/reading/old-tables-store.ts';
+import { addLateEntries, hasDueEntries, hasLateEntries, settleEntries } from '../features/reading/settle-entries.ts';
+import { forgetReadTimes, trimEntries } from '../features/reading/trim-entries.ts';
 import { removeOldRows } from '../features/retention/remove-old-rows.ts';
 import { watchContentQuotas } from '../features/sources/content-quota.ts';
 import { syncState } from '../features/sources/sync-state-store.ts';
@@ -79,9 +81,13 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
     invitations(hub).removeExpired(settled(hub)().earliest, limit)),
   throttledTask('end expired offers', MINUTE, endExpiredOffers),
   throttledTask('forget ended offers', HOUR, (hub, limit) => offers(hub).forgetEnded(limit)),
-  throttledTask('remove expired undo records', MINUTE, (hub, limit) => readUndo(hub).removeOld(limit)),
+  throttledTask('forget old markings', MINUTE, (hub, limit) => readActs(hub).removeOld(limit)),
   throttledTask('store the links of old posts', HOUR, (hub, limit) => links(hub).putOld(limit)),
-  { name: 'raise high-water marks', everyMs: 6 * HOUR, run: raiseMarks },
+  throttledTask('add late entries', SECOND, addLateEntries, hasLateEntries),
+  throttledTask('settle entries', SECOND, settleEntries, hasDueEntries),
+  throttledTask('empty old tables', HOUR, (hub, limit) => oldTables(hub).empty(limit)),
+  onceADay(throttledTask('trim entries', HOUR, (hub, limit) => trimEntries(hub, limit))),
+  onceADay(throttledTask('forget when posts were read', HOUR, forgetReadTimes)),
   { name: 'remove old rows', everyMs: 5 * SECOND, run: removeOldRows },
 
   { name: 'scan unscanned uploads', everyMs: HOUR, run: scanUnscanned },
@@ -163,13 +169,19 @@ function sqlTask(name: string, everyMs: number, run: (hub: Hub) => void): Schedu
   return { name, everyMs, run, rehearse: run };
 }
 
-/** A task made of short transactions, between which other processes write; `some` handles up to `limit` rows. */
-function throttledTask(name: string, everyMs: number, some: (hub: Hub, limit: number) => number): ScheduledTask {
+/**
+ * A task made of short transactions, between which other processes write; `some` handles up to `limit` rows. `hasWork`:
+ * asked first by a task that runs often, so that it takes the lock of the database only for work.
+ */
+function throttledTask(
+  name: string, everyMs: number, some: (hub: Hub, limit: number) => number, hasWork = (_hub: Hub): boolean => true,
+): ScheduledTask {
   return {
     name,
     everyMs,
     rehearse: (hub) => void some(hub, 1),
     async run(hub, stopping) {
+      if (!hasWork(hub)) return;
       let rows = 0;
       await throttled(hub)(name, (limit) => {
         const done = some(hub, limit);

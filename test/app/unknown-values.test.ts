@@ -83,7 +83,7 @@ test('an invitation is refused when its hours or role are not understood, also w
 });
 
 function stateOf(hub: Awaited<ReturnType<typeof startHub>>): string {
-  const tables = ['accounts', 'sources', 'follows', 'stars', 'read_marks', 'read_undo', 'list_choices', 'posts', 'preferences', 'audit_records'];
+  const tables = ['accounts', 'sources', 'follows', 'entries', 'read_acts', 'list_choices', 'posts', 'preferences', 'audit_records'];
   return JSON.stringify(rowsOf(hub, ...tables));
 }
 

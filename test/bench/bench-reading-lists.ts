@@ -92,9 +92,7 @@ function rowsOfRead(db: Db) {
   db.exec(`
     CREATE TABLE peer_read (account_id INTEGER, post_id INTEGER, PRIMARY KEY (account_id, post_id)) WITHOUT ROWID;
     INSERT INTO peer_read
-    SELECT f.account_id, p.id FROM follows f JOIN posts p ON p.source_id = f.source_id
-      LEFT JOIN read_marks m ON m.account_id = f.account_id AND m.source_id = p.source_id AND m.post_id = p.id
-     WHERE COALESCE(m.is_read, p.id <= f.read_up_to);
+    SELECT account_id, post_id FROM entries WHERE is_unread = 0;
     ANALYZE`);
   const UNREAD = 'NOT EXISTS (SELECT 1 FROM peer_read r WHERE r.account_id = f.account_id AND r.post_id = p.id)';
   const list = db.prepare<[number, number], object>('list', `

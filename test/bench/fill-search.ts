@@ -1,3 +1,5 @@
+import type { Hub } from '../../src/features/hub/hub.ts';
+import { settleEntries } from '../../src/features/reading/settle-entries.ts';
 import { factsOf } from '../../src/features/posts/blocks.ts';
 import { searchKey } from '../../src/features/posts/search-index-store.ts';
 import { DAY } from '../../src/platform/clock.ts';
@@ -59,9 +61,10 @@ export function fillSearch(path: string, posts: number): void {
     INSERT INTO folders (id, account_id, name) VALUES (1, 1, 'News'), (2, 2, 'News');
     INSERT INTO follows (account_id, source_id, read_up_to, folder_id, created_at)
       SELECT a.id, s.id, CASE a.id WHEN 1 THEN ${Math.floor(posts * 0.98)} ELSE 0 END, CASE WHEN s.id % 10 = 0 THEN a.id END, 0
-        FROM accounts a, sources s WHERE s.id <= ${FOLLOWED};
-    INSERT INTO stars (account_id, post_id, source_id, published_at, starred_at)
-      SELECT 1, id, source_id, published_at, published_at FROM posts WHERE id % 2000 = 0;
+        FROM accounts a, sources s WHERE s.id <= ${FOLLOWED}`);
+  settleEntries({ db } as Hub, Number.MAX_SAFE_INTEGER);
+  db.exec(`
+    UPDATE entries SET starred_at = published_at WHERE account_id = 1 AND post_id % 2000 = 0;
     INSERT INTO posts_words (posts_words, rank) VALUES ('hashsize', 1048576);
     COMMIT;
     PRAGMA optimize`);

@@ -23,21 +23,17 @@ const follows = db.prepare<[], Row>(`
   SELECT f.source_id AS id, s.title, (SELECT name FROM folders WHERE id = f.folder_id) AS folder
     FROM follows f JOIN sources s ON s.id = f.source_id WHERE f.account_id = 1`);
 const unread = db.prepare<[], Row>(`
-  SELECT p.id FROM follows f CROSS JOIN posts p INDEXED BY posts_arrival ON p.source_id = f.source_id AND p.id > f.read_up_to
-    LEFT JOIN read_marks m ON m.account_id = 1 AND m.source_id = p.source_id AND m.post_id = p.id
-   WHERE f.account_id = 1 AND m.is_read IS NOT 1 ORDER BY p.id DESC LIMIT 10001`);
+  SELECT post_id AS id FROM entries WHERE account_id = 1 AND is_unread = 1 AND muted_by IS NULL
+   ORDER BY post_id DESC LIMIT 10001`);
 const since = db.prepare<[number], Row>(`
   SELECT p.id FROM follows f CROSS JOIN posts p INDEXED BY posts_arrival ON p.source_id = f.source_id AND p.id >= ?
    WHERE f.account_id = 1 ORDER BY p.id DESC LIMIT 10001`);
 const firstSince = db.prepare<[number], Row>('SELECT id FROM posts WHERE created_at >= ? ORDER BY id LIMIT 1');
 const among = db.prepare<[string], Row>(`
   SELECT p.id, p.source_id, s.title AS source_title, f2.site_url, p.title, p.url, p.author, p.content_html, p.published_at,
-         p.updated_at, p.created_at, COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0)) AS is_read,
-         t.post_id IS NOT NULL AS is_starred
+         p.updated_at, p.created_at, NOT e.is_unread AS is_read, e.starred_at IS NOT NULL AS is_starred
     FROM json_each(?) j CROSS JOIN posts p ON p.id = j.value JOIN sources s ON s.id = p.source_id
-    LEFT JOIN feeds f2 ON f2.source_id = s.id LEFT JOIN follows f ON f.account_id = 1 AND f.source_id = p.source_id
-    LEFT JOIN read_marks m ON m.account_id = 1 AND m.source_id = p.source_id AND m.post_id = p.id
-    LEFT JOIN stars t ON t.account_id = 1 AND t.post_id = p.id`);
+    LEFT JOIN feeds f2 ON f2.source_id = s.id LEFT JOIN entries e ON e.account_id = 1 AND e.post_id = p.id`);
 const attachments = db.prepare<[string], Row>(`
   SELECT id, post_id, url_key, filename, media_type, bytes FROM attachments
    WHERE post_id IN (SELECT value FROM json_each(?)) ORDER BY post_id, position`);

@@ -4,10 +4,10 @@ import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import type { Hub } from '../../src/features/hub/hub.ts';
 import { linkKey, links } from '../../src/features/posts/link-store.ts';
 import { searchIndex } from '../../src/features/posts/search-index-store.ts';
-import { mutedPosts } from '../../src/features/reading/muted-store.ts';
+import { entries, type EntryRow } from '../../src/features/reading/entry-store.ts';
 import { savedSearches, SEARCHES_MAX } from '../../src/features/reading/saved-search-store.ts';
 import { ACTS, RULES_MAX } from '../../src/features/rules/rule-store.ts';
-import { raiseMarks } from '../../src/features/reading/raise-marks.ts';
+import { settleEntries } from '../../src/features/reading/settle-entries.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { randomBelow } from '../support/random.ts';
 import { madeUpWords } from './made-up-words.ts';
@@ -50,7 +50,7 @@ export const READERS = {
 } as const;
 
 /**
- * A year of posts, and marks as the schedule leaves them: some sources are busy, one post in twenty arrives up to a week after it was published. Members
+ * A year of posts: some sources are busy, one post in twenty arrives up to a week after it was published. Members
  * follow some of the sources and have read as READERS says; the others 70 to 99 % at random.
  */
 export async function fillReadingLists(path: string, { posts, sources, members, follows } = SIZES): Promise<void> {
@@ -73,8 +73,6 @@ export async function fillReadingLists(path: string, { posts, sources, members, 
     addRulesAndSearches(db, below, accountId);
   }
   db.exec('COMMIT');
-  const disk = { space: () => ({ total: Infinity, used: 0, free: Infinity, emptyPages: 0, searchIndex: 0 }) };
-  await raiseMarks({ db, clock: () => NOW, disk } as Hub);
   db.exec('ANALYZE');
   db.close();
 }
@@ -121,22 +119,23 @@ function addMember(
 ): void {
   const follow = db.prepare<[number, number, number]>('follow',
     'INSERT INTO follows (account_id, source_id, read_up_to, created_at) VALUES (?, ?, ?, 0) ON CONFLICT DO NOTHING');
-  const mark = db.prepare<[number, number, number, number, number]>('mark',
-    'INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING');
+  const mark = db.prepare<[number, number, number]>('mark',
+    'UPDATE entries SET is_unread = ?, marked_at = 1 WHERE account_id = ? AND post_id = ? AND marked_at IS NULL');
   const followed = new Set<number>();
   while (followed.size < follows) followed.add(1 + below(sources));
   const last = sourceOf.length - 1;
   const isCaughtUp = accountId === READERS['caught up but for 40'];
   for (const sourceId of followed) follow.run(accountId, sourceId, isCaughtUp ? last : 0);
   putIntoFolders(db, accountId);
+  settleEntries({ db } as Hub, Number.MAX_SAFE_INTEGER);
   const share = SHARES[accountId] ?? 70 + below(30);
   let unread = 40;
   for (let id = 1; id <= last; id++) {
     const sourceId = sourceOf[id] ?? 0;
     if (!followed.has(sourceId)) continue;
-    if (isCaughtUp && unread > 0 && id > last / 4 && below(100) === 0) unread -= mark.run(accountId, sourceId, id, 0, 1).changes;
+    if (isCaughtUp && unread > 0 && id > last / 4 && below(100) === 0) unread -= mark.run(1, accountId, id).changes;
     const isRead = accountId === READERS['the newest 2 %'] ? id > last * 0.98 : below(100) < share;
-    if (!isCaughtUp && isRead) mark.run(accountId, sourceId, id, 1, 1);
+    if (!isCaughtUp && isRead) mark.run(0, accountId, id);
   }
 }
 
@@ -151,7 +150,7 @@ function addRulesAndSearches(db: Db, below: (limit: number) => number, accountId
   const followed = db.prepare<[number], { id: number }>('posts of follows', `
     SELECT p.id FROM follows f CROSS JOIN posts p ON p.source_id = f.source_id WHERE f.account_id = ?`).all(accountId);
   const muted = followed.filter(() => below(MUTED_EVERY) === 0);
-  mutedPosts({ db, clock: () => NOW }).add(muted.map(({ id }): [number, number, number] =>
+  entries({ db, clock: () => NOW }).mute(muted.map(({ id }): EntryRow =>
     [accountId, id, ids[ACTS.length * below(RULES_MAX / ACTS.length)] ?? 0]));
   const kinds = [
     () => word(), () => `${word()} ${word()}`, () => `title:${word()} OR title:${word()}`, () => `${word().slice(0, 4)}* -${word()}`,

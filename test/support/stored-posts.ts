@@ -26,6 +26,11 @@ export function addPosts(
   return db.write('add posts', () => Array.from({ length: count }, (_, index) => add(index + 1)));
 }
 
+/** Changes the time of a post, as a feed that gives it another. */
+export function publishAt({ db }: Stored, id: number, publishedAt: number): void {
+  db.exec(`UPDATE posts SET published_at = ${publishedAt} WHERE id = ${id}`);
+}
+
 /** Adds a copy of each post, which has this id of the publisher and address, and has left its feed. */
 export function doublePosts({ db }: Stored, guid: string): void {
   const kept = db.prepare<[], { name: string }>('columns of posts', `

@@ -3,7 +3,7 @@ import { hubLook, PRODUCT, type HubLook } from '../../features/hub/hub-row-store
 import type { Hub } from '../../features/hub/hub.ts';
 import { readSaid } from '../../features/hub/said.ts';
 import type { RefusedPage } from '../../platform/http/answer-request.ts';
-import { readUndo } from '../../features/reading/reading-store.ts';
+import { readActs } from '../../features/reading/entry-store.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
@@ -30,7 +30,7 @@ export function renderPage(hub: Hub, content: Page, viewer: Viewer | null, targe
 
 function saidLine(hub: Hub, viewer: Viewer | null, target: string): Html | false {
   const said = readSaid(target);
-  const isUndoable = viewer && said?.undo && readUndo(hub).find(viewer.id, said.undo)?.isLive;
+  const isUndoable = viewer && said?.undo && readActs(hub).live(viewer.id, said.undo) !== undefined;
   return said !== undefined && html`
 <div class="said" role="status"><span>${said.text}</span>${isUndoable && html`
 <form method="post" action="/reading/undo"><input type="hidden" name="undo" value="${said.undo}">

@@ -22,6 +22,9 @@ const COLUMNS = 'id, username, display_name AS displayName, role, created_at AS 
 
 export const isPresent = (id: string): string => `EXISTS (SELECT 1 FROM accounts WHERE id = ${id} AND ${PRESENT})`;
 
+/** SQL: whether the account is an administrator's. */
+export const isAdmin = (id: string): string => `(SELECT role = 'admin' FROM accounts WHERE id = ${id})`;
+
 export const displayNameOf = (id: string): string => `(SELECT display_name FROM accounts WHERE id = ${id})`;
 
 export const presentNameOf = (id: string): string =>

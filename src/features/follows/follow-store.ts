@@ -11,8 +11,8 @@ export const FOLDER_MAX = 100; // characters of a folder's name
 const OFFERED = 200;
 
 /**
- * A source that an account follows. `readUpTo` is a high-water mark: posts with at most this id are read, and later
- * posts are unread. The table `read_marks` holds the posts whose read state differs from the state by `readUpTo`.
+ * A source that an account follows. Posts up to the id `readUpTo` count as read where they have no entry: they were old
+ * when the follow began, or (before version 2.1.0) read.
  */
 export type Follow = {
   sourceId: number;
@@ -25,7 +25,7 @@ export type Follow = {
 };
 
 /** A follow of a source that the follower may see. `title`: the account's own name for the source, or its title. */
-export type ListedFollow = Omit<Follow, 'createdAt' | 'ownTitle'> & { title: string; state: SourceState };
+export type ListedFollow = Omit<Follow, 'createdAt' | 'ownTitle' | 'readUpTo'> & { title: string; state: SourceState };
 
 /** Changes to a follow; a field that is undefined stays as it is. `title` null ends the account's own name. */
 export type FollowChange = {
@@ -59,14 +59,15 @@ export function asking({ id, role }: Pick<Viewer, 'id' | 'role'>): Asking {
 
 const FOLDER = '(SELECT name FROM folders WHERE id = f.folder_id)';
 
-/** SQL: columns of the follow `f`, with its folder's name, but without its own title and the time of its beginning. */
+/** SQL: columns of the follow `f`, with its folder's name, but without its title, `read_up_to` and `created_at`. */
 export const FOLLOW = `f.source_id AS sourceId, ${FOLDER} AS folder, f.notify,
-  f.hide_globally AS hideGlobally, f.read_up_to AS readUpTo`;
+  f.hide_globally AS hideGlobally`;
 
 /** SQL: the title of the source `s` as the account of the follow `f` sees it; without a follow, the source's title. */
 export const SEEN_TITLE = 'COALESCE(f.title, s.title)';
 
-const SELECT = `SELECT ${FOLLOW}, f.title AS ownTitle, f.created_at AS createdAt FROM follows f`;
+const SELECT =
+  `SELECT ${FOLLOW}, f.title AS ownTitle, f.read_up_to AS readUpTo, f.created_at AS createdAt FROM follows f`;
 
 export const follows = store(({ db, clock }) => {
   const select = db.prepare<[number, number], Follow>('follow', `${SELECT} WHERE f.account_id = ? AND f.source_id = ?`);
@@ -102,8 +103,8 @@ export const follows = store(({ db, clock }) => {
     'UPDATE follows SET hide_globally = ? WHERE account_id = ? AND source_id = ?');
   const setTitle = db.prepare<[string | null, number, number]>('name source',
     'UPDATE follows SET title = ? WHERE account_id = ? AND source_id = ?');
-  const setReadUpTo = db.prepare<[number, number, number]>('set read_up_to',
-    'UPDATE follows SET read_up_to = ? WHERE account_id = ? AND source_id = ?');
+  const raise = db.prepare<[number, number, number, number]>('count old posts as read',
+    'UPDATE follows SET read_up_to = ? WHERE account_id = ? AND source_id = ? AND read_up_to < ?');
   const selectToTell = db.prepare<[number], { id: number }>('followers to tell',
     `SELECT account_id AS id FROM follows WHERE source_id = ? AND notify = 1 AND ${isPresent('account_id')}`);
 
@@ -139,6 +140,9 @@ export const follows = store(({ db, clock }) => {
       moveFolder.run({ accountId, from, to });
     },
 
+    /** Posts of the source up to the id `postId` count as read where they have no entry. */
+    raiseReadUpTo: (accountId: number, sourceId: number, postId: number): void =>
+      void raise.run(postId, accountId, sourceId, postId),
     /** Counts followed sources of other owners. */
     countForeign: (accountId: number): number => countForeign.get({ accountId })?.n ?? 0,
     countOthers: (sourceId: number, ownerId: number): number => countFollowers.get(sourceId, ownerId)?.n ?? 0,
@@ -147,15 +151,9 @@ export const follows = store(({ db, clock }) => {
     others: (sourceId: number, ownerId: number): number[] =>
       selectFollowers.all(sourceId, ownerId).map(({ id }) => id),
 
-    setReadUpTo: (accountId: number, sourceId: number, postId: number): void =>
-      void setReadUpTo.run(postId, accountId, sourceId),
     /** `after`: a source id; the follows are in the order of these ids. */
     listOf: db.prepare<[accountId: number, after: number, limit: number], Follow>('follows of account',
       `${SELECT} WHERE f.account_id = ? AND f.source_id > ? ORDER BY f.source_id LIMIT ?`).all,
-    /** The follow after a given follow, among the follows of all accounts, ordered by account and source. */
-    after: db.prepare<[accountId: number, sourceId: number], FollowKey>('next follow', `
-      SELECT account_id AS accountId, source_id AS sourceId, read_up_to AS readUpTo FROM follows
-       WHERE (account_id, source_id) > (?, ?) ORDER BY account_id, source_id LIMIT 1`).get,
     /** The followers who want notifications of the source's new posts, without accounts that are being removed. */
     toTell: (sourceId: number): number[] => selectToTell.all(sourceId).map(({ id }) => id),
     readersOf: db.prepare<[sourceId: number], Reader>('readers of source', `
@@ -169,7 +167,6 @@ export const follows = store(({ db, clock }) => {
 });
 
 type Reader = Pick<Follow, 'ownTitle' | 'folder'> & { accountId: number };
-type FollowKey = Pick<Follow, 'sourceId' | 'readUpTo'> & { accountId: number };
 
 /** In the caller's transaction. `postsFor`: an account's number of new posts. Account `authorId` is not notified. */
 export function notifyFollowers(

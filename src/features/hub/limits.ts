@@ -37,9 +37,6 @@ export const LIMITS = {
   'follows-max': [422, 'A reading list may have at most `SOURCES_MAX` sources of other accounts.'],
   'opml-feeds': [422, 'An OPML document may list at most 5,000 feeds.'],
   'imports-at-once': [429, 'An account may have at most 5 running OPML imports.'],
-  'read-marks': [
-    422, 'An account may mark at most 20,000 posts one by one as read or unread; apps may mark any number.',
-  ],
   'rules-max': [422, 'An account may have at most 100 rules.'],
   'searches-max': [422, 'An account may have at most 20 saved searches.'],
   'sync-now': [429, 'An account may start at most 10 synchronisations at once by hand, then one a minute.'],

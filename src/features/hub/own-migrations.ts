@@ -44,6 +44,8 @@ export const OWN_MIGRATIONS = [
   '0039_alerts_unsent.sql',
   '0040_posts_words.sql',
   '0041_attachments_embedded.sql',
+  '0042_posts_link_rows.sql',
+  '0043_reading_entries.sql',
 ];
 
 /** Throws SchemaError unless the `.sql` files in the folder are those of this version, no fewer and no more. */

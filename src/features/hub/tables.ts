@@ -14,7 +14,7 @@ type Counted = {
 type Bounded = { bounded: string };
 
 /**
- * `export`: the part of `GET /api/account/export` that contains an account's rows; null if they are not exported.
+ * `export`: the part or parts of `GET /api/account/export` that contain an account's rows; null for none.
  * `leaving`: when the rows of a deleted account are removed. `at once`: by the request that deletes it. `steps`: the
  * first by that request, the rest by a job. `cascade`: by SQLite, with the row of another table that they refer to.
  * `before`: the member must transfer or delete them first. `renamed`: they stay under a pseudonym. `last`: the row is
@@ -22,7 +22,7 @@ type Bounded = { bounded: string };
  * changes the table. Waiting work in a backup may have been done since that was made.
  */
 type Table = (Counted | Bounded) & {
-  export: string | null;
+  export: string | readonly string[] | null;
   leaving: 'at once' | 'steps' | 'cascade' | 'before' | 'renamed' | 'last' | 'none';
   restore: 'kept' | 'emptied' | 'changed';
 };
@@ -35,6 +35,7 @@ const END_OLDEST = { of: 'account', then: 'the oldest ends' } as const;
 const AT_ONCE = { leaving: 'at once', restore: 'kept' } as const;
 const IN_STEPS = { leaving: 'steps', restore: 'kept' } as const;
 const CASCADE = { leaving: 'cascade', restore: 'kept' } as const;
+const NOT_EXPORTED = { export: null, ...CASCADE } as const;
 const ONE_EACH = { bounded: 'one row for each account', leaving: 'cascade', restore: 'kept' } as const;
 
 /** Every table, and what limits its rows. `test/app/tables.slow.test.ts` compares this with schema, API and export. */
@@ -89,7 +90,8 @@ export const TABLES = {
   posts_words: CONTENT,
   posts_search: { bounded: 'empty; before version 2.1.0 the index of posts', ...OF_SOURCE },
   post_links: { bounded: 'at most one row for each post', ...OF_SOURCE },
-  doubles: { bounded: 'at most one row for each post, and 32 rows for each link', ...OF_SOURCE },
+  link_rows: { bounded: 'at most one row for each post, and 32 rows for each link', ...OF_SOURCE },
+  doubles: { bounded: 'empty; before version 2.1.0 what link_rows is now', ...OF_SOURCE },
   post_tombstones: CONTENT,
   webhook_events: CONTENT,
   attachments: { ...CONTENT, export: 'posts' },
@@ -115,25 +117,26 @@ export const TABLES = {
   follows: { most: 'SOURCES_MAX', ...REFUSE, export: 'follows', ...IN_STEPS },
   folders: { bounded: 'each folder has a followed source', export: 'follows', ...CASCADE },
   list_choices: { most: 1_000, ...END_OLDEST, export: 'listChoices', ...CASCADE },
-  read_marks: {
-    most: 20_000, ...REFUSE,
-    except: 'marks of apps, of rules and of arriving posts with a link that was read, at most one for each post',
-    export: 'readMarks', ...IN_STEPS,
+  entries: {
+    bounded: 'one row for each of the newest 20,000 posts of a followed source, at most 1,000,000 for an account; ' +
+      'one for each post that the account has marked or starred, or that a rule has muted',
+    export: ['readMarks', 'stars', 'mutedPosts'], ...IN_STEPS,
   },
-  read_undo: { most: 20, ...END_OLDEST, export: null, ...IN_STEPS },
-  stars: { bounded: 'one row for each post that exists', export: 'stars', ...IN_STEPS },
+  entries_due: { bounded: 'one row for each changed or ended follow, until its entries agree', ...NOT_EXPORTED },
+  entries_late: { bounded: 'one row for each new post, until it has reached all followers', ...OF_SOURCE },
+  read_acts: { most: 20, ...END_OLDEST, export: null, ...IN_STEPS },
+  read_marks: { bounded: 'empty; before version 2.1.0 the marks of posts', ...NOT_EXPORTED },
+  read_undo: { bounded: 'empty; before version 2.1.0 markings that could be undone', ...NOT_EXPORTED },
+  stars: { bounded: 'empty; before version 2.1.0 the starred posts', ...NOT_EXPORTED },
   reading_history: {
     bounded: 'one row for each post that exists, for READING_HISTORY_RETENTION_DAYS',
     export: 'history', ...IN_STEPS,
   },
   rules: { most: 100, ...REFUSE, export: 'rules', ...IN_STEPS },
   saved_searches: { most: 20, ...REFUSE, export: 'searches', ...IN_STEPS },
-  muted_posts: {
-    bounded: 'one row for each post that exists and each rule that mutes the post',
-    export: 'mutedPosts', ...IN_STEPS,
-  },
+  muted_posts: { bounded: 'empty; before version 2.1.0 the posts that rules have muted', ...NOT_EXPORTED },
   withdrawn_states: {
-    bounded: 'one row for each reader of a post that is a draft now, if the reader had marked or starred the post',
+    bounded: 'one row for each reader of a post that is a draft now, if the reader had read, marked or starred it',
     export: 'withdrawnStates', ...CASCADE,
   },
   drafts: {
@@ -160,7 +163,8 @@ type Tables = typeof TABLES;
 export type TableName = keyof Tables;
 
 /** Parts of an account's export that are lists of rows. */
-export type ExportPart = Exclude<Tables[TableName]['export'], 'account' | 'preferences' | null>;
+export type ExportPart = Exclude<Exported<Tables[TableName]['export']>, 'account' | 'preferences' | null>;
+type Exported<Parts> = Parts extends readonly (infer Part)[] ? Part : Parts;
 
 /** Tables from which a job removes an account's rows in steps. */
 export type SteppedTable = { [Name in TableName]: Tables[Name]['leaving'] extends 'steps' ? Name : never }[TableName];

@@ -27,9 +27,8 @@ import { postJson } from '../posts/query-posts.ts';
 import { postTexts } from '../posts/post-text-store.ts';
 import { posts, type Post } from '../posts/post-store.ts';
 import { listChoices, type ListChoice } from '../reading/list-choice-store.ts';
-import { mutedPosts, type MutedPost } from '../reading/muted-store.ts';
+import { entries, type Mark, type MutedPost, type Star } from '../reading/entry-store.ts';
 import { readingHistory, type ReadPost } from '../reading/reading-history-store.ts';
-import { readMarks, stars, type Mark, type Star } from '../reading/reading-store.ts';
 import { savedSearches } from '../reading/saved-search-store.ts';
 import { searchJson } from '../reading/saved-searches.ts';
 import { ruleJson } from '../rules/rule-routes.ts';
@@ -64,11 +63,12 @@ const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>
     inBatches<ListChoice>((last) => listChoices(hub).listOf(id, last?.list ?? '', BATCH)).map(
       ({ chosenAt, ...rest }) => ({ ...rest, chosenAt: isoTime(chosenAt) })),
   stars: (hub, account) => ownStars(hub, account),
-  readMarks: (hub, { id }) => inBatches<Mark>((last) => readMarks(hub).listOf(id, last, BATCH)).map(
-    ({ isRead, markedAt, ...of }) => ({ ...of, read: isRead === 1, markedAt: isoTime(markedAt) })),
+  readMarks: (hub, { id }) => inBatches<Mark>((last) => entries(hub).marksOf(id, last?.postId ?? 0, BATCH)).map(
+    ({ isRead, markedAt, ...of }) =>
+      ({ ...of, read: isRead === 1, markedAt: markedAt === 0 ? null : isoTime(markedAt) })),
   rules: (hub, { id }) => rules(hub).listOf(id).map(ruleJson),
   searches: (hub, { id }) => savedSearches(hub).listOf(id).map(searchJson),
-  mutedPosts: (hub, { id }) => inBatches<MutedPost>((last) => mutedPosts(hub).listOf(id, last, BATCH)),
+  mutedPosts: (hub, { id }) => inBatches<MutedPost>((last) => entries(hub).mutesOf(id, last?.postId ?? 0, BATCH)),
   withdrawnStates: (hub, { id }) => withdrawnStates(hub).listOf(id).map(({ read, starredAt, ...draft }) =>
     ({ ...draft, read: read === null ? null : read === 1, starredAt: isoTime(starredAt) })),
   history: (hub, account) =>
@@ -150,7 +150,7 @@ function* ownFollows(hub: Hub, account: Account): Generator<object> {
 
 function* ownStars(hub: Hub, account: Account): Generator<object> {
   for (const { postId, starredAt } of inBatches<Star>((last) =>
-    stars(hub).listOf(account.id, last?.postId ?? 0, BATCH))) {
+    entries(hub).starsOf(account.id, last?.postId ?? 0, BATCH))) {
     const [post] = posts(hub).listed([postId]);
     const source = post && sources(hub).find(post.sourceId);
     const title = source && maySee(source, account) ? post.title : null;

@@ -20,9 +20,8 @@ import { notifications } from '../notifications/notification-store.ts';
 import { drafts } from '../writing/draft-store.ts';
 import { postReaders } from '../posts/post-readers-store.ts';
 import { posts } from '../posts/post-store.ts';
-import { mutedPosts } from '../reading/muted-store.ts';
+import { entries, readActs } from '../reading/entry-store.ts';
 import { readingHistory } from '../reading/reading-history-store.ts';
-import { readMarks, readUndo, stars } from '../reading/reading-store.ts';
 import { savedSearches } from '../reading/saved-search-store.ts';
 import { rules } from '../rules/rule-store.ts';
 import { searchIndex } from '../posts/search-index-store.ts';
@@ -146,8 +145,8 @@ function removeSome(hub: Hub, id: number, limit: number): number {
 type OwnRows = (hub: Hub) => { removeOf(id: number, limit: number): number };
 
 const OWN_ROWS: Record<SteppedTable, OwnRows> = {
-  drafts, follows, imports, reading_history: readingHistory, muted_posts: mutedPosts, rules,
-  saved_searches: savedSearches, read_marks: readMarks, stars, read_undo: readUndo, notifications,
+  drafts, follows, imports, reading_history: readingHistory, entries, read_acts: readActs, rules,
+  saved_searches: savedSearches, notifications,
 };
 
 /** Hides the leaver's names in the audit log, and titles of deleted sources and posts, which may contain names. */

@@ -13,6 +13,7 @@ import { takeTurn, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { changingReaders } from '../posts/update-readers.ts';
+import { settleSourceNow } from '../reading/settle-entries.ts';
 import { manageableSource, sources, TITLE_MAX, type Source } from '../sources/source-store.ts';
 import { syncState } from '../sources/sync-state-store.ts';
 import { fillPassword, lookOnce, readAddress, readPassword, readVisibility, refuseDuplicate } from './add-source.ts';
@@ -46,7 +47,11 @@ export async function changeSource(hub: Hub, id: number, sent: Record<string, un
   };
   const isReadAsBefore = visibility === undefined || visibility === before.visibility;
   if (isReadAsBefore) return hub.db.write('change source', apply);
-  return changingReaders(hub, { name: 'change source', sourceId: id, accountId: by.viewer.id }, apply);
+  return changingReaders(hub, { name: 'change source', sourceId: id, accountId: by.viewer.id }, () => {
+    const changed = apply();
+    settleSourceNow(hub, id);
+    return changed;
+  });
 }
 
 export function pauseSource(hub: Hub, id: number, by: By): Promise<Source> {

@@ -8,6 +8,7 @@ import { metLimit, takeTurn, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { changingReaders } from '../posts/update-readers.ts';
+import { settleSourceNow } from '../reading/settle-entries.ts';
 import { manageableSource, sources, type Source } from '../sources/source-store.ts';
 import { offers, type Offer } from './offer-store.ts';
 import { countFollowers, forgetOffered, offersPath, tellFollowers } from './tell-followers.ts';
@@ -106,6 +107,7 @@ export function changeOwner(
     if (!source) throw notFound('source');
     check(source);
     sources(hub).setOwner(sourceId, ownerId);
+    settleSourceNow(hub, sourceId);
     // The audit log stores ids, because the previous and the new owner may delete their accounts later.
     const detail = { from: source.ownerId, to: ownerId, ...(offer && { offer: offer.id }) };
     audit(hub, 'source.transferred', by, { kind: 'source', id: sourceId, name: source.title }, detail);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { counts, store } from '../hub/hub.ts';
 import { fromSource, joinSource } from '../sources/source-store.ts';
 
-export const DOUBLES = 'doubles';
+export const LINK_ROWS = 'link_rows';
 
 /**
  * Maximum number of posts with one link that lists show in one row; later ones have rows of their own. For each row, a
@@ -44,19 +44,19 @@ export const links = store((hub) => {
   const insert = db.prepare<[Uint8Array, number, number]>('store link of post',
     'INSERT INTO post_links (link, source_id, post_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
   const removeLink = db.prepare<[number]>('remove link of post', 'DELETE FROM post_links WHERE post_id = ?');
-  const removeDouble = db.prepare<[number]>('take post out of its row', 'DELETE FROM doubles WHERE post_id = ?');
+  const removeDouble = db.prepare<[number]>('take post out of its row', 'DELETE FROM link_rows WHERE post_id = ?');
   const selectLike = db.prepare<[number, Uint8Array, number], Linked>('posts with a link', `
     SELECT l.post_id AS postId, l.source_id AS sourceId, d.row_id AS rowId,
            s.visibility = 'public' OR s.owner_id = (SELECT s.owner_id ${fromSource('?')}) AS isSeen
-      FROM post_links l ${joinSource('l.source_id')} LEFT JOIN doubles d ON d.post_id = l.post_id
+      FROM post_links l ${joinSource('l.source_id')} LEFT JOIN link_rows d ON d.post_id = l.post_id
      WHERE l.link = ? LIMIT ?`);
   const selectAfter = db.prepare<[number, number], Unlinked>('posts after a post, with their links', `
     SELECT p.id, p.source_id AS sourceId, p.url, l.post_id IS NOT NULL AS isLinked
       FROM posts p LEFT JOIN post_links l ON l.post_id = p.id WHERE p.id > ? ORDER BY p.id LIMIT ?`);
   const selectFree = db.prepare<[], { rowId: number }>('number for a new row of posts with the same link',
-    'SELECT COALESCE(MAX(row_id), 0) + 1 AS rowId FROM doubles');
+    'SELECT COALESCE(MAX(row_id), 0) + 1 AS rowId FROM link_rows');
   const join = db.prepare<[number, number, number]>('join post to a row',
-    'INSERT INTO doubles (post_id, source_id, row_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
+    'INSERT INTO link_rows (post_id, source_id, row_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
 
   /** All posts with the link; none if a row would have too many, of which it reads few: thousands may have the link. */
   function notTooMany(sourceId: number, link: Uint8Array): Linked[] {
@@ -67,6 +67,9 @@ export const links = store((hub) => {
   }
 
   const linked = {
+    /** Removes rows of version 2.0.0, which migration 0042 has copied. */
+    emptyDoubles: db.prepare<[limit: number]>('empty doubles',
+      'DELETE FROM doubles WHERE post_id IN (SELECT post_id FROM doubles LIMIT ?)').change,
     /**
      * Stores the link of a new or changed post, in the caller's transaction, and joins the post to the posts with the
      * same link in other sources. If another post of the source has the link, the link is not stored. `isOld`: readers

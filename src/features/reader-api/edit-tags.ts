@@ -7,7 +7,7 @@ import { posts } from '../posts/post-store.ts';
 import { markAllArrived, setManyRead, setManyStars } from '../reading/mark-many.ts';
 import type { MarkTarget } from '../reading/mark-read.ts';
 import { readingHistory } from '../reading/reading-history-store.ts';
-import { readMarks } from '../reading/reading-store.ts';
+import { entries } from '../reading/entry-store.ts';
 import { parseAppTime, type AppTime } from './app-times.ts';
 import { itemIdsIn, parseItemId } from './item-ids.ts';
 import { plain, type AppRequest } from './reader-request.ts';
@@ -45,7 +45,7 @@ function requireEditable(values: URLSearchParams): void {
 
 /** An app that marks a single post as read has opened it: it joins the reading history. Marked unread, it leaves it. */
 function noteOpened(hub: Hub, viewer: Viewer, ids: number[], isRead: boolean): void {
-  const [post] = ids.length === 1 ? readMarks(hub).statesOf(viewer, ids) : [];
+  const [post] = ids.length === 1 ? entries(hub).statesOf(viewer, ids) : [];
   if (!post) return;
   if (isRead) readingHistory(hub).note(viewer.id, post.id);
   else readingHistory(hub).forget(viewer.id, post.id);
@@ -70,7 +70,7 @@ export async function markAllAsRead(hub: Hub, { viewer, values }: AppRequest): P
 }
 
 /** The target of `markRead` with the posts of a stream; null if no target fits, as for the starred posts. */
-function targetOf(hub: Hub, viewer: Viewer, stream: Stream): MarkTarget | null {
+function targetOf(hub: Hub, viewer: Viewer, stream: Stream): Exclude<MarkTarget, { posts: number[] }> | null {
   if ('label' in stream) return stream.label === NO_FOLDER ? null : { folder: stream.label };
   if ('state' in stream) return stream.state === 'starred' ? null : { all: true };
   const sourceId = sourceOfFeed(hub, follows(hub).listed(viewer), stream.source);

@@ -27,8 +27,8 @@ export async function arrivedPosts(
   let [from, to] = boundsOf(hub, view);
   if (after !== undefined) [from, to] = isOldestFirst ? [Math.max(from, after + 1), to] : [from, Math.min(to, after)];
   const ids: number[] = [];
-  for (let step = FIRST_STEP; from < to && ids.length <= limit;) {
-    if (ids.length > 0 || step !== FIRST_STEP) await nextTurn();
+  for (let step = view.isStarred ? Infinity : FIRST_STEP; from < to && ids.length <= limit;) {
+    if (ids.length > 0 || step > FIRST_STEP) await nextTurn();
     // From one existing id to the next: a restore leaves a large gap of ids, deletions leave smaller ones.
     if (isOldestFirst) from = posts(hub).firstFrom(from) ?? to;
     else to = posts(hub).lastBefore(to) + 1;
@@ -47,12 +47,11 @@ type Range = { from: number; to: number; isOldestFirst: boolean; limit: number }
 
 function select(hub: Hub, viewer: Viewer, view: ArrivalView, { isOldestFirst, ...range }: Range): number[] {
   const { sources, isRead, isStarred } = view;
-  const { starred, unread, all } = arrivals(hub);
+  const { starred, unread, all } = arrivals(hub)[isOldestFirst ? 'up' : 'down'];
   const query = isStarred ? starred : isRead === false ? unread : all;
   const state = { isRead: toNumber(isRead), isStarred: toNumber(isStarred) };
-  const direction = isOldestFirst ? 1 : -1;
   const among = JSON.stringify(sources);
-  return query.all({ ...asking(viewer), ...range, ...state, sources: among, direction }).map(({ id }) => id);
+  return query({ ...asking(viewer), ...range, ...state, sources: among }).map(({ id }) => id);
 }
 
 function toNumber(flag: boolean | undefined): number | null {

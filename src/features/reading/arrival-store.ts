@@ -1,16 +1,14 @@
+import type { Db } from '../../platform/db/open-database.ts';
 import { FOLLOWS, MAY_SEE, READING_LIST, type Asking } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
 import { POSTS, type WholePost } from '../posts/post-store.ts';
 import { AUTHOR } from '../posts/post-text-store.ts';
 import { joinSource } from '../sources/source-store.ts';
-import { STANDS_AMONG, STANDS_STARRED_AMONG } from './double-store.ts';
-import { notMuted } from './muted-store.ts';
-import { IS_READ } from './reading-store.ts';
+import { ENTRY_OF_POST, IS_READ, standsAmong } from './entry-store.ts';
 
 /** Posts with `from` <= id < `to`. `sources`: ids as JSON. `isRead`, `isStarred`: null fits both states. */
 export type ArrivedParams = Asking & {
-  sources: string; from: number; to: number; isRead: number | null; isStarred: number | null;
-  direction: 1 | -1; limit: number;
+  sources: string; from: number; to: number; isRead: number | null; isStarred: number | null; limit: number;
 };
 
 type Id = { id: number };
@@ -21,11 +19,16 @@ export type AppPost = Pick<WholePost, 'id' | 'sourceId' | 'title' | 'summary' | 
 
 type PostSize = Pick<WholePost, 'id' | 'contentBytes'>;
 
-const STATE = `
-  LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-  LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id`;
-const STAR_FITS = '(@isStarred IS NULL OR (t.post_id IS NOT NULL) = @isStarred)';
-const READ_FITS = `(@isRead IS NULL OR ${IS_READ} = @isRead)`;
+/** SQL: among the posts of `@sources`, no earlier post has the link of the entry `e`. */
+const AMONG_SOURCES = 'o.muted_by IS NULL AND o.source_id IN (SELECT value FROM json_each(@sources))';
+const STANDS_AMONG = standsAmong(`o.place > 0 AND ${AMONG_SOURCES}`);
+
+/** SQL: among the starred posts of `@sources`, no earlier post has the link of the entry `e`. */
+const STANDS_STARRED_AMONG = standsAmong(`o.starred_at IS NOT NULL AND ${AMONG_SOURCES}`);
+
+const FITS = `e.post_id < @to AND e.muted_by IS NULL AND e.source_id IN (SELECT value FROM json_each(@sources))
+         AND (@isRead IS NULL OR NOT e.is_unread = @isRead)
+         AND (@isStarred IS NULL OR (e.starred_at IS NOT NULL) = @isStarred)`;
 
 /** Queries for posts in the order of arrival, which is the order of post ids and of the Google Reader API's lists. */
 export const arrivals = store(({ db }) => {
@@ -43,42 +46,14 @@ export const arrivals = store(({ db }) => {
            ${AUTHOR} AS author,
            p.content_html AS contentHtml, p.published_at AS publishedAt, p.updated_at AS updatedAt,
            p.created_at AS createdAt, ${IS_READ} AS isRead,
-           t.post_id IS NOT NULL AS isStarred
+           e.starred_at IS NOT NULL AS isStarred
       FROM json_each(@ids) j CROSS JOIN ${POSTS} p ON p.id = j.value CROSS ${joinSource('p.source_id')}
-      CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id ${STATE}
+      CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id ${ENTRY_OF_POST}
      WHERE ${MAY_SEE}`);
 
   return {
-    all: db.prepare<[ArrivedParams], Id>('posts by arrival', `
-      SELECT p.id FROM json_each(@sources) j
-        CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = j.value AND p.id >= @from AND p.id < @to
-        LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id ${STATE}
-       WHERE ${READ_FITS} AND ${STAR_FITS} AND ${STANDS_AMONG} AND ${notMuted('p.source_id', 'p.id')}
-       ORDER BY p.id * @direction LIMIT @limit`),
-    unread: db.prepare<[ArrivedParams], Id>('unread posts by arrival', `
-      SELECT id FROM (
-        SELECT p.id FROM json_each(@sources) j
-          CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = j.value
-          CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id
-           AND p.id > max(f.read_up_to, @from - 1) AND p.id < @to ${STATE}
-         WHERE m.is_read IS NOT 1 AND ${STAR_FITS} AND ${STANDS_AMONG} AND ${notMuted('p.source_id', 'p.id')}
-        UNION ALL SELECT p.id FROM json_each(@sources) j
-          CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = j.value
-          CROSS JOIN (SELECT source_id, post_id AS id FROM read_marks INDEXED BY read_marks_unread
-                       WHERE account_id = @viewerId AND is_read = 0) p
-             ON p.source_id = f.source_id AND p.id >= @from AND p.id < @to AND p.id <= f.read_up_to
-          LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
-         WHERE ${STAR_FITS} AND ${STANDS_AMONG} AND ${notMuted('p.source_id', 'p.id')})
-       ORDER BY id * @direction LIMIT @limit`),
-    starred: db.prepare<[ArrivedParams], Id>('starred posts by arrival', `
-      SELECT p.id FROM (SELECT post_id AS id, source_id FROM stars
-               WHERE account_id = @viewerId AND post_id >= @from AND post_id < @to) p ${joinSource('p.source_id')}
-        LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
-        LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-       WHERE ${MAY_SEE} AND ${READ_FITS} AND ${STANDS_STARRED_AMONG}
-         AND ${notMuted('p.source_id', 'p.id')}
-         AND p.source_id IN (SELECT value FROM json_each(@sources))
-       ORDER BY p.id * @direction LIMIT @limit`),
+    up: prepareArrived(db, 'ASC'),
+    down: prepareArrived(db, 'DESC'),
 
     sizesOf: (ids: number[]): PostSize[] => selectSizes.all(JSON.stringify(ids)),
     whole: (viewer: Asking, ids: number[]): AppPost[] => selectWhole.all({ ...viewer, ids: JSON.stringify(ids) }),
@@ -88,3 +63,22 @@ export const arrivals = store(({ db }) => {
       new Map(selectNewest.all({ ...viewer, folder: null }).map(({ sourceId, at }) => [sourceId, at])),
   };
 });
+
+function prepareArrived(db: Db, order: 'ASC' | 'DESC') {
+  return {
+    all: db.prepare<[ArrivedParams], Id>('posts by arrival', `
+      SELECT e.post_id AS id FROM entries e
+       WHERE e.account_id = @viewerId AND e.post_id >= @from AND ${FITS} AND e.place > 0 AND ${STANDS_AMONG}
+       ORDER BY e.post_id ${order} LIMIT @limit`).all,
+    unread: db.prepare<[ArrivedParams], Id>('unread posts by arrival', `
+      SELECT e.post_id AS id FROM entries e INDEXED BY entries_arrival_unread
+       WHERE e.account_id = @viewerId AND e.post_id >= @from AND e.is_unread = 1 AND ${FITS} AND e.place > 0
+         AND ${STANDS_AMONG}
+       ORDER BY e.post_id ${order} LIMIT @limit`).all,
+    starred: db.prepare<[ArrivedParams], Id>('starred posts by arrival', `
+      SELECT e.post_id AS id FROM entries e INDEXED BY entries_starred
+       WHERE e.account_id = @viewerId AND e.post_id >= @from AND e.starred_at IS NOT NULL AND ${FITS}
+         AND ${STANDS_STARRED_AMONG}
+       ORDER BY e.post_id ${order} LIMIT @limit`).all,
+  };
+}

@@ -1,5 +1,5 @@
 import type { Viewer } from '../../platform/http/router.ts';
-import { asking } from '../follows/follow-store.ts';
+import { asking, follows } from '../follows/follow-store.ts';
 import { membersSearch } from '../full-text/full-text-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { furthestBlocks, sourceWord } from '../posts/blocks.ts';
@@ -9,8 +9,7 @@ import { positionAt, searchKey, timeOfKey } from '../posts/search-index-store.ts
 import { matchWithin, ofFacts, searchQuery, type NamedFacts, type SearchQuery } from '../posts/search-query.ts';
 import { stretchesOf } from '../posts/stretches-store.ts';
 import { searchesInLists, type FoundPost, type SearchParams } from './list-search-store.ts';
-import { COUNT_MAX, lists, type FollowedSource, type PageParams } from './list-store.ts';
-import { OLDEST } from './reading-store.ts';
+import { COUNT_MAX, lists, type PageParams } from './list-store.ts';
 
 /** `since` (unix ms): unread lists keep posts read after this time. `joined`: 1 if the list has one post per link. */
 type ReadingList = {
@@ -23,59 +22,46 @@ type ReadingList = {
 
 /** Keyset paging selects the nearest `limit` posts after the position `from` or, with `isBack`, before it. */
 export type Paging = { from: Position; isBack: boolean; limit: number };
-type MarkedUpTo = Pick<FollowedSource, 'sourceId' | 'readUpTo'>;
 
-/** Number of posts that one scan of all sources examines, in about 2 ms. */
-const SCAN_MAX = 2_500;
-
-/** Up to this number of followed sources, one query per source is faster than a scan of all sources. */
+/** Up to this number of followed sources, a search names them, so that the index skips all others. */
 const FEW_SOURCES = 60;
 
-/** If fewer posts than this follow the last read post of a source, sorting them is faster than passing read ones. */
-const FEW_POSTS = 32;
-
-/** Returns posts of followed sources. If these are many, it usually begins with a scan of the posts of all sources. */
+/** Returns posts of followed sources. */
 export function followedPosts(hub: Hub, list: ReadingList, paging: Paging): Position[] {
-  const active = lists(hub).sources.all(paramsOf(list, paging))
-    .filter(({ readUpTo, lastId }) => lastId !== null && (!list.isUnread || lastId > readUpTo));
-  const isScanned = active.length > FEW_SOURCES && !(list.isUnread && isFromOldest(paging));
-  const [found, rest] = isScanned ? scan(hub, list, paging) : [[], paging];
-  if (!rest) return found;
-  const nearest = mergeSources(hub, active, list, rest);
-  return [...found, ...list.isUnread ? withExceptions(hub, nearest, list, rest) : nearest];
-}
-
-/** Whether the page is the first of an oldest-first list. */
-function isFromOldest({ from }: Paging): boolean {
-  return from.publishedAt === OLDEST.publishedAt;
-}
-
-function scan(hub: Hub, list: ReadingList, paging: Paging): [Position[], Paging | null] {
-  const { scanAll, scanUnread, scanEnd } = lists(hub)[paging.isBack ? 'newer' : 'older'];
-  const params = { ...paramsOf(list, paging), scanned: SCAN_MAX };
-  const found = (list.isUnread ? scanUnread : scanAll).all(params);
-  const end = found.length < paging.limit ? scanEnd.get({ ...params, last: SCAN_MAX - 1 }) : undefined;
-  return [found, end ? { ...paging, from: end, limit: paging.limit - found.length } : null];
-}
-
-/** Queries each source in turn, only for posts nearer to `paging.from` than the `limit` nearest posts found so far. */
-export function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList, paging: Paging): Position[] {
-  const { ofSource, unreadOfSource, unreadOfFew } = lists(hub)[paging.isBack ? 'newer' : 'older'];
-  const few = sources.length <= FEW_SOURCES || isFromOldest(paging) ? COUNT_MAX : FEW_POSTS;
-  const withFewLater = list.isUnread ? lists(hub).withFewLater(sources, few) : new Set();
   const params = paramsOf(list, paging);
-  return sources.reduce<Position[]>((nearest, { sourceId, readUpTo }) => {
-    const statement = !list.isUnread ? ofSource : withFewLater.has(sourceId) ? unreadOfFew : unreadOfSource;
-    return merged(nearest, statement.all({ ...params, sourceId, readUpTo, ...boundOf(nearest, paging) }), paging);
-  }, []);
+  const { all, unread } = lists(hub)[paging.isBack ? 'newer' : 'older'];
+  const found = list.folder !== undefined ? inFolder(hub, list, paging) : (list.isUnread ? unread : all)(params);
+  return withReadSince(hub, list, 0, paging, found);
 }
 
-/** Adds posts marked as unread, or as read since `list.since`, which `mergeSources` may have left out. */
-function withExceptions(hub: Hub, nearest: Position[], list: ReadingList, paging: Paging): Position[] {
-  const { exceptions } = lists(hub)[paging.isBack ? 'newer' : 'older'];
-  const known = new Set(nearest.map(({ id }) => id));
-  const found = exceptions.all({ ...paramsOf(list, paging), ...boundOf(nearest, paging) });
-  return merged(nearest, found.filter(({ id }) => !known.has(id)), paging);
+/** Queries each source of a folder, only for posts nearer to `paging.from` than the `limit` nearest found so far. */
+function inFolder(hub: Hub, list: ReadingList, paging: Paging): Position[] {
+  const { ofSource, unreadOfSource } = lists(hub)[paging.isBack ? 'newer' : 'older'];
+  const params = paramsOf(list, paging);
+  const select = list.isUnread ? unreadOfSource : ofSource;
+  const sources = (list.isUnread ? lists(hub).unreadSources : lists(hub).sources)(params);
+  return sources.reduce<Position[]>((nearest, { sourceId }) =>
+    merged(nearest, select({ ...params, sourceId, ...boundOf(nearest, paging) }), paging), []);
+}
+
+/** Returns posts of one source, which the viewer may see and need not follow. */
+export function postsOfSource(hub: Hub, sourceId: number, list: ReadingList, paging: Paging): Position[] {
+  const { ofAnySource, unreadOfAnySource, unreadOfSource } = lists(hub)[paging.isBack ? 'newer' : 'older'];
+  const params = { ...paramsOf(list, paging), sourceId };
+  if (!list.isUnread) return ofAnySource(params);
+  const found = follows(hub).isFollowed(list.viewer.id, sourceId)
+    ? unreadOfSource({ ...params, ...boundOf([], paging) }) : unreadOfAnySource(params);
+  return withReadSince(hub, list, sourceId, paging, found);
+}
+
+/** Adds posts that the viewer has read since `list.since` to found unread ones. */
+function withReadSince(
+  hub: Hub, list: ReadingList, sourceId: number, paging: Paging, found: Position[],
+): Position[] {
+  const { since, isUnread } = list;
+  if (!isUnread || since === undefined || since === Infinity) return found;
+  const { readSince } = lists(hub)[paging.isBack ? 'newer' : 'older'];
+  return merged(found, readSince({ ...paramsOf(list, paging), sourceId, since }), paging);
 }
 
 function merged(nearest: Position[], more: Position[], { isBack, limit }: Paging): Position[] {
@@ -98,18 +84,15 @@ export function postsOfKind(
   hub: Hub, kind: 'starred' | 'muted', list: ReadingList & { sourceId: number }, paging: Paging,
 ): Position[] {
   const statements = lists(hub)[paging.isBack ? 'newer' : 'older'];
-  return statements[kind].all({ ...paramsOf(list, paging), sourceId: list.sourceId });
+  return statements[kind]({ ...paramsOf(list, paging), sourceId: list.sourceId });
 }
 
-/** Returns the newest unread post of each followed source. */
+/** Returns the newest unread post of each followed source, or one that was read since `list.since` and is newer. */
 export function newestOfEach(hub: Hub, list: ReadingList, { from, isBack, limit }: Paging): Position[] {
-  const sources = sourcesWithUnread(hub, paramsOf(list, { from, limit: 1 }));
-  const { unreadOfSource, unreadOfFew } = lists(hub).older;
-  const top = { from: FROM_THE_TOP, isBack: false, limit: 1 };
-  const params = { ...paramsOf(list, top), ...boundOf([], top) };
-  const withFewLater = lists(hub).withFewLater(sources, FEW_POSTS);
-  const newest = sources.flatMap(({ sourceId, readUpTo }) =>
-    (withFewLater.has(sourceId) ? unreadOfFew : unreadOfSource).all({ ...params, sourceId, readUpTo }));
+  const params = paramsOf(list, { from: FROM_THE_TOP, limit: Infinity });
+  const readSince = list.since === undefined ? [] : lists(hub).older.readSince({ ...params, sourceId: 0 });
+  const bySource = Map.groupBy([...lists(hub).newestOfEach(params), ...readSince], ({ sourceId }) => sourceId);
+  const newest = [...bySource.values()].map((posts) => posts.sort(newestFirst)[0]).filter((post) => !!post);
   const compare = nearestFirst(isBack);
   return newest.filter((post) => compare(from, post) < 0).sort(compare).slice(0, limit);
 }
@@ -217,7 +200,7 @@ function rangeOf({ above, below }: Pick<SearchQuery, 'above' | 'below'>, { from,
 /** The clause that makes the index skip other sources; none for many sources, a single one, starred or muted posts. */
 function sourcesAsked(hub: Hub, list: Searched, params: PageParams): SearchQuery['wanted'] {
   if (list.isMuted || list.isStarred || list.sourceId !== 0) return [];
-  const sources = list.isUnread ? sourcesWithUnread(hub, params) : lists(hub).sources.all(params);
+  const sources = (list.isUnread ? lists(hub).unreadSources : lists(hub).sources)(params);
   return sources.length > 0 && sources.length <= FEW_SOURCES
     ? [[ofFacts(sources.map(({ sourceId }) => sourceWord(sourceId)))]] : [];
 }
@@ -225,32 +208,22 @@ function sourcesAsked(hub: Hub, list: Searched, params: PageParams): SearchQuery
 /** The posts, in order, of a list with few posts; undefined for many, and for muted posts or those of a source. */
 function fewPosts(hub: Hub, list: Searched, paging: Paging): Position[] | undefined {
   if (list.isMuted || list.sourceId !== 0 && !list.isStarred) return undefined;
-  const { members, older, newer } = lists(hub);
+  const { some, older, newer } = lists(hub);
   const params = { ...paramsOf(list, paging), joined: 0, sourceId: list.sourceId, limit: COUNT_MAX };
-  const found = list.isStarred ? (paging.isBack ? newer : older).starred.all(params)
-    : (list.isUnread ? members.unread : members.all).all(params);
+  const found = list.isStarred ? (paging.isBack ? newer : older).starred(params)
+    : some({ ...params, isUnread: list.isUnread ? 1 : 0 });
   if (found.length === COUNT_MAX) return undefined;
   return found.sort(nearestFirst(paging.isBack));
 }
 
-/** Followed sources that may have unread posts. `hasExceptions`: the viewer has marked posts as unread. */
-export function unreadSources(
-  hub: Hub, viewer: Viewer, folder?: string,
-): (FollowedSource & { hasExceptions: boolean })[] {
-  const list = { viewer, folder, isUnread: true, joined: 0 };
-  return sourcesWithUnread(hub, paramsOf(list, { from: FROM_THE_TOP, limit: 0 }));
-}
-
-function sourcesWithUnread(hub: Hub, params: PageParams): (FollowedSource & { hasExceptions: boolean })[] {
-  const excepted = new Set(lists(hub).exceptionSources.all(params).map(({ id }) => id));
-  return lists(hub).sources.all(params)
-    .map((source) => ({ ...source, hasExceptions: excepted.has(source.sourceId) }))
-    .filter(({ readUpTo, lastId, hasExceptions }) => (lastId ?? 0) > readUpTo || hasExceptions);
-}
-
 function paramsOf(
-  { viewer, folder, since = Number.MAX_SAFE_INTEGER, joined }: ReadingList,
-  { from: { publishedAt, id }, limit }: Pick<Paging, 'from' | 'limit'>,
-): PageParams {
-  return { ...asking(viewer), publishedAt, id, limit, folder: folder ?? null, since, joined };
+  { viewer, folder, since, joined }: ReadingList, { from: { publishedAt, id }, limit }: Pick<Paging, 'from' | 'limit'>,
+): PageParams & { since: number } {
+  const at = Number.isSafeInteger(since) ? since ?? 0 : Number.MAX_SAFE_INTEGER;
+  return { ...asking(viewer), publishedAt, id, limit: countOf(limit), folder: folder ?? null, joined, since: at };
+}
+
+/** SQLite takes a negative limit for none. */
+function countOf(limit: number): number {
+  return Number.isFinite(limit) ? limit : -1;
 }

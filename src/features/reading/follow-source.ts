@@ -1,13 +1,12 @@
 import type { Viewer } from '../../platform/http/router.ts';
 import { notFound } from '../../platform/http/http-error.ts';
-import { asking, follows, type FollowChange } from '../follows/follow-store.ts';
+import { follows, type FollowChange } from '../follows/follow-store.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
 import { maySeeSource, sources } from '../sources/source-store.ts';
-import { doubles } from './double-store.ts';
 import { sectionOf } from './list-address.ts';
 import { listChoices } from './list-choice-store.ts';
-import { readMarks } from './reading-store.ts';
+import { settleNow } from './settle-entries.ts';
 
 export type Follower = Pick<Viewer, 'id' | 'role'>;
 
@@ -22,13 +21,12 @@ export function followSource(hub: Hub, viewer: Follower, sourceId: number, chang
         throw metLimit(hub, 'follows-max', 0,
           `You can follow at most ${hub.config.sourcesMax} sources of other accounts. Unfollow some first.`);
       }
-      const readUpTo = sourcePosts(hub).nthLast(sourceId, UNREAD_AT_FIRST);
-      follows(hub).follow(viewer.id, sourceId, readUpTo);
-      doubles(hub).takeStates(asking(viewer), sourceId, readUpTo, readMarks(hub).left(viewer.id));
+      follows(hub).follow(viewer.id, sourceId, sourcePosts(hub).nthLast(sourceId, UNREAD_AT_FIRST));
     }
     // An own name that repeats the source's title is not stored, so that the member sees later changes of the title.
     const isRepeated = change.title !== undefined && change.title === sources(hub).find(sourceId)?.title;
     follows(hub).change(viewer.id, sourceId, isRepeated ? { ...change, title: null } : change);
+    settleNow(hub, { accountId: viewer.id, sourceId });
   });
 }
 
@@ -40,7 +38,10 @@ export function isFull(hub: Hub, { id }: Follower, sourceId: number): boolean {
 /** Unfollows a source (idempotent). Throws status 404 for a hidden source that the viewer does not follow. */
 export function unfollowSource(hub: Hub, viewer: Follower, sourceId: number): void {
   requireKnown(hub, viewer, sourceId);
-  follows(hub).unfollow(viewer.id, sourceId);
+  hub.db.write('unfollow source', () => {
+    follows(hub).unfollow(viewer.id, sourceId);
+    settleNow(hub, { accountId: viewer.id, sourceId });
+  });
 }
 
 /** Moves a folder's sources to the folder `to` (null: no folder); a new folder gets the old folder's list settings. */

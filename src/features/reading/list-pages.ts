@@ -24,7 +24,7 @@ import { COUNT_MAX } from './list-store.ts';
 import { listBar, listMain, listTitle, type ShownList } from './list-views.ts';
 import { countsForPage, countText } from './reading-counts.ts';
 import { countFound, wholePage, type View } from './reading-list.ts';
-import { readMarks, readUndo } from './reading-store.ts';
+import { entries, readActs } from './entry-store.ts';
 import { savedSearches } from './saved-search-store.ts';
 import type { SearchFacts } from './search-views.ts';
 
@@ -40,7 +40,7 @@ export async function showList(hub: Hub, req: MemberRequest, above: Html | false
 }
 
 function markedByApp(hub: Hub, { viewer, path }: MemberRequest): Html | false {
-  const marking = readUndo(hub).lastOfApp(viewer.id);
+  const marking = readActs(hub).lastOfApp(viewer.id);
   return marking !== undefined && html`
 <div class="said" role="status"><span>An app has marked ${plural(marking.posts, 'post')} as read.</span>
 <form method="post" action="/reading/undo"><input type="hidden" name="undo" value="${marking.id}">
@@ -82,7 +82,7 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
     search: view.q && !fault ? searchFacts(hub, viewer, view, view.q) : undefined,
     next: next && positionCursor(next), searchedTo,
     times: { ...times, now: hub.clock() },
-    since: view.since ?? readMarks(hub).lastMarkedAt(viewer.id) + 1,
+    since: view.since ?? entries(hub).lastReadAt(viewer.id) + 1,
     newest: Math.max(newest ?? posts(hub).lastId(), ...items.map(({ id }) => id)),
     isMarkable: view.sourceId === undefined || follows(hub).isFollowed(viewer.id, view.sourceId),
   };

@@ -2,18 +2,18 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { JOINS_DOUBLES } from '../accounts/preferences-store.ts';
 import { FOLLOWS, IN_FOLDER, IN_LIST, MAY_SEE } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
-import { DOUBLES } from '../posts/link-store.ts';
+import { LINK_ROWS } from '../posts/link-store.ts';
 import { matchesIn } from '../posts/find-posts-store.ts';
 import { POSTS, type Position } from '../posts/post-store.ts';
 import { FULL_TEXTS_WORDS, POSTS_WORDS } from '../posts/search-index-store.ts';
 import type { NamedFacts } from '../posts/search-query.ts';
 import type { KeyRange } from '../posts/stretches-store.ts';
 import { joinSource } from '../sources/source-store.ts';
-import { isUnread, type ScanParams } from './list-store.ts';
-import { notMuted } from './muted-store.ts';
+import { ENTRY_OF_POST, IS_READ, READ_SINCE } from './entry-store.ts';
+import type { PageParams } from './list-store.ts';
 
-export type SearchParams = Omit<ScanParams, 'scanned'> & KeyRange & {
-  isUnread: number; isStarred: number; isMuted: number; sourceId: number;
+export type SearchParams = PageParams & KeyRange & {
+  since: number; isUnread: number; isStarred: number; isMuted: number; sourceId: number;
 };
 /** A post that arrived before the post `of` and has the same link. */
 type EarlierPost = NamedFacts & { of: number; searchKey: number };
@@ -21,14 +21,13 @@ export type FoundPost = Position & NamedFacts & { searchKey: number };
 
 const IN_SEARCHED_LIST = `CROSS ${joinSource('p.source_id')}
         LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
-        LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-        LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
+        ${ENTRY_OF_POST}
        WHERE ${MAY_SEE} AND ${IN_FOLDER}
-         AND (NOT @isStarred OR t.post_id IS NOT NULL)
+         AND (NOT @isStarred OR e.starred_at IS NOT NULL)
          AND (@isStarred OR @isMuted OR @sourceId = p.source_id OR ${IN_LIST})
          AND (@sourceId = 0 OR @sourceId = p.source_id)
-         AND @isMuted <> (${notMuted('p.source_id', 'p.id')})
-         AND (NOT @isUnread OR ${isUnread('COALESCE(f.read_up_to, 0)')})`;
+         AND @isMuted = (e.muted_by IS NOT NULL)
+         AND (NOT @isUnread OR NOT ${IS_READ} OR (${READ_SINCE}))`;
 
 const INDEXES = [POSTS_WORDS, FULL_TEXTS_WORDS];
 
@@ -37,9 +36,9 @@ export const searchesInLists = store(({ db }) => ({
   /** The list's earlier posts with the links of found posts (`@ids`, JSON); none if the list does not join doubles. */
   earlier: db.prepare<[SearchParams & { ids: string }], EarlierPost>('earlier posts of the rows of found posts', `
     SELECT d.post_id AS "of", p.id, p.search_key AS searchKey, p.source_id AS sourceId, p.author
-      FROM json_each(@ids) j CROSS JOIN ${DOUBLES} d ON d.post_id = j.value AND @sourceId = 0 AND ${JOINS_DOUBLES}
-      CROSS JOIN ${DOUBLES} e ON e.row_id = d.row_id AND e.post_id < d.post_id
-      CROSS JOIN ${POSTS} p ON p.id = e.post_id ${IN_SEARCHED_LIST}
+      FROM json_each(@ids) j CROSS JOIN ${LINK_ROWS} d ON d.post_id = j.value AND @sourceId = 0 AND ${JOINS_DOUBLES}
+      CROSS JOIN ${LINK_ROWS} first ON first.row_id = d.row_id AND first.post_id < d.post_id
+      CROSS JOIN ${POSTS} p ON p.id = first.post_id ${IN_SEARCHED_LIST}
        AND p.search_key < CAST(@key AS INTEGER) AND p.search_key > CAST(@end AS INTEGER)`),
   matches: db.prepare<[KeyRange & { match: string }], { place: number }>('whether a search finds a post',
     `${matchesIn(INDEXES, '<', '>')} LIMIT 1`),

@@ -1,212 +1,176 @@
 import type { Db } from '../../platform/db/open-database.ts';
+import { JOINS_DOUBLES } from '../accounts/preferences-store.ts';
 import {
   FOLLOW, FOLLOWS, IN_FOLDER, IN_LIST, MAY_SEE, READING_LIST, SEEN_TITLE, type Asking, type ListedFollow,
 } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
 import { POSTS, type Position } from '../posts/post-store.ts';
-import { joinSource } from '../sources/source-store.ts';
-import { STANDS, STANDS_MUTED, STANDS_STARRED } from './double-store.ts';
-import { notMuted } from './muted-store.ts';
+import { fromSource, joinSource } from '../sources/source-store.ts';
+import { ENTRY_OF_POST, READ_SINCE, STANDS, standsAmong } from './entry-store.ts';
 
 /** Number at which pages stop counting posts; they then show "999+". */
 export const COUNT_MAX = 1_000;
 
-/** Maximum posts above a high-water mark that the first count examines; readers rarely have more unread posts. */
-export const LATER_MAX = 4_000;
+/** Maximum number of unread posts with doubles that one count examines, in about 5 ms. */
+const DOUBLES_MAX = 4_000;
 
-/** A followed source. `readUpTo`: its high-water mark. `lastId`: the newest post's id; null without posts. */
-export type FollowedSource = { sourceId: number; readUpTo: number; lastId: number | null };
+/** Lists of unread posts keep posts that were read since they were opened only among so many last marks. */
+const MARKS_MAX = 2_000;
 
-/**
- * Numbers of a source's posts. After `readUpTo`: `arrived` (up to LATER_MAX), `readAfter` (read). Up to it:
- * `unreadBefore`. Of all: `muted` (unread ones).
- */
-type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'hideGlobally' | 'readUpTo'
-  | 'title' | 'state'> & {
-  arrived: number; readAfter: number; unreadBefore: number; muted: number;
+/** A followed source with its number of unread posts. */
+type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'hideGlobally' | 'title' | 'state'> & {
+  unread: number;
 };
 
-/** `since`: unix ms. `folder`: null for lists of all sources. `joined`: 1 to show one post per link if wanted. */
-type ListParams = Asking & { folder: string | null; since: number; joined: number };
+/** The number of a source's unread posts that lists leave out, because they show an earlier post with the same link. */
+export type LaterDoubles = { inFolder: number; inAll: number; inApps: number };
+
+/** `folder`: null for lists of all sources. `joined`: 1 to show one post per link if wanted. */
+type ListParams = Asking & { folder: string | null; joined: number };
 export type PageParams = ListParams & Position & { limit: number };
-type Bound = { boundAt: number; boundId: number };
-type SourceParams = PageParams & Bound & { sourceId: number; readUpTo: number };
-export type ScanParams = PageParams & { scanned: number };
-type ArrivedParams = Omit<ListParams, 'since'> & { newest: number; scanned: number };
-type StarsParams = Omit<ListParams, 'since'> & { folder: null; limit: number };
-type MemberParams = ListParams & { limit: number };
+type SourceParams = PageParams & { sourceId: number };
+type BoundParams = SourceParams & { boundAt: number; boundId: number };
+type CountParams = ListParams & { limit: number };
+type ListedPosition = Position & { sourceId: number };
 
-/** SQL: whether the post `p` with the mark `m` is in a list of unread posts: unread, or marked since `@since`. */
-export function isUnread(readUpTo: string): string {
-  return `CASE WHEN m.is_read IS NULL THEN p.id > ${readUpTo} ELSE m.is_read = 0 OR m.marked_at >= @since END`;
-}
+/** SQL: the follow `f` and the source `s` of the entry `e`, which the viewer may see. */
+const OF_FOLLOWED = `CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = e.source_id
+        CROSS ${joinSource('e.source_id')} AND ${MAY_SEE}`;
 
-const EXCEPTIONS = `
-  SELECT source_id, post_id FROM read_marks WHERE account_id = @viewerId AND is_read = 0
-  UNION SELECT source_id, post_id FROM read_marks INDEXED BY read_marks_marked
-   WHERE account_id = @viewerId AND marked_at >= @since`;
+/** SQL: the source `s` of the entry `e`, which the viewer may see, and the follow `f`, if there is one. */
+const OF_ANY = `CROSS ${joinSource('e.source_id')} AND ${MAY_SEE}
+        LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = e.source_id`;
 
-const STARRED = '(SELECT post_id AS id, source_id, published_at FROM stars WHERE account_id = @viewerId)';
+/** SQL: the source of the entry `o` is in `@folder`, and the viewer may see it. */
+const IN_FOLDER_TOO = `EXISTS (SELECT 1 ${fromSource('o.source_id')} AND ${MAY_SEE})
+      AND (@folder IS NULL OR EXISTS (SELECT 1 FROM ${FOLLOWS} f
+            WHERE f.account_id = @viewerId AND f.source_id = o.source_id AND ${IN_FOLDER}))`;
 
-/** In most of this SQL, `p` is a post, `s` its source, `f` the viewer's follow, `m` the read-state exception. */
-export const lists = store(({ db }) => {
-  const selectAfter = db.prepare<[{ sourceId: number; postId: number; limit: number }], { n: number }>(
-    'count posts of a source after a post', `
+/** SQL: the starred list, or the muted list, has no earlier post with the link of the entry `e`. */
+const STANDS_STARRED =
+  `(NOT @joined OR ${standsAmong(`o.starred_at IS NOT NULL AND o.muted_by IS NULL AND ${IN_FOLDER_TOO}`)})`;
+const STANDS_MUTED = `(NOT @joined OR ${standsAmong(`o.muted_by IS NOT NULL AND ${IN_FOLDER_TOO}`)})`;
+
+const POSITION = 'e.post_id AS id, e.published_at AS publishedAt';
+const IS_UNREAD = 'e.is_unread = 1 AND e.muted_by IS NULL';
+const IS_STARRED = 'e.starred_at IS NOT NULL AND e.muted_by IS NULL';
+const IN_ALL = 'e.place = 2 AND e.muted_by IS NULL AND NOT f.hide_globally';
+const IN_LIST_OR_SOURCE = `(CASE WHEN @sourceId = 0 THEN f.source_id IS NOT NULL AND ${IN_LIST}
+  ELSE e.source_id = @sourceId END)`;
+
+/** In this SQL, `e` is an entry, `p` a post, `s` its source, `f` the viewer's follow. */
+export const lists = store(({ db }) => ({
+  older: prepareLists(db, '<', '>', 'DESC'),
+  newer: prepareLists(db, '>', '<', 'ASC'),
+
+  sources: db.prepare<[Asking & { folder: string | null }], { sourceId: number }>('sources of a reading list',
+    `SELECT f.source_id AS sourceId ${READING_LIST} AND ${IN_LIST}`).all,
+  unreadSources: db.prepare<[Asking & { folder: string | null }], { sourceId: number }>('sources with unread posts', `
+    SELECT f.source_id AS sourceId ${READING_LIST} AND ${IN_LIST}
+       AND EXISTS (SELECT 1 FROM entries e INDEXED BY entries_source_unread
+                    WHERE e.account_id = @viewerId AND e.source_id = f.source_id AND ${IS_UNREAD})`).all,
+  newestOfEach: db.prepare<[ListParams], ListedPosition>('newest unread post of each source', `
+    SELECT n.post_id AS id, n.published_at AS publishedAt, n.source_id AS sourceId
+      FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
+      CROSS JOIN entries n ON n.account_id = @viewerId AND n.post_id =
+        (SELECT e.post_id FROM entries e INDEXED BY entries_source_unread
+          WHERE e.account_id = @viewerId AND e.source_id = f.source_id AND ${IS_UNREAD}
+            AND ${STANDS} ORDER BY e.published_at DESC, e.post_id DESC LIMIT 1)`).all,
+  /** Up to `limit` posts of a list, in no order; doubles are not joined. */
+  some: db.prepare<[CountParams & { isUnread: number }], Position>('some posts of a reading list', `
+    SELECT ${POSITION} FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
+      CROSS JOIN entries e INDEXED BY entries_source ON e.account_id = @viewerId AND e.source_id = f.source_id
+     WHERE NOT @isUnread AND e.muted_by IS NULL
+    UNION ALL SELECT ${POSITION} FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
+      CROSS JOIN entries e INDEXED BY entries_source_unread ON e.account_id = @viewerId AND e.source_id = f.source_id
+     WHERE @isUnread AND ${IS_UNREAD} LIMIT @limit`).all,
+
+  counts: db.prepare<[Asking & { folder: null; most: number }], CountRow>('unread counts', `
+    SELECT ${FOLLOW}, ${SEEN_TITLE} AS title, s.state,
+           (SELECT COUNT(*) FROM (SELECT 1 FROM entries e INDEXED BY entries_source_unread
+             WHERE e.account_id = @viewerId AND e.source_id = f.source_id AND ${IS_UNREAD} LIMIT @most)) AS unread
+    ${READING_LIST}`).all,
+  later: db.prepare<[Asking], LaterDoubles & { sourceId: number }>('count later doubles', `
+    SELECT sourceId, SUM(inFolder) AS inFolder, SUM(inAll) AS inAll, COUNT(*) AS inApps FROM (
+      SELECT e.source_id AS sourceId, MAX(g.folder_id IS f.folder_id) AS inFolder,
+             MAX(NOT g.hide_globally AND NOT f.hide_globally) AS inAll
+        FROM (SELECT e.post_id, e.row_id, e.source_id FROM entries e INDEXED BY entries_row_unread
+               WHERE e.account_id = @viewerId AND e.row_id IS NOT NULL AND ${IS_UNREAD} LIMIT ${DOUBLES_MAX}) e
+        CROSS JOIN entries o INDEXED BY entries_row
+           ON o.account_id = @viewerId AND o.row_id = e.row_id AND o.post_id < e.post_id AND o.place > 0
+          AND o.muted_by IS NULL
+        CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = e.source_id
+        CROSS JOIN ${FOLLOWS} g ON g.account_id = @viewerId AND g.source_id = o.source_id
+        CROSS ${joinSource('o.source_id')} AND ${MAY_SEE}
+       WHERE ${JOINS_DOUBLES} GROUP BY e.row_id, e.post_id)
+     GROUP BY sourceId`).all,
+  countArrived: db.prepare<[CountParams & { newest: number }], { n: number }>('count the posts that arrived later', `
     SELECT COUNT(*) AS n
-      FROM (SELECT 1 FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @postId LIMIT @limit)`);
-  const selectLater = db.prepare<[{ sources: string; limit: number }], { sourceId: number; n: number }>(
-    'count the posts of sources after the read ones', `
-    SELECT s.value ->> 0 AS sourceId, (SELECT COUNT(*) FROM (SELECT 1 FROM ${POSTS} p
-             WHERE p.source_id = s.value ->> 0 AND p.id > s.value ->> 1 LIMIT @limit)) AS n
-      FROM json_each(@sources) s`);
-  const selectArrived = db.prepare<[ArrivedParams], { n: number }>('count the posts that arrived later', `
-    SELECT COUNT(*) AS n FROM (SELECT id, source_id FROM ${POSTS} WHERE id > @newest ORDER BY id LIMIT @scanned) p
-      CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
-      CROSS ${joinSource('p.source_id')}
-     WHERE ${IN_LIST} AND ${MAY_SEE} AND ${STANDS}
-       AND ${notMuted('p.source_id', 'p.id')}`);
-  const selectStars = db.prepare<[StarsParams], { n: number }>('count stars', `
-    SELECT COUNT(*) AS n FROM (SELECT 1 FROM ${STARRED} p ${joinSource('p.source_id')}
-     WHERE ${MAY_SEE} AND ${STANDS_STARRED} AND ${notMuted('p.source_id', 'p.id')} LIMIT @limit)`);
-  return {
-    older: { ...prepareScan(db, '<', 'DESC'), ...prepareList(db, '<', '>', 'DESC') },
-    newer: { ...prepareScan(db, '>', 'ASC'), ...prepareList(db, '>', '<', 'ASC') },
-    members: prepareMembers(db),
+      FROM (SELECT * FROM entries WHERE account_id = @viewerId AND post_id > @newest ORDER BY post_id LIMIT @limit) e
+      ${OF_FOLLOWED}
+     WHERE e.muted_by IS NULL AND ${IN_LIST} AND ${STANDS}`).get,
+  countArrivedIn: db.prepare<[Asking & { sourceId: number; newest: number; limit: number }], { n: number }>(
+    'count the posts of a source that arrived later', `
+    SELECT COUNT(*) AS n FROM (SELECT 1 FROM ${POSTS} p ${ENTRY_OF_POST}
+     WHERE p.source_id = @sourceId AND p.id > @newest AND e.muted_by IS NULL LIMIT @limit)`).get,
+  countStars: db.prepare<[CountParams], { n: number }>('count stars', `
+    SELECT COUNT(*) AS n FROM (SELECT 1 FROM entries e INDEXED BY entries_starred ${OF_ANY}
+     WHERE e.account_id = @viewerId AND ${IS_STARRED} AND ${IN_FOLDER} AND ${STANDS_STARRED} LIMIT @limit)`).get,
+}));
 
-    sources: db.prepare<[ListParams], FollowedSource>('read the sources of a reading list', `
-      SELECT f.source_id AS sourceId, f.read_up_to AS readUpTo,
-             (SELECT MAX(id) FROM ${POSTS} WHERE source_id = f.source_id) AS lastId
-      ${READING_LIST} AND ${IN_LIST}`),
-    exceptionSources: db.prepare<[ListParams], { id: number }>('sources with exceptions', `
-      SELECT DISTINCT m.source_id AS id FROM read_marks m WHERE m.account_id = @viewerId AND m.is_read = 0
-      UNION SELECT m.source_id FROM read_marks m INDEXED BY read_marks_marked
-       WHERE m.account_id = @viewerId AND m.marked_at >= @since`),
-    counts: db.prepare<[Asking & { folder: null }], CountRow>('unread counts', `
-      SELECT ${FOLLOW}, ${SEEN_TITLE} AS title, s.state,
-             (SELECT COUNT(*) FROM (SELECT 1 FROM ${POSTS} p
-               WHERE p.source_id = f.source_id AND p.id > f.read_up_to LIMIT ${LATER_MAX})) AS arrived,
-             -- All marks less those as unread: indexes alone answer both.
-             (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = f.account_id AND m.source_id = f.source_id
-                 AND m.post_id > f.read_up_to)
-             - (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = f.account_id AND m.source_id = f.source_id
-                   AND m.post_id > f.read_up_to AND m.is_read = 0) AS readAfter,
-             (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = f.account_id AND m.source_id = f.source_id
-                 AND m.post_id <= f.read_up_to AND m.is_read = 0) AS unreadBefore,
-             (SELECT COUNT(DISTINCT u.post_id) FROM muted_posts u
-                LEFT JOIN read_marks m
-                  ON m.account_id = u.account_id AND m.source_id = u.source_id AND m.post_id = u.post_id
-               WHERE u.account_id = f.account_id AND u.source_id = f.source_id
-                 AND COALESCE(m.is_read = 0, u.post_id > f.read_up_to)) AS muted
-      ${READING_LIST}`),
-    countAfter: (sourceId: number, postId: number, limit: number): number =>
-      selectAfter.get({ sourceId, postId, limit: limit === Infinity ? -1 : limit })?.n ?? 0, // SQLite: -1 is no limit
-    /** Which sources have fewer posts than `limit` after those up to `readUpTo`. */
-    withFewLater(sources: Omit<FollowedSource, 'lastId'>[], limit: number): Set<number> {
-      const asked = JSON.stringify(sources.map(({ sourceId, readUpTo }) => [sourceId, readUpTo]));
-      const found = selectLater.all({ sources: asked, limit }).filter(({ n }) => n < limit);
-      return new Set(found.map(({ sourceId }) => sourceId));
-    },
-    countArrived: (list: ArrivedParams): number => selectArrived.get(list)?.n ?? 0,
-    countStars: (viewer: Asking, limit: number): number =>
-      selectStars.get({ ...viewer, joined: 1, folder: null, limit })?.n ?? 0,
-  };
-});
-
-function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
+function prepareLists(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC') {
   return {
-    scanAll: db.prepare<[ScanParams], Position>('read the posts of a reading list', `
-      SELECT p.id, p.published_at AS publishedAt
-        FROM (SELECT id, published_at, source_id FROM ${POSTS} INDEXED BY posts_newest
-               WHERE (published_at, id) ${onwards} (@publishedAt, @id)
-               ORDER BY published_at ${order}, id ${order} LIMIT @scanned) p
-        CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
-        CROSS ${joinSource('p.source_id')}
-       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${STANDS} AND ${notMuted('p.source_id', 'p.id')} LIMIT @limit`),
-    scanUnread: db.prepare<[ScanParams], Position>('unread posts', `
-      SELECT p.id, p.published_at AS publishedAt
-        FROM (SELECT id, published_at, source_id FROM ${POSTS} INDEXED BY posts_newest
-               WHERE (published_at, id) ${onwards} (@publishedAt, @id)
-               ORDER BY published_at ${order}, id ${order} LIMIT @scanned) p
-        CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
-        CROSS ${joinSource('p.source_id')}
-        LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} AND ${STANDS}
-         AND ${notMuted('p.source_id', 'p.id')} LIMIT @limit`),
-    scanEnd: db.prepare<[Position & { last: number }], Position>('find the end of a scan of posts', `
-      SELECT id, published_at AS publishedAt FROM ${POSTS} INDEXED BY posts_newest
-       WHERE (published_at, id) ${onwards} (@publishedAt, @id)
-       ORDER BY published_at ${order}, id ${order} LIMIT 1 OFFSET @last`),
-  };
-}
-
-function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC') {
-  return {
-    ofSource: db.prepare<[SourceParams], Position>('read the posts of one source', `
-      SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p WHERE p.source_id = @sourceId
-         AND ${notMuted('@sourceId', 'p.id')}
+    all: db.prepare<[PageParams], Position>('posts of all sources', `
+      SELECT ${POSITION} FROM entries e INDEXED BY entries_newest ${OF_FOLLOWED}
+       WHERE e.account_id = @viewerId AND ${IN_ALL}
+         AND (e.published_at, e.post_id) ${onwards} (@publishedAt, @id) AND ${STANDS}
+       ORDER BY e.published_at ${order}, e.post_id ${order} LIMIT @limit`).all,
+    unread: db.prepare<[PageParams], Position>('unread posts of all sources', `
+      SELECT ${POSITION} FROM entries e INDEXED BY entries_unread ${OF_FOLLOWED}
+       WHERE e.account_id = @viewerId AND e.is_unread = 1 AND ${IN_ALL}
+         AND (e.published_at, e.post_id) ${onwards} (@publishedAt, @id) AND ${STANDS}
+       ORDER BY e.published_at ${order}, e.post_id ${order} LIMIT @limit`).all,
+    ofSource: db.prepare<[BoundParams], Position>('posts of a followed source', `
+      SELECT ${POSITION} FROM entries e INDEXED BY entries_source
+       WHERE e.account_id = @viewerId AND e.source_id = @sourceId AND e.muted_by IS NULL
+         AND (e.published_at, e.post_id) ${onwards} (@publishedAt, @id)
+         AND (e.published_at, e.post_id) ${back} (@boundAt, @boundId) AND ${STANDS}
+       ORDER BY e.published_at ${order}, e.post_id ${order} LIMIT @limit`).all,
+    unreadOfSource: db.prepare<[BoundParams], Position>('unread posts of a followed source', `
+      SELECT ${POSITION} FROM entries e INDEXED BY entries_source_unread
+       WHERE e.account_id = @viewerId AND e.source_id = @sourceId AND ${IS_UNREAD}
+         AND (e.published_at, e.post_id) ${onwards} (@publishedAt, @id)
+         AND (e.published_at, e.post_id) ${back} (@boundAt, @boundId) AND ${STANDS}
+       ORDER BY e.published_at ${order}, e.post_id ${order} LIMIT @limit`).all,
+    /** Posts of a source, which the viewer need not follow. */
+    ofAnySource: db.prepare<[SourceParams], Position>('posts of a source', `
+      SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p ${ENTRY_OF_POST}
+       WHERE p.source_id = @sourceId AND e.muted_by IS NULL
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
-         AND (p.published_at, p.id) ${back} (@boundAt, @boundId) AND ${STANDS}
-       ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
-    unreadOfSource: db.prepare<[SourceParams], Position>('read the unread posts of a source', `
-      SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p
-        LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-       WHERE p.source_id = @sourceId AND ${isUnread('@readUpTo')} AND ${notMuted('@sourceId', 'p.id')}
+       ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`).all,
+    /** Nothing but an entry says that a post of a source is read which the viewer does not follow. */
+    unreadOfAnySource: db.prepare<[SourceParams], Position>('unread posts of a source', `
+      SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p ${ENTRY_OF_POST}
+       WHERE p.source_id = @sourceId AND e.muted_by IS NULL AND e.is_unread IS NOT 0
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
-         AND (p.published_at, p.id) ${back} (@boundAt, @boundId) AND ${STANDS}
-       ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
-    unreadOfFew: db.prepare<[SourceParams], Position>('read the unread posts of a source with few new posts', `
-      SELECT p.id, p.published_at AS publishedAt FROM (
-        SELECT p.id, p.published_at FROM ${POSTS} p INDEXED BY posts_arrival
-          LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-         WHERE p.source_id = @sourceId AND p.id > @readUpTo AND ${isUnread('@readUpTo')}
-        UNION ALL SELECT p.id, p.published_at FROM read_marks m CROSS JOIN ${POSTS} p ON p.id = m.post_id
-         WHERE m.account_id = @viewerId AND m.source_id = @sourceId AND m.post_id <= @readUpTo
-           AND (m.is_read = 0 OR m.marked_at >= @since)) p
-       WHERE (p.published_at, p.id) ${onwards} (@publishedAt, @id)
-         AND (p.published_at, p.id) ${back} (@boundAt, @boundId) AND ${STANDS} AND ${notMuted('@sourceId', 'p.id')}
-       ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
-    exceptions: db.prepare<[PageParams & Bound], Position>('read the posts marked as unread, or as read since a time', `
-      SELECT p.id, p.published_at AS publishedAt FROM (${EXCEPTIONS}) m
-        CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = m.source_id
-        CROSS ${joinSource('m.source_id')}
-        CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = m.source_id AND p.id = m.post_id
-       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${notMuted('p.source_id', 'p.id')}
-         AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
-         AND (p.published_at, p.id) ${back} (@boundAt, @boundId) AND ${STANDS}
-       ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
-    starred: db.prepare<[PageParams & { sourceId: number }], Position>('starred posts', `
-      SELECT p.id, p.published_at AS publishedAt FROM ${STARRED} p ${joinSource('p.source_id')}
-        LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
-       WHERE ${MAY_SEE} AND (@sourceId = 0 OR p.source_id = @sourceId) AND ${IN_FOLDER} AND ${STANDS_STARRED}
-         AND ${notMuted('p.source_id', 'p.id')}
-         AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
-       ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
-    muted: db.prepare<[PageParams & { sourceId: number }], Position>('muted posts', `
-      SELECT DISTINCT p.id, p.published_at AS publishedAt
-        FROM (SELECT post_id AS id, source_id, published_at FROM muted_posts WHERE account_id = @viewerId) p
-        ${joinSource('p.source_id')} LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
-       WHERE (@sourceId = 0 OR p.source_id = @sourceId) AND ${MAY_SEE} AND ${IN_FOLDER} AND ${STANDS_MUTED}
-         AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
-       ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
-  };
-}
-
-function prepareMembers(db: Db) {
-  return {
-    all: db.prepare<[MemberParams], Position>('all posts of followed sources', `
-      SELECT p.id, p.published_at AS publishedAt FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
-        CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id
-       WHERE ${notMuted('p.source_id', 'p.id')} LIMIT @limit`),
-    unread: db.prepare<[MemberParams], Position>('all unread posts', `
-      SELECT p.id, p.published_at AS publishedAt
-        FROM (SELECT f.source_id, f.read_up_to ${READING_LIST} AND ${IN_LIST}) f
-        CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id AND p.id > f.read_up_to
-        LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-       WHERE ${isUnread('f.read_up_to')} AND ${notMuted('p.source_id', 'p.id')}
-      UNION ALL SELECT p.id, p.published_at FROM (${EXCEPTIONS}) m
-        CROSS JOIN (SELECT f.source_id, f.read_up_to ${READING_LIST} AND ${IN_LIST}) f
-           ON f.source_id = m.source_id AND m.post_id <= f.read_up_to
-        CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = m.source_id AND p.id = m.post_id
-       WHERE ${notMuted('m.source_id', 'm.post_id')} LIMIT @limit`),
+       ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`).all,
+    /** Posts of a list of unread posts, or (`sourceId`) of a source, that the viewer has read by name since `since`. */
+    readSince: db.prepare<[SourceParams & { since: number }], ListedPosition>('posts read since a time', `
+      SELECT ${POSITION}, e.source_id AS sourceId
+        FROM (SELECT * FROM entries INDEXED BY entries_marked WHERE account_id = @viewerId AND marked_at >= @since
+               ORDER BY marked_at DESC LIMIT ${MARKS_MAX}) e ${OF_ANY}
+       WHERE ${READ_SINCE} AND e.muted_by IS NULL AND ${IN_LIST_OR_SOURCE}
+         AND (e.published_at, e.post_id) ${onwards} (@publishedAt, @id) AND ${STANDS}
+       ORDER BY e.published_at ${order}, e.post_id ${order} LIMIT @limit`).all,
+    starred: db.prepare<[SourceParams], Position>('starred posts', `
+      SELECT ${POSITION} FROM entries e INDEXED BY entries_starred ${OF_ANY}
+       WHERE e.account_id = @viewerId AND ${IS_STARRED} AND (@sourceId = 0 OR e.source_id = @sourceId)
+         AND ${IN_FOLDER} AND (e.published_at, e.post_id) ${onwards} (@publishedAt, @id) AND ${STANDS_STARRED}
+       ORDER BY e.published_at ${order}, e.post_id ${order} LIMIT @limit`).all,
+    muted: db.prepare<[SourceParams], Position>('muted posts', `
+      SELECT ${POSITION} FROM entries e INDEXED BY entries_muted ${OF_ANY}
+       WHERE e.account_id = @viewerId AND e.muted_by IS NOT NULL AND (@sourceId = 0 OR e.source_id = @sourceId)
+         AND ${IN_FOLDER} AND (e.published_at, e.post_id) ${onwards} (@publishedAt, @id) AND ${STANDS_MUTED}
+       ORDER BY e.published_at ${order}, e.post_id ${order} LIMIT @limit`).all,
   };
 }

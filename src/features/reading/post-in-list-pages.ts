@@ -19,7 +19,7 @@ import { AWAY, languageOf, postArticle, titleOf } from '../posts/post-views.ts';
 import { listPath, postPaths, readListAddress, sectionOf, type Opened } from './list-address.ts';
 import { countOf, nameOf } from './list-pages.ts';
 import { hasUnread, lessLikeThis, scopeField, sidesOf, stateButton, stateForm } from './list-views.ts';
-import { setSeen } from './mark-read.ts';
+import { setRead } from './mark-read.ts';
 import { readingHistory } from './reading-history-store.ts';
 import { neighbours, withReadState, type ListedPost, type Neighbours, type View } from './reading-list.ts';
 
@@ -100,7 +100,7 @@ function isOpening({ method, headers, query }: HubRequest): boolean {
 function recordOpened(hub: Hub, viewer: Viewer, postId: number, isFullText: boolean): void {
   recordReading(hub, () => {
     readingHistory(hub).note(viewer.id, postId);
-    if (viewer.preferences.marksOpened) setSeen(hub, viewer, postId);
+    if (viewer.preferences.marksOpened) setRead(hub, viewer, postId, true);
     if (isFullText) fullTexts(hub).noteUse([postId], HOUR);
   });
 }

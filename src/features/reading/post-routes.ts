@@ -10,7 +10,7 @@ import { mayManagePost, visiblePost } from '../posts/post-access.ts';
 import { fittingContents, positionCursor, postJson, queryPosts, refuseFault } from '../posts/query-posts.ts';
 import { postTexts } from '../posts/post-text-store.ts';
 import { posts, type WholePost } from '../posts/post-store.ts';
-import type { Double } from './double-store.ts';
+import type { Double } from './entry-store.ts';
 import { setRead, setStar } from './mark-read.ts';
 import { readingHistory } from './reading-history-store.ts';
 import { wholePage, withReadState, type View } from './reading-list.ts';

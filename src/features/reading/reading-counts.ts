@@ -1,9 +1,7 @@
 import type { Viewer } from '../../platform/http/router.ts';
 import { asking, type ListedFollow } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { doubles, type LaterDoubles } from './double-store.ts';
-import { COUNT_MAX, LATER_MAX, lists } from './list-store.ts';
-import { mutedPosts } from './muted-store.ts';
+import { COUNT_MAX, lists, type LaterDoubles } from './list-store.ts';
 
 /** `later`: how many of the source's unread posts lists leave out, because they show an earlier post with the link. */
 export type CountedSource = Pick<ListedFollow, 'title' | 'state' | 'folder'> & {
@@ -20,14 +18,12 @@ const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base'
 
 /** The viewer's followed sources in alphabetical order, with their unread counts, each at most `most`. */
 export function countedSources(hub: Hub, viewer: Viewer, most = COUNT_MAX): CountedSource[] {
-  const rows = lists(hub).counts.all({ ...asking(viewer), folder: null });
-  const later = doubles(hub).later(asking(viewer));
-  const sources = rows.map(({ sourceId: id, readUpTo, arrived, readAfter, unreadBefore, muted, ...row }) => {
-    const isExact = arrived < LATER_MAX || arrived - readAfter - muted >= most;
-    const after = isExact ? arrived : lists(hub).countAfter(id, readUpTo, most + readAfter + muted);
-    const unread = Math.min(most, after - readAfter + unreadBefore - muted);
-    const switches = { notify: row.notify === 1, hideGlobally: row.hideGlobally === 1 };
-    return { id, unread, ...row, ...switches, later: later.get(id) ?? NONE_LATER };
+  const limit = Number.isFinite(most) ? most : -1; // SQLite takes a negative limit for none
+  const rows = lists(hub).counts({ ...asking(viewer), folder: null, most: limit });
+  const later = new Map(lists(hub).later(asking(viewer)).map(({ sourceId, ...counted }) => [sourceId, counted]));
+  const sources = rows.map(({ sourceId: id, notify, hideGlobally, ...row }) => {
+    const switches = { notify: notify === 1, hideGlobally: hideGlobally === 1 };
+    return { id, ...row, ...switches, later: later.get(id) ?? NONE_LATER };
   });
   return sources.sort((a, b) => compare(a.title, b.title) || a.id - b.id);
 }
@@ -39,7 +35,8 @@ export function readingCounts(hub: Hub, viewer: Viewer): ReadingCounts {
     ({ name, unread: sum(sources, 'inFolder'), sources }));
   folders.sort((a, b) => (a.name === null ? 1 : b.name === null ? -1 : compare(a.name, b.name)));
   const unread = sum(folders.flatMap(({ sources }) => sources.filter(({ hideGlobally }) => !hideGlobally)), 'inAll');
-  return { unread, starred: lists(hub).countStars(asking(viewer), COUNT_MAX), folders };
+  const stars = lists(hub).countStars({ ...asking(viewer), folder: null, joined: 1, limit: COUNT_MAX });
+  return { unread, starred: stars?.n ?? 0, folders };
 }
 
 function sum(counted: CountedSource[], list: keyof LaterDoubles): number {
@@ -60,17 +57,13 @@ export function countText(count: number): string {
   return count < COUNT_MAX ? String(count) : `${COUNT_MAX - 1}+`;
 }
 
-/**
- * Counts the posts of a list that arrived after the post `newest`: of a source up to COUNT_MAX, of a folder or of all
- * sources those among the next COUNT_MAX posts of the hub.
- */
+/** Counts the posts of a list that arrived after the post `newest`, among the next COUNT_MAX of its reader. */
 export function countArrived(
   hub: Hub, viewer: Viewer, newest: number,
   { sourceId, folder }: { sourceId: number | undefined; folder: string | null },
 ): number {
-  if (sourceId !== undefined) {
-    const muted = mutedPosts(hub).countAfter(viewer.id, sourceId, newest);
-    return Math.min(COUNT_MAX, lists(hub).countAfter(sourceId, newest, COUNT_MAX + muted) - muted);
-  }
-  return lists(hub).countArrived({ ...asking(viewer), newest, folder, scanned: COUNT_MAX, joined: 1 });
+  const after = { ...asking(viewer), newest, limit: COUNT_MAX };
+  const counted = sourceId === undefined ? lists(hub).countArrived({ ...after, folder, joined: 1 })
+    : lists(hub).countArrivedIn({ ...after, sourceId });
+  return counted?.n ?? 0;
 }

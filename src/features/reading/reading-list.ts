@@ -8,11 +8,10 @@ import { endOfIndex, typedQuery } from '../posts/find-posts-store.ts';
 import { countFoundIn, readFound } from '../posts/mark-found.ts';
 import { FROM_THE_TOP, newestFirst, posts, type Position, type Post } from '../posts/post-store.ts';
 import { visibleSource } from '../sources/source-store.ts';
-import { doubles, type Double } from './double-store.ts';
+import { entries, OLDEST, type Double } from './entry-store.ts';
 import {
-  followedPosts, mergeSources, newestOfEach, postsOfKind, searchDays, searchList, type Paging,
+  followedPosts, newestOfEach, postsOfKind, postsOfSource, searchDays, searchList, type Paging,
 } from './find-in-lists.ts';
-import { OLDEST, readMarks } from './reading-store.ts';
 
 /**
  * `q`: a search in the list. `since` (unix ms): a list of unread posts also has posts marked one by one since then.
@@ -119,7 +118,7 @@ function aroundInEach(hub: Hub, viewer: Viewer, view: View, from: Position): Aro
   const isBelow = (other: Position): boolean => (newestFirst(from, other) < 0) !== isBack;
   const below = others.filter(isBelow);
   const above = others.filter((other) => !isBelow(other));
-  const states = readMarks(hub).statesOf(viewer, others.map(({ id }) => id));
+  const states = entries(hub).statesOf(viewer, others.map(({ id }) => id));
   const unread = new Set(states.filter(({ isRead }) => isRead === 0).map(({ id }) => id));
   const nextUnread = [...below, ...above].find(({ id }) => unread.has(id));
   return { previous: above.at(-1), below: below.slice(0, FOLLOWING), nextUnread };
@@ -160,9 +159,7 @@ function find(
     return { found: postsOfKind(hub, kind, { ...list, sourceId: sourceId ?? 0 }, paging) };
   }
   if (sourceId === undefined) return { found: followedPosts(hub, list, paging) };
-  // If the viewer does not follow a source, its posts are unread, except posts that the viewer has marked as read.
-  const readUpTo = follows(hub).find(viewer.id, sourceId)?.readUpTo ?? 0;
-  return { found: mergeSources(hub, [{ sourceId, readUpTo }], list, paging) };
+  return { found: postsOfSource(hub, sourceId, list, paging) };
 }
 
 /** The best of the newest found posts: those whose titles have the searched words most often, newer ones first. */
@@ -196,8 +193,8 @@ export function withReadState<Shown extends { id: number; sourceTitle: string }>
   hub: Hub, viewer: Viewer, shown: Shown[],
 ): (Shown & Pick<ListedPost, 'read' | 'starred' | 'also'>)[] {
   const ids = shown.map(({ id }) => id);
-  const states = new Map(readMarks(hub).statesOf(viewer, ids).map((state) => [state.id, state]));
-  const also = Map.groupBy(doubles(hub).of(asking(viewer), ids), (double) => double.of);
+  const states = new Map(entries(hub).statesOf(viewer, ids).map((state) => [state.id, state]));
+  const also = Map.groupBy(entries(hub).doublesOf(asking(viewer), ids), (double) => double.of);
   return shown.map((post) => {
     const state = states.get(post.id);
     const sourceTitle = state?.ownTitle ?? post.sourceTitle;

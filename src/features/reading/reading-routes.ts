@@ -11,7 +11,7 @@ import { TITLE_MAX, visibleSource } from '../sources/source-store.ts';
 import { followSource, unfollowSource } from './follow-source.ts';
 import { markRead, undoMark, type MarkLimits, type MarkTarget } from './mark-read.ts';
 import { countArrived, countsForPage, countText, readingCounts, type ReadingCounts } from './reading-counts.ts';
-import { readMarks } from './reading-store.ts';
+import { entries } from './entry-store.ts';
 import { foundText, searchCounts } from './saved-searches.ts';
 
 const MARKED_MAX = 1_000;
@@ -100,7 +100,7 @@ function positionOf(hub: Hub, viewer: Viewer, id: number | undefined): Position 
 /** GET /reading/now: tells the page's script which of its posts are read and starred now, and the counts above 0. */
 export function showNow(hub: Hub, { query, viewer }: MemberRequest): Reply {
   const ids = (query.get('posts') ?? '').split(',', SHOWN_MAX).flatMap((id) => parseId(id) ?? []);
-  const states = readMarks(hub).statesOf(viewer, ids);
+  const states = entries(hub).statesOf(viewer, ids);
   const read = states.filter(({ isRead }) => isRead === 1).map(({ id }) => id);
   const starred = states.filter(({ isStarred }) => isStarred === 1).map(({ id }) => id);
   return json({ read, starred, counts: namedCounts(countsForPage(hub, viewer), searchCounts(hub, viewer)) });

@@ -12,7 +12,7 @@ import { posts } from '../posts/post-store.ts';
 import { listPath } from './list-address.ts';
 import { countsForPage } from './reading-counts.ts';
 import { countFound, type View } from './reading-list.ts';
-import { readMarks } from './reading-store.ts';
+import { entries } from './entry-store.ts';
 import { savedSearches, SEARCHES_MAX, type SavedSearch } from './saved-search-store.ts';
 
 const NAME_MAX = 100;
@@ -123,7 +123,7 @@ export function searchCounts(hub: Hub, viewer: Viewer): Map<number, number> {
 function stateOfLists(hub: Hub, viewer: Viewer): string {
   const { starred, folders } = countsForPage(hub, viewer);
   const sources = createHash('sha256').update(JSON.stringify(folders)).digest('base64');
-  const [marked, edition] = [readMarks(hub).lastMarkedAt(viewer.id), counts(hub).value('rules_edition')];
+  const [marked, edition] = [entries(hub).lastReadAt(viewer.id), counts(hub).value('rules_edition')];
   return [posts(hub).lastId(), marked, edition, starred, sources, viewer.preferences.joinsDoubles].join(' ');
 }
 

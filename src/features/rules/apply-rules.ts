@@ -8,11 +8,9 @@ import type { Arrival, Storing } from '../posts/ingest-posts.ts';
 import type { PreparedPost } from '../posts/post-store.ts';
 import { searchTerms } from '../posts/search-words.ts';
 import { indexedText, tokensOf } from '../posts/tokens-store.ts';
-import { doubles } from '../reading/double-store.ts';
+import { entries, type EntryRow } from '../reading/entry-store.ts';
 import { listPath } from '../reading/list-address.ts';
 import { withDoubles } from '../reading/mark-read.ts';
-import { mutedPosts } from '../reading/muted-store.ts';
-import { readMarks, stars } from '../reading/reading-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import {
   compileRules, readExpression, type MatchedExpression, type Matcher, type SourceNames,
@@ -58,7 +56,7 @@ export async function matchRules(
       for (const { id } of arrivals) arrivedIds.add(id);
       applyRules(hub, sourceId, arrivals, fitting);
     },
-    mutedFor: (accountId) => mutedPosts(hub).countAmong(accountId, [...arrivedIds]),
+    mutedFor: (accountId) => entries(hub).countMuted(accountId, [...arrivedIds]),
   };
 }
 
@@ -131,20 +129,20 @@ function isFor(hub: Hub, { accountId, sourceId, folder }: Rule, source: Source):
 type Hit = { rule: Rule; ids: number[] };
 
 const ACTIONS: Record<Act, (hub: Hub, hits: Hit[], source: Source) => void> = {
-  mute: (hub, hits) => mutedPosts(hub).add(rowsOf(hub, hits)),
-  read: (hub, hits) => readMarks(hub).addRead(rowsOf(hub, hits)),
-  star: (hub, hits) => stars(hub).add(rowsOf(hub, hits)),
+  mute: (hub, hits) => entries(hub).mute(rowsOf(hub, hits)),
+  read: (hub, hits) => entries(hub).putRead(rowsOf(hub, hits)),
+  star: (hub, hits) => entries(hub).putStars(rowsOf(hub, hits)),
   notify: (hub, hits, source) => hits.forEach(({ rule, ids }) =>
-    notifyOwner(hub, rule, source, ids.length - mutedPosts(hub).countAmong(rule.accountId, ids))),
+    notifyOwner(hub, rule, source, ids.length - entries(hub).countMuted(rule.accountId, ids))),
 };
 
 /** The posts that rules change: the fitting ones, and their doubles in public sources and the rule owner's own. */
-function rowsOf(hub: Hub, hits: Hit[]): [accountId: number, postId: number, ruleId: number][] {
-  const inRows = doubles(hub).among(hits.flatMap(({ ids }) => ids));
+function rowsOf(hub: Hub, hits: Hit[]): EntryRow[] {
+  const inRows = entries(hub).linkedAmong(hits.flatMap(({ ids }) => ids));
   return hits.flatMap(({ rule: { id, accountId }, ids }) => {
     const hasDoubles = ids.some((postId) => inRows.has(postId));
     return (hasDoubles ? withDoubles(hub, { id: accountId, role: 'member' }, ids) : ids)
-      .map((postId): [number, number, number] => [accountId, postId, id]);
+      .map((postId): EntryRow => [accountId, postId, id]);
   });
 }
 

@@ -7,7 +7,7 @@ import { metLimit, type Hub } from '../hub/hub.ts';
 import { EXPRESSION_MAX, requireExpression } from '../posts/expression.ts';
 import type { Post } from '../posts/post-store.ts';
 import { fitAmong } from '../reading/find-in-lists.ts';
-import { mutedPosts } from '../reading/muted-store.ts';
+import { entries } from '../reading/entry-store.ts';
 import { moveFolder } from '../reading/follow-source.ts';
 import { listView } from '../reading/reading-list.ts';
 import { ACTS, rules, RULES_MAX, type Rule, type RuleTerms } from './rule-store.ts';
@@ -58,14 +58,14 @@ export async function changeRule(hub: Hub, viewer: Viewer, id: number, values: V
   const isMoved = values['sourceId'] != null || values['folder'] != null;
   const terms = readTerms(hub, viewer, { match, act, ...!isMoved && { sourceId, folder }, ...values });
   if (hasTerms(before, terms)) return before;
-  await showMuted(hub, id, () => rules(hub).change({ id, accountId: viewer.id }, terms));
+  await showMuted(hub, before, () => rules(hub).change({ id, accountId: viewer.id }, terms));
   return ownRule(hub, viewer, id);
 }
 
 /** Removes a rule. Posts that only this rule has muted come back. */
 export async function removeRule(hub: Hub, viewer: Viewer, id: number): Promise<void> {
-  ownRule(hub, viewer, id);
-  await showMuted(hub, id, () => rules(hub).remove({ id, accountId: viewer.id }));
+  const rule = ownRule(hub, viewer, id);
+  await showMuted(hub, rule, () => rules(hub).remove({ id, accountId: viewer.id }));
 }
 
 /** Renames a folder of an account, also in its rules; null instead of a new name deletes the folder. */
@@ -77,12 +77,12 @@ export function renameFolder(hub: Hub, accountId: number, from: string, to: stri
 }
 
 /**
- * Removes a rule's rows in `muted_posts`, in short transactions. The last one also runs `act`, which changes or removes
- * the rule: if the process is killed before it, the rule stays as it was.
+ * Takes a rule off the posts that it has muted, in short transactions. The last one also runs `act`, which changes or
+ * removes the rule: if the process is killed before it, the rule stays as it was.
  */
-async function showMuted(hub: Hub, ruleId: number, act: () => void): Promise<void> {
+async function showMuted(hub: Hub, { id, accountId }: Rule, act: () => void): Promise<void> {
   const showSome = (): boolean => hub.db.write('show muted posts', () => {
-    const isMore = mutedPosts(hub).removeOfRule(ruleId, SHOWN_AT_ONCE) === SHOWN_AT_ONCE;
+    const isMore = entries(hub).unmute(accountId, id, SHOWN_AT_ONCE) === SHOWN_AT_ONCE;
     if (!isMore) act();
     return isMore;
   });

@@ -21,7 +21,7 @@ import { FORMATS, postTexts, type PostText } from '../posts/post-text-store.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
 import { matchRules } from '../rules/apply-rules.ts';
 import { requireContentRoom, withinContentQuota } from '../sources/content-quota.ts';
-import { setSeen } from '../reading/mark-read.ts';
+import { setRead } from '../reading/mark-read.ts';
 import { guidOfForm, isSamePost, lateness, postOfForm, staleness } from './check-versions.ts';
 import { drafts, type Draft, type Tab, type WithdrawnPost } from './draft-store.ts';
 import { tabOf, takeDraftFiles } from './keep-draft.ts';
@@ -118,7 +118,7 @@ export function storeNewPost(
   if (!was) counts(hub).add('posts_ingested_total', source.kind, 1);
   applying.arrived(source.id, [{ id: stored.id, prepared }]);
   if (!was) notifyFollowers(hub, source.id, (id) => 1 - applying.mutedFor(id), viewer.id);
-  setSeen(hub, viewer, stored.id);
+  setRead(hub, viewer, stored.id, true);
   audit(hub, 'post.created', by, { kind: 'post', id: stored.id, name: written.title });
   return wholePost(hub, stored.id);
 }

@@ -16,9 +16,11 @@ const MIGRATION_BUSY_TIMEOUT_MS = 10 * 60_000; // another process's migration ma
  */
 export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsafe = false): Migration[] {
   const before = db.pragma('busy_timeout');
+  const store = db.pragma('temp_store');
   db.pragma(`busy_timeout = ${MIGRATION_BUSY_TIMEOUT_MS}`);
   // Rebuilding a table with foreign keys on would delete rows of other tables. `applyOne` checks all foreign keys.
   db.pragma('foreign_keys = OFF');
+  db.pragma('temp_store = FILE'); // an index of five million rows is sorted in 70 MB of memory, not in 300
   try {
     createHistory(db);
     const pending = pendingMigrations(db, migrations);
@@ -26,6 +28,7 @@ export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsa
     if (unsafe && !allowUnsafe) throw new SchemaError(unsafeMessage(unsafe));
     return pending.filter((migration) => applyOne(db, migrations, migration, clock));
   } finally {
+    db.pragma(`temp_store = ${Number(store)}`);
     db.pragma('foreign_keys = ON');
     db.pragma(`busy_timeout = ${Number(before)}`);
   }

@@ -59,7 +59,7 @@ function assertNoRoom({ status, text, headers }: Answer): void {
 
 /** All that is in the database, but for counters. */
 function storedIn(hub: Hub): string {
-  const tables = ['posts', 'sources', 'follows', 'read_marks', 'reading_history', 'sessions', 'api_tokens', 'error_events'];
+  const tables = ['posts', 'sources', 'follows', 'entries', 'reading_history', 'sessions', 'api_tokens', 'error_events'];
   return JSON.stringify(rowsOf(hub, ...tables));
 }
 

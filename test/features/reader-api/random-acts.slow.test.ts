@@ -1,8 +1,7 @@
 // Protects the one reading state: random acts on pages, in the API and in an app change what all three tell.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { raiseMarks } from '../../../src/features/reading/raise-marks.ts';
-import { DAY, MINUTE, SECOND } from '../../../src/platform/clock.ts';
+import { MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { hubWith } from '../../support/hub.ts';
@@ -170,14 +169,9 @@ async function addSome(reading: Reading): Promise<void> {
   if (reading.posts.length < 90) arrive(reading, reading.sources[reading.below(3)] ?? assert.fail(), 1 + reading.below(3));
 }
 
-async function compact({ hub }: Reading): Promise<void> {
-  hub.passTime(2 * DAY);
-  await raiseMarks(hub.handle);
-}
-
 const ACTS = [
   markOne, markOne, markOne, markOne, markSeveral, markSeveral, starOne, starOne, markMany, markMany, moveSource, followOne,
-  hideOrShow, removeOne, addSome, addSome, compact,
+  hideOrShow, removeOne, addSome, addSome,
 ];
 
 const idsAt = async ({ bob }: Reading, view: string): Promise<number[]> =>

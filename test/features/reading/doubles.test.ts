@@ -5,14 +5,11 @@ import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { follows, type ListedFollow } from '../../../src/features/follows/follow-store.ts';
 import { DEFAULT_PREFERENCES } from '../../../src/features/hub/preferences.ts';
 import { linkKey, links } from '../../../src/features/posts/link-store.ts';
-import { doubles } from '../../../src/features/reading/double-store.ts';
+import { entries } from '../../../src/features/reading/entry-store.ts';
 import { followSource, unfollowSource } from '../../../src/features/reading/follow-source.ts';
 import { markRead, setRead, setStar, undoMark, withDoubles, type MarkTarget } from '../../../src/features/reading/mark-read.ts';
-import { mutedPosts } from '../../../src/features/reading/muted-store.ts';
-import { raiseMarks } from '../../../src/features/reading/raise-marks.ts';
 import { readingCounts } from '../../../src/features/reading/reading-counts.ts';
 import { listView } from '../../../src/features/reading/reading-list.ts';
-import { readMarks } from '../../../src/features/reading/reading-store.ts';
 import { rules } from '../../../src/features/rules/rule-store.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { DAY, MINUTE } from '../../../src/platform/clock.ts';
@@ -169,7 +166,8 @@ test('a private source never shows in the row of somebody who cannot see it', as
   const marked = await bob.post('/api/reading/mark-read', { posts: [second] });
   assert.equal(marked.json<{ marked: number }>().marked, 1);
   await ada.patch(`/api/sources/${alpha}`, { visibility: 'public' });
-  assert.deepEqual((await listed(bob, 'view=list')).map(({ id, read }) => ({ id, read })), [{ id: hidden, read: false }]);
+  assert.deepEqual((await listed(bob, 'view=list')).map(({ id, read }) => ({ id, read })), [{ id: hidden, read: true }],
+    'it comes back as its row is by now');
 });
 
 test('a post takes no state from a post that its reader may no longer see', async (t) => {
@@ -302,7 +300,7 @@ test('a post stays in lists and counts while its earlier double alone is muted',
   const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
   const [first, second] = [await post(hub, ada, alpha), await post(hub, ada, beta)];
   const rule = rules(hub.handle).add(2, { match: 'x', act: 'mute', sourceId: null, folder: null });
-  mutedPosts(hub.handle).add([[2, first, rule]]);
+  entries(hub.handle).mute([[2, first, rule]]);
 
   for (const view of ['view=unread', 'view=list']) assert.deepEqual(await ids(bob, view), [second], view);
   assert.equal((await counts(bob)).unread, 1);
@@ -330,7 +328,7 @@ test('posts that the hub stored without their links join their rows, in steps th
   assert.equal((await ids(bob, 'view=list')).length, 5);
   assert.deepEqual([step(3), step(3), step(3)], [3, 2, 0]);
   assert.deepEqual(new Set(await ids(bob, 'view=list')), new Set([first, ...others]));
-  assert.deepEqual(doubles(hub.handle).of({ viewerId: 2, isAdmin: 0 }, [first]).map(({ id }) => id), [second]);
+  assert.deepEqual(entries(hub.handle).doublesOf({ viewerId: 2, isAdmin: 0 }, [first]).map(({ id }) => id), [second]);
 });
 
 test('a post from before the hub stored links gives its states to its row, and gets those of a post that arrived since', async (t) => {
@@ -361,7 +359,7 @@ test('one row has at most 32 posts, so that no link makes lists slow; private po
   const posts: number[] = [];
   for (const id of sourceIds) posts.push(await post(hub, ada, id));
 
-  const ofFirst = () => doubles(hub.handle).of({ viewerId: 1, isAdmin: 0 }, [posts[0] ?? 0]).map(({ id }) => id);
+  const ofFirst = () => entries(hub.handle).doublesOf({ viewerId: 1, isAdmin: 0 }, [posts[0] ?? 0]).map(({ id }) => id);
   assert.deepEqual(ofFirst(), posts.slice(1, 32));
   await post(hub, bob, await addNotes(bob, 'Second diary', 'private'));
   assert.deepEqual(ofFirst(), posts.slice(1, 32));
@@ -386,7 +384,7 @@ test('after any acts, also of muting rules, each list has one post of each link,
     async () => void undos.push((await markRead(handle, viewer, target(), below(2) > 0 ? {} : { before: now() - below(3) * MINUTE })).undo),
     async () => void await undoMark(handle, viewer, undos.pop() ?? 0).catch(() => undefined),
     () => followSource(handle, viewer, pick(sourceIds), { folder: pick([null, 'F', 'G']), hideGlobally: below(4) === 0 }),
-    () => unfollowSource(handle, viewer, pick(sourceIds)), () => raiseMarks(handle), mute, mute, () => void mutedPosts(handle).removeOfRule(pick(ruleIds), 3)];
+    () => unfollowSource(handle, viewer, pick(sourceIds)), mute, mute, () => void entries(handle).unmute(account.id, pick(ruleIds), 3)];
 
   function arrive(): void {
     const [sourceId, link] = [pick(sourceIds), pick(LINKS)];
@@ -400,7 +398,7 @@ test('after any acts, also of muting rules, each list has one post of each link,
     const [ruleId, [id = 0] = []] = [pick(ruleIds), pick([...known].filter(([, { link }]) => link !== null))];
     if (id === 0) return;
     const ids = below(2) === 0 ? [id] : withDoubles(handle, viewer, [id]); // a post that gets another link joins a row with another state
-    mutedPosts(handle).add(ids.map((id) => [account.id, id, ruleId]));
+    entries(handle).mute(ids.map((id) => [account.id, id, ruleId]));
   }
 
   function target(): MarkTarget {
@@ -411,7 +409,7 @@ test('after any acts, also of muting rules, each list has one post of each link,
 
   function check(step: number): void {
     const followed = follows(handle).listed(viewer);
-    const muted = new Set(mutedPosts(handle).listOf(account.id, undefined, 1_000).map(({ postId }) => postId));
+    const muted = new Set(entries(handle).mutesOf(account.id, 0, 1_000).map(({ postId }) => postId));
     const { folders, unread, starred } = readingCounts(handle, viewer);
     const folderNames = folders.flatMap(({ name }) => name ?? []);
     for (const folder of [undefined, ...folderNames]) {
@@ -424,7 +422,7 @@ test('after any acts, also of muting rules, each list has one post of each link,
       assert.deepEqual(list('unread').map(({ id }) => id), list('all').filter(({ read }) => !read).map(({ id }) => id), `${step}: ${folder}`);
     }
     assert.equal(listView(handle, viewer, { kind: 'starred' }, { limit: 1_000 }).items.length, starred, `${step}: starred`);
-    const states = readMarks(handle).statesOf(viewer, [...known.keys()]).filter(({ isFollowed }) => isFollowed === 1);
+    const states = entries(handle).statesOf(viewer, [...known.keys()]).filter(({ isFollowed }) => isFollowed === 1);
     const byLink = Map.groupBy(states, ({ id }) => known.get(id)?.link ?? id);
     for (const [link, same] of byLink) assert.equal(new Set(same.map(({ isRead }) => isRead)).size, 1, `${step}: ${link}`);
   }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { accounts } from '../../../src/features/accounts/account-store.ts';
-import { UNDO_MS } from '../../../src/features/reading/reading-store.ts';
+import { UNDO_MS } from '../../../src/features/reading/entry-store.ts';
 import { DAY, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { addFollow, addNotes, addPost, itemsAt, sendJson, tokenOf } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';

@@ -7,10 +7,8 @@ import { followSource, unfollowSource } from '../../../src/features/reading/foll
 import {
   markRead, setRead, setStar, undoMark, type MarkLimits, type MarkTarget,
 } from '../../../src/features/reading/mark-read.ts';
-import { raiseMarks } from '../../../src/features/reading/raise-marks.ts';
 import { readingCounts } from '../../../src/features/reading/reading-counts.ts';
 import { listView, neighbours, type View } from '../../../src/features/reading/reading-list.ts';
-import { readMarks } from '../../../src/features/reading/reading-store.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { DAY, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { DEFAULT_PREFERENCES } from '../../../src/features/hub/preferences.ts';
@@ -21,8 +19,8 @@ import { randomBelow } from '../../support/random.ts';
 
 type KnownPost = { id: number; sourceId: number; publishedAt: number };
 
-/** When a post was marked, and by which marking; none: it is as its source was when it was followed. */
-type State = { isRead: boolean; at: number; by: number | null };
+/** When a post was marked, by which marking, and whether by its name; a post without a state is unread. */
+type State = { isRead: boolean; at: number; by: number | null; isNamed: boolean };
 
 /** What one person did, without any of the hub's ways to remember it. */
 type Record = {
@@ -31,7 +29,7 @@ type Record = {
   hidden: Set<number>; // followed sources whose posts are in no list of all sources
   states: Map<number, State>;
   stars: Set<number>;
-  undos: Map<number, { at: number; before: Map<number, State | undefined> }>;
+  undos: Map<number, { at: number; posts: number[] }>;
 };
 
 const FOLDERS = ['Harbour', 'Software', null];
@@ -118,7 +116,7 @@ async function act(world: World, record: Record): Promise<void> {
       if (!post) return;
       const read = below(3) > 0;
       setRead(hub.handle, viewer, post.id, read);
-      if (isUnread(record, post) === read) record.states.set(post.id, { isRead: read, at: hub.now(), by: null });
+      if (isUnread(record, post) === read) record.states.set(post.id, { isRead: read, at: hub.now(), by: null, isNamed: true });
       return;
     }
     case 5: {
@@ -141,23 +139,17 @@ function follow({ hub, below, posts }: World, record: Record, sourceId: number):
   record.hidden[hideGlobally ? 'add' : 'delete'](sourceId);
   if (!record.follows.has(sourceId)) {
     const older = [...posts.values()].filter((post) => post.sourceId === sourceId).sort((a, b) => b.id - a.id).slice(30);
-    for (const { id } of older) if (!record.states.has(id)) record.states.set(id, { isRead: true, at: 0, by: null });
+    for (const { id } of older) if (!record.states.has(id) && !record.stars.has(id)) record.states.set(id, { isRead: true, at: 0, by: null, isNamed: false });
   }
   record.follows.set(sourceId, folder);
 }
 
-/** What the source's mark said is forgotten with it; marks of posts stay. */
-function forgetFollow(record: Record, { hub, posts }: World, sourceId: number): void {
+/** What the person has starred or marked by its name stays as it is, not what was read with a whole list or was old. */
+function forgetFollow(record: Record, { posts }: World, sourceId: number): void {
   record.follows.delete(sourceId);
   record.hidden.delete(sourceId);
-  for (const { id } of posts.values()) {
-    if (posts.get(id)?.sourceId !== sourceId) continue;
-    const mark = readMarks(hub.handle).find(record.viewer.id, sourceId, id);
-    if (!mark) record.states.delete(id);
-    else if ((mark.isRead === 1) === isUnread(record, { id } as KnownPost)) {
-      assert.equal(mark.isRead, 0, 'no mark says that anything is read that is not');
-      record.states.set(id, { isRead: false, at: 0, by: null });
-    }
+  for (const { id, sourceId: of } of posts.values()) {
+    if (of === sourceId && !record.states.get(id)?.isNamed && !record.stars.has(id)) record.states.delete(id);
   }
 }
 
@@ -184,9 +176,8 @@ async function mark(world: World, record: Record): Promise<void> {
   const changed = all.filter((post) => isUnread(record, post) && isMeant(record, post, what, limits));
   const result = await markRead(hub.handle, record.viewer, what, limits);
   assert.equal(result.marked, changed.length, JSON.stringify([what, limits]));
-  const before = new Map(changed.map(({ id }) => [id, record.states.get(id)]));
-  for (const { id } of changed) record.states.set(id, { isRead: true, at: hub.now(), by: result.undo });
-  record.undos.set(result.undo, { at: hub.now(), before });
+  for (const { id } of changed) record.states.set(id, { isRead: true, at: hub.now(), by: result.undo, isNamed: 'posts' in what });
+  record.undos.set(result.undo, { at: hub.now(), posts: changed.map(({ id }) => id) });
 }
 
 function isMeant(record: Record, post: KnownPost, what: MarkTarget, limits: MarkLimits): boolean {
@@ -200,7 +191,7 @@ function isMeant(record: Record, post: KnownPost, what: MarkTarget, limits: Mark
   return (!below || isNewer(below as KnownPost, post) < 0) && (!above || isNewer(post, above as KnownPost) < 0);
 }
 
-/** Of what a marking has changed, whatever else has not changed since is unread again. */
+/** What a marking has changed is unread again, but for what was marked since. */
 async function undo({ hub, below }: World, record: Record): Promise<void> {
   const [id, made] = [...record.undos][below(record.undos.size)] ?? [];
   if (id === undefined || !made) return;
@@ -210,11 +201,7 @@ async function undo({ hub, below }: World, record: Record): Promise<void> {
     return;
   }
   await undoMark(hub.handle, record.viewer, id);
-  for (const [post, before] of made.before) {
-    if (record.states.get(post)?.by !== id) continue;
-    if (before) record.states.set(post, before);
-    else record.states.delete(post);
-  }
+  for (const post of made.posts) if (record.states.get(post)?.by === id) record.states.delete(post);
   await assert.rejects(undoMark(hub.handle, record.viewer, id), { status: 410 }, 'not twice');
 }
 
@@ -280,7 +267,6 @@ async function live(t: TestContext, seed: number, steps: number): Promise<void> 
   for (let step = 0; step < steps; step++) {
     hub.passTime(1 + below(10) * SECOND);
     if (below(25) === 0) hub.passTime(2 * DAY);
-    if (below(8) === 0) await raiseMarks(hub.handle);
     for (let n = below(6); n > 0; n--) arrive(all);
     const record = records[below(records.length)];
     assert.ok(record);
@@ -333,7 +319,6 @@ test('an unread list stays what it was when it was opened, with what was read si
   setRead(hub.handle, viewer, 4, true);
   await markRead(hub.handle, viewer, { posts: [2] });
   hub.passTime(DAY - SECOND);
-  await raiseMarks(hub.handle);
 
   assert.deepEqual([ids({ kind: 'unread' }), ids({ kind: 'unread', since })], [[5, 3, 1], [5, 4, 3, 2, 1]]);
   const around = (view: View, id: number) => {
@@ -357,23 +342,4 @@ test('the newest unread post of a source is found among few and among many unrea
     setRead(hub.handle, viewer, 2, false);
     assert.deepEqual(ids({ kind: 'unread', each: true }), [2]);
   }
-});
-
-test('marks that say nothing more than the source’s go after a day, and few unread posts are marked instead', async (t) => {
-  const { hub, viewer, ids } = await reader(t, 60);
-  const marks = (): number => readMarks(hub.handle).listOf(viewer.id, undefined, 100).length;
-  for (let id = 1; id <= 60; id++) if (id !== 20 && id !== 40) setRead(hub.handle, viewer, id, true);
-  hub.passTime(DAY / 2);
-  await raiseMarks(hub.handle);
-  assert.equal(marks(), 58, 'lists that are open know what was read since');
-  hub.passTime(DAY);
-  const { undo } = await markRead(hub.handle, viewer, { posts: [40] });
-  await raiseMarks(hub.handle);
-  assert.equal(marks(), 59, 'what can be undone stays as it is');
-  await undoMark(hub.handle, viewer, undo);
-  hub.passTime(MINUTE);
-  await raiseMarks(hub.handle);
-  assert.equal(marks(), 2);
-  assert.deepEqual(ids({ kind: 'unread' }), [40, 20]);
-  assert.equal(readingCounts(hub.handle, viewer).unread, 2);
 });

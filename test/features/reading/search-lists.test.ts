@@ -1,9 +1,8 @@
 // Protects search within lists: only what is there is found, it is marked, and what is said when there is nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { follows } from '../../../src/features/follows/follow-store.ts';
 import { listView, wholePage } from '../../../src/features/reading/reading-list.ts';
-import { readMarks } from '../../../src/features/reading/reading-store.ts';
+import { entries } from '../../../src/features/reading/entry-store.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
 import { addFollow, addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
@@ -96,20 +95,22 @@ test('a search without a result says what was searched, how to widen it, and how
   assert.doesNotMatch(await page('/all'), /class="syntax"/);
 });
 
+const upTo = (last: number): number[] => Array.from({ length: last }, (_, n) => n + 1);
+
 test('a search for a word that stands everywhere looks at so many posts at once, and on between turns of others', async (t) => {
   const { hub, sourceId } = await hubWithOwnPosts(t);
   const ben = await hub.person('ben');
   await addFollow(ben, sourceId);
   addPosts(hub, 1, 3_000, (n) => ({ title: `Owl ${n}`, publishedAt: n * 1_000 }));
   indexPosts(hub.handle);
-  follows(hub.handle).setReadUpTo(2, 1, 3_000);
-  for (const postId of [1, 3, 2_999]) readMarks(hub.handle).put({ accountId: 2, sourceId: 1, postId, isRead: 0, now: 0 });
+  entries(hub.handle).setRead(2, upTo(3_000), true);
+  entries(hub.handle).setRead(2, [1, 3, 2_999], false);
 
   const viewer = { id: 2, role: 'member' } as Viewer;
   const view = { kind: 'unread', q: 'owl' } as const;
   const few = listView(hub.handle, viewer, view, { limit: 30 });
   assert.deepEqual([few.items.map(({ id }) => id), few.next], [[2999, 3, 1], null], 'few are looked for by themselves');
-  readMarks(hub.handle).putRange({ accountId: 2, sourceId: 1, after: 0, upTo: 1_200, isRead: 0 });
+  entries(hub.handle).setRead(2, upTo(1_200), false);
   const wanted = [2_999, ...Array.from({ length: 29 }, (_, below) => 1_200 - below)];
   assert.deepEqual(await titlesAt(ben, '/?q=owl'), wanted.map((id) => `Owl ${id}`));
   assert.deepEqual((await itemsAt(ben, '/api/posts?view=unread&q=owl')).map(({ id }) => id), wanted);

@@ -1,8 +1,7 @@
 // Protects old posts: what their feed no longer has goes, but nothing that anybody keeps, reads late or wrote here.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { follows } from '../../../src/features/follows/follow-store.ts';
-import { stars } from '../../../src/features/reading/reading-store.ts';
+import { entries } from '../../../src/features/reading/entry-store.ts';
 import { previewRetention } from '../../../src/features/retention/remove-old-rows.ts';
 import { DAY, HOUR } from '../../../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt, sendJson } from '../../support/accounts.ts';
@@ -105,8 +104,8 @@ test('very many old posts go in small steps, past those that are kept', async (t
   const { hub } = await fadingFeed(t);
   const old = addPosts(hub, 1, 600, () => ({ leftAt: 1 }));
   const starred = old.filter((id) => id % 3 === 0);
-  stars(hub.handle).add(starred.map((id) => [1, id]));
-  follows(hub.handle).setReadUpTo(1, 1, Math.max(...old));
+  entries(hub.handle).setRead(1, old, true);
+  entries(hub.handle).star(1, starred);
 
   await hub.work(DAY);
 

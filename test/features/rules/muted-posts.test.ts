@@ -1,7 +1,7 @@
 // Protects muting: a muted post is in no list, count, search or app, but in a list of its own, and comes back as it was.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mutedPosts } from '../../../src/features/reading/muted-store.ts';
+import { entries } from '../../../src/features/reading/entry-store.ts';
 import { changeRule, removeRule } from '../../../src/features/rules/change-rule.ts';
 import { rules } from '../../../src/features/rules/rule-store.ts';
 import { HOUR, MINUTE } from '../../../src/platform/clock.ts';
@@ -85,7 +85,7 @@ test('many posts that are marked one by one leave the muted posts of further sou
   const [ben, further] = [await hub.person('ben'), await addNotes(ada, 'Further')];
   for (const id of [sourceId, further]) await addFollow(ben, id);
   const { id: rule } = (await ben.post('/api/rules', { match: 'owl', act: 'mute' })).json<{ id: number }>();
-  addPosts(hub.handle, sourceId, 1, () => ({ title: 'Later', publishedAt: hub.now() + HOUR })); // keeps read_up_to below
+  addPosts(hub.handle, sourceId, 1, () => ({ title: 'Later', publishedAt: hub.now() + HOUR }));
   addPosts(hub.handle, sourceId, 600);
   for (const title of ['Owl', 'Newt']) await addPost(ada, further, title);
 
@@ -134,15 +134,15 @@ test('a rule keeps its terms until all its muted posts have come back, so that a
   const ids = addPosts(hub, sourceId, 1_200);
   const steps = async (work: Promise<unknown>): Promise<[muted: number, match: string | undefined][]> => {
     const seen: [number, string | undefined][] = [];
-    const note = () => void seen.push([mutedPosts(handle).countAmong(1, ids), rules(handle).find(key)?.match]);
+    const note = () => void seen.push([entries(handle).countMuted(1, ids), rules(handle).find(key)?.match]);
     let isDone = false;
     void work.finally(() => (isDone = true));
     for (note(); !isDone; note()) await nextTurn();
     return seen.filter((now, n) => String(now) !== String(seen[n - 1]));
   };
-  mutedPosts(handle).add(ids.map((id) => [1, id, 1]));
+  entries(handle).mute(ids.map((id) => [1, id, 1]));
   const changing = await steps(changeRule(handle, viewer, 1, { match: 'advert' }));
   assert.deepEqual(changing, [[700, 'sponsored'], [200, 'sponsored'], [0, 'advert']]);
-  mutedPosts(handle).add(ids.map((id) => [1, id, 1]));
+  entries(handle).mute(ids.map((id) => [1, id, 1]));
   assert.deepEqual(await steps(removeRule(handle, viewer, 1)), [[700, 'advert'], [200, 'advert'], [0, undefined]]);
 });

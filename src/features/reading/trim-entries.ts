@@ -1,0 +1,42 @@
+import { DAY } from '../../platform/clock.ts';
+import { follows } from '../follows/follow-store.ts';
+import { once, type Hub } from '../hub/hub.ts';
+import { sourcePosts } from '../posts/source-posts-store.ts';
+import { POSTS_MAX } from './settle-entries.ts';
+import { trimming } from './trim-store.ts';
+
+/** An account has at most this many entries; starred and muted posts stay in any case. */
+const ENTRIES_MAX = 1_000_000;
+
+/** Scheduled task: forgets when posts were read after READING_HISTORY_RETENTION_DAYS; they stay read. */
+export function forgetReadTimes(hub: Hub, limit: number): number {
+  const days = hub.config.readingHistoryRetentionDays;
+  return days === 0 ? 0 : trimming(hub).forget({ before: hub.clock() - days * DAY, limit });
+}
+
+const cursor = once((_hub: Hub) => ({ accountId: 0, sourceId: 0 }));
+
+/**
+ * Scheduled task: takes the oldest posts out of lists that have too many, and counts them as read from then on. Returns
+ * less than `limit` at its end.
+ */
+export function trimEntries(hub: Hub, limit: number, most = { ofSource: POSTS_MAX, ofAccount: ENTRIES_MAX }): number {
+  const at = cursor(hub);
+  for (let done = 0; done < limit; done++) {
+    const follow = trimming(hub).next(at.accountId, at.sourceId);
+    if (!follow) {
+      Object.assign(at, { accountId: 0, sourceId: 0 });
+      return done;
+    }
+    const isNext = follow.accountId !== at.accountId;
+    const trimmed = trimming(hub).ofSource({ ...follow, most: most.ofSource, limit: limit - done });
+    const ofAccount = { ...follow, most: most.ofAccount, limit: limit - done - trimmed.length };
+    if (isNext) trimmed.push(...trimming(hub).ofAccount(ofAccount));
+    const beyond = sourcePosts(hub).nthLast(follow.sourceId, most.ofSource);
+    follows(hub).raiseReadUpTo(follow.accountId, follow.sourceId, beyond);
+    for (const { sourceId, postId } of trimmed) follows(hub).raiseReadUpTo(follow.accountId, sourceId, postId);
+    done += trimmed.length;
+    if (done < limit) Object.assign(at, follow);
+  }
+  return limit;
+}

@@ -1,0 +1,37 @@
+import { FOLLOWS } from '../follows/follow-store.ts';
+import { store } from '../hub/hub.ts';
+import { POSTS } from '../posts/post-store.ts';
+import type { FollowKey } from './settle-store.ts';
+
+type Trimmed = { sourceId: number; postId: number };
+
+/** SQL that finds the accounts with entries by one index lookup for each: accounts are few, entries many. */
+const READERS = `WITH RECURSIVE readers (id) AS (
+    SELECT MIN(account_id) FROM entries
+    UNION ALL SELECT (SELECT MIN(account_id) FROM entries WHERE account_id > readers.id) FROM readers
+     WHERE id IS NOT NULL)`;
+
+export const trimming = store(({ db }) => ({
+  forget: db.prepare<[{ before: number; limit: number }]>('forget when posts were read', `
+    ${READERS}
+    UPDATE entries SET marked_at = 0 WHERE (account_id, post_id) IN (
+      SELECT e.account_id, e.post_id FROM readers r CROSS JOIN entries e INDEXED BY entries_marked
+          ON e.account_id = r.id AND e.marked_at > 0 AND e.marked_at < @before AND e.is_unread = 0
+       LIMIT @limit)`).change,
+  next: db.prepare<[accountId: number, sourceId: number], FollowKey>('next follow to trim', `
+    SELECT account_id AS accountId, source_id AS sourceId FROM ${FOLLOWS}
+     WHERE (account_id, source_id) > (?, ?) ORDER BY account_id, source_id LIMIT 1`).get,
+  ofSource: db.prepare<[FollowKey & { most: number; limit: number }], Trimmed>('trim the entries of a source', `
+    DELETE FROM entries WHERE account_id = @accountId AND post_id IN (
+      SELECT post_id FROM entries INDEXED BY entries_source
+       WHERE account_id = @accountId AND source_id = @sourceId AND starred_at IS NULL AND muted_by IS NULL
+         AND post_id < (SELECT id FROM ${POSTS} WHERE source_id = @sourceId ORDER BY id DESC LIMIT 1 OFFSET @most - 1)
+       LIMIT @limit) RETURNING source_id AS sourceId, post_id AS postId`).all,
+  ofAccount: db.prepare<[Omit<FollowKey, 'sourceId'> & { most: number; limit: number }], Trimmed>(
+    'trim the entries of an account', `
+    DELETE FROM entries WHERE account_id = @accountId AND post_id IN (
+      SELECT post_id FROM entries WHERE account_id = @accountId AND starred_at IS NULL AND muted_by IS NULL
+       ORDER BY post_id
+       LIMIT min(@limit, max(0, (SELECT COUNT(*) FROM entries WHERE account_id = @accountId) - @most)))
+    RETURNING source_id AS sourceId, post_id AS postId`).all,
+}));
