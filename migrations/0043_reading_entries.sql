@@ -58,7 +58,7 @@ SELECT a.id, p.id, p.source_id, p.published_at,
 CREATE INDEX entries_newest ON entries (account_id, published_at, post_id) WHERE place = 2 AND muted_by IS NULL;
 CREATE INDEX entries_unread ON entries (account_id, published_at, post_id)
  WHERE is_unread = 1 AND place = 2 AND muted_by IS NULL;
-CREATE INDEX entries_source ON entries (account_id, source_id, published_at, post_id);
+CREATE INDEX entries_source ON entries (account_id, source_id, published_at, post_id, place);
 CREATE INDEX entries_source_unread ON entries (account_id, source_id, published_at, post_id, is_unread, muted_by)
  WHERE is_unread = 1 AND muted_by IS NULL;
 CREATE INDEX entries_arrival_unread ON entries (account_id, post_id, source_id) WHERE is_unread = 1 AND muted_by IS NULL;
@@ -81,10 +81,11 @@ CREATE TABLE read_acts (
 CREATE INDEX read_acts_account ON read_acts (account_id, made_at);
 CREATE INDEX read_acts_made ON read_acts (made_at);
 
--- Follows whose entries are still to be added, changed or removed. Large ones are done in steps.
+-- Follows whose entries are still to be added (is_new), changed or removed. Large ones are done in steps.
 CREATE TABLE entries_due (
   account_id INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
   source_id  INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
+  is_new     INTEGER NOT NULL DEFAULT 0 CHECK (is_new IN (0, 1)),
   PRIMARY KEY (account_id, source_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -170,7 +171,8 @@ CREATE TRIGGER entries_unmuted AFTER DELETE ON rules WHEN OLD.act = 'mute' BEGIN
 END;
 
 CREATE TRIGGER entries_follow AFTER INSERT ON follows BEGIN
-  INSERT INTO entries_due (account_id, source_id) VALUES (NEW.account_id, NEW.source_id) ON CONFLICT DO NOTHING;
+  INSERT INTO entries_due (account_id, source_id, is_new) VALUES (NEW.account_id, NEW.source_id, 1)
+  ON CONFLICT DO UPDATE SET is_new = 1;
 END;
 CREATE TRIGGER entries_hidden AFTER UPDATE OF hide_globally ON follows WHEN OLD.hide_globally <> NEW.hide_globally BEGIN
   INSERT INTO entries_due (account_id, source_id) VALUES (NEW.account_id, NEW.source_id) ON CONFLICT DO NOTHING;
@@ -181,7 +183,7 @@ CREATE TRIGGER entries_unfollow AFTER DELETE ON follows BEGIN
   ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER entries_of_sight AFTER UPDATE OF visibility, owner_id ON sources
-WHEN OLD.visibility <> NEW.visibility OR OLD.owner_id <> NEW.owner_id BEGIN
+WHEN OLD.visibility <> NEW.visibility OR (OLD.owner_id <> NEW.owner_id AND NEW.visibility <> 'public') BEGIN
   INSERT INTO entries_due (account_id, source_id)
   SELECT account_id, source_id FROM follows WHERE source_id = NEW.id ON CONFLICT DO NOTHING;
 END;

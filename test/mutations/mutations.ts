@@ -4090,8 +4090,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'marking a list marks the doubles of its posts',
     file: 'src/features/reading/mark-read.ts',
-    from: "  await markDoubles(hub, viewer, act, 'posts' in target);\n",
-    to: '',
+    from: 'if (rowId !== null) rowIds.add(rowId);',
+    to: 'void rowId;',
     test: 'test/features/reading/doubles.test.ts',
     name: 'reading and starring a row does so for all its posts, by one post, by a list and back by undoing',
   },

@@ -49,12 +49,15 @@ export type Selection = {
 
 type Marking = { act: number; now: number; limit: number };
 
+/** A post that was marked. `rowId`: of its link; null if no other source has it. */
+export type Marked = { rowId: number | null };
+
 /** SQL: whether the post `p` is read, by its entry `e` or, where it has none, by the follow `f`. */
 export const IS_READ = 'COALESCE(NOT e.is_unread, p.id <= COALESCE(f.read_up_to, 0))';
 
 /**
- * SQL: no earlier post with the link of the entry `e` has an entry `o` that fulfils `condition`. Posts of several
- * sources with the same link are doubles: a list shows only the first, unless the viewer's preferences say otherwise.
+ * SQL: no entry `o` of an earlier post with the link of the entry `e` fulfils `condition`. Posts of several sources
+ * with the same link are doubles: a list shows only the first, unless the viewer's preferences say otherwise.
  */
 export function standsAmong(condition: string): string {
   return `(e.row_id IS NULL OR NOT ${JOINS_DOUBLES} OR NOT EXISTS (
@@ -96,7 +99,7 @@ const MARK = `UPDATE entries SET is_unread = 0, marked_at = @now, act = @act
       SELECT e.post_id FROM`;
 const IN_BOUNDS = `AND e.account_id = @viewerId AND e.is_unread = 1 AND e.muted_by IS NULL AND e.post_id <= @upTo
          AND (e.published_at, e.post_id) < (@belowAt, @belowId) AND (e.published_at, e.post_id) > (@aboveAt, @aboveId)
-       LIMIT @limit)`;
+       LIMIT @limit) RETURNING row_id AS rowId`;
 
 const WITH_RULE = `CASE WHEN muted_by IS NULL THEN excluded.muted_by
   WHEN EXISTS (SELECT 1 FROM json_each(entries.muted_by) WHERE value = excluded.muted_by ->> 0) THEN muted_by
@@ -157,26 +160,22 @@ export const entries = store(({ db, clock }) => {
      WHERE e.account_id = @viewerId AND e.muted_by IS NOT NULL AND ${MAY_SEE} LIMIT 1`);
 
   // In the order of the list, because the posts of a source lie far apart: a million took 10 s, source by source 60.
-  const markAll = db.prepare<[Asking & Selection & Marking]>('mark posts of all lists as read', `
+  const markAll = db.prepare<[Asking & Selection & Marking], Marked>('mark posts of all lists as read', `
     ${MARK} entries e INDEXED BY entries_unread
         CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = e.source_id AND NOT f.hide_globally
         CROSS ${joinSource('e.source_id')} AND ${MAY_SEE}
        WHERE e.place = 2 ${IN_BOUNDS}`);
-  const markSources = db.prepare<[Asking & Selection & Marking]>('mark posts of sources as read', `
+  const markSources = db.prepare<[Asking & Selection & Marking], Marked>('mark posts of sources as read', `
     ${MARK} ${FOLLOWS} f CROSS ${joinSource('f.source_id')} AND ${MAY_SEE}
         CROSS JOIN entries e INDEXED BY entries_source_unread ON e.source_id = f.source_id
        WHERE f.account_id = @viewerId AND (CASE WHEN @sourceId = 0 THEN ${IN_LIST} ELSE f.source_id = @sourceId END)
          ${IN_BOUNDS}`);
-  const markDoubles = db.prepare<[Asking & Marking]>('mark doubles of marked posts', `
+  const markRows = db.prepare<[Asking & Omit<Marking, 'limit'> & { rowIds: string }]>('mark doubles of marked posts', `
     UPDATE entries SET is_unread = 0, marked_at = @now, act = @act WHERE account_id = @viewerId AND post_id IN (
-      SELECT o.post_id FROM entries o INDEXED BY entries_row_unread
+      SELECT o.post_id FROM json_each(@rowIds) j
+        CROSS JOIN entries o INDEXED BY entries_row ON o.account_id = @viewerId AND o.row_id = j.value
         CROSS ${joinSource('o.source_id')} AND ${MAY_SEE}
-       WHERE o.account_id = @viewerId AND o.row_id IS NOT NULL AND o.is_unread = 1 AND o.muted_by IS NULL
-         AND o.place > 0 AND ${JOINS_DOUBLES}
-         AND EXISTS (SELECT 1 FROM entries m INDEXED BY entries_row
-                      WHERE m.account_id = @viewerId AND m.row_id = o.row_id AND m.act IN (@act, -@act)
-                        AND m.is_unread = 0)
-       LIMIT @limit)`);
+       WHERE o.is_unread = 1 AND o.muted_by IS NULL AND o.place > 0 AND ${JOINS_DOUBLES})`);
   const undo = db.prepare<[{ accountId: number; limit: number } & ReadAct]>('undo a marking, some posts', `
     UPDATE entries SET is_unread = 1, marked_at = iif(act < 0, 0, NULL), act = NULL
      WHERE account_id = @accountId AND post_id IN
@@ -234,14 +233,14 @@ export const entries = store(({ db, clock }) => {
       countMuted.get(accountId, JSON.stringify(postIds))?.n ?? 0,
     hasMuted: (viewer: Asking): boolean => selectMuted.get(viewer) !== undefined,
 
-    /** Marks up to `limit` unread posts, which rules have not muted; returns how many. */
-    markSome(viewer: Asking, selection: Selection, { id: act, madeAt: now }: ReadAct, limit: number): number {
+    /** Marks up to `limit` unread posts, which rules have not muted. */
+    markSome(viewer: Asking, selection: Selection, { id: act, madeAt: now }: ReadAct, limit: number): Marked[] {
       const isAll = selection.sourceId === 0 && selection.folder === null;
-      return (isAll ? markAll : markSources).run({ ...viewer, ...selection, act, now, limit }).changes;
+      return (isAll ? markAll : markSources).all({ ...viewer, ...selection, act, now, limit });
     },
-    /** Marks up to `limit` unread posts that have the link of a post which the act has marked; returns how many. */
-    markDoubles: (viewer: Asking, { id, madeAt: now }: ReadAct, isByName: boolean, limit: number): number =>
-      markDoubles.run({ ...viewer, act: isByName ? -id : id, now, limit }).changes,
+    /** Marks the unread posts with the links of these rows. */
+    markRows: (viewer: Asking, { id: act, madeAt: now }: ReadAct, rowIds: number[]): void =>
+      void markRows.run({ ...viewer, act, now, rowIds: JSON.stringify(rowIds) }),
     /** Marks up to `limit` posts as unread that the account has not marked since the act; returns how many. */
     undo: (accountId: number, act: ReadAct, limit: number): number => undo.run({ accountId, ...act, limit }).changes,
 

@@ -3,7 +3,7 @@ import { nextTurn } from '../../platform/turns.ts';
 import type { Hub } from '../hub/hub.ts';
 import { arrivedPosts, type ArrivalView } from './arrival-list.ts';
 import { entries, readActs, type PostState, type ReadAct } from './entry-store.ts';
-import { boundsOf, markDoubles, markLists, listsOf, withDoubles, type MarkTarget } from './mark-read.ts';
+import { boundsOf, listsOf, markLists, withDoubles, type MarkTarget } from './mark-read.ts';
 
 /** This many posts are looked up at once, or marked in one transaction, in about 10 ms. */
 const AT_ONCE = 1_000;
@@ -44,7 +44,6 @@ export async function markAllArrived(
   if (target) {
     const marked = await markLists(hub, viewer, { ...listsOf(hub, viewer, target), ...boundsOf(hub, { upTo }) }, act);
     hub.db.write('count marked posts', () => readActs(hub).addByApp(act.id, marked));
-    await markDoubles(hub, viewer, act);
   }
   const unread: ArrivalView = { ...view, isRead: false };
   for (let after: number | undefined = upTo + 1; after !== undefined;) {

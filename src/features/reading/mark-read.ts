@@ -28,35 +28,40 @@ export async function markRead(
   const act = { id: 0, madeAt: hub.clock() };
   const marked = 'posts' in target ? markPosts(hub, viewer, target.posts, act)
     : await markLists(hub, viewer, { ...listsOf(hub, viewer, target), ...boundsOf(hub, limits) }, act);
-  await markDoubles(hub, viewer, act, 'posts' in target);
   return { marked, undo: act.id };
 }
 
-/** Marks the posts of a followed source, a folder or all lists; `act` gets an id if it has none. */
+/** Marks the posts of a followed source, a folder or all lists, and their doubles; `act` gets an id if it has none. */
 export async function markLists(hub: Hub, viewer: Viewer, selection: Selection, act: ReadAct): Promise<number> {
+  const rowIds = new Set<number>();
   let marked = 0;
   for (let some = AT_ONCE; some === AT_ONCE; marked += some) {
     if (marked > 0) await nextTurn();
-    some = hub.db.write('mark posts read', () => {
+    const posts = hub.db.write('mark posts read', () => {
       act.id ||= readActs(hub).add(viewer.id, act.madeAt, false);
       return entries(hub).markSome(asking(viewer), selection, act, AT_ONCE);
     });
+    for (const { rowId } of posts) if (rowId !== null) rowIds.add(rowId);
+    some = posts.length;
+  }
+  const rows = [...rowIds];
+  for (let start = 0; start < rows.length; start += AT_ONCE) {
+    await nextTurn();
+    hub.db.write('mark doubles', () =>
+      entries(hub).markRows(asking(viewer), act, rows.slice(start, start + AT_ONCE)));
   }
   return marked;
 }
 
-/** Marks unread posts that have the same link as posts which the act has marked. */
-export async function markDoubles(hub: Hub, viewer: Viewer, act: ReadAct, isByName = false): Promise<void> {
-  const markSome = (): number => hub.db.write('mark doubles', () =>
-    entries(hub).markDoubles(asking(viewer), act, isByName, AT_ONCE));
-  while (markSome() === AT_ONCE) await nextTurn();
-}
-
+/** Marks posts and their doubles; returns how many posts, without doubles. */
 function markPosts(hub: Hub, viewer: Viewer, wanted: number[], act: ReadAct): number {
-  const unread = entries(hub).statesOf(viewer, [...new Set(wanted)]).filter(({ isRead }) => isRead === 0);
+  const unreadAmong = (ids: number[]): number[] =>
+    entries(hub).statesOf(viewer, ids).filter(({ isRead }) => isRead === 0).map(({ id }) => id);
+  const unread = unreadAmong([...new Set(wanted)]);
+  const withTheirs = unreadAmong(withDoubles(hub, viewer, unread));
   hub.db.write('mark posts read', () => {
     act.id = readActs(hub).add(viewer.id, act.madeAt, false);
-    entries(hub).setRead(viewer.id, unread.map(({ id }) => id), true, act);
+    entries(hub).setRead(viewer.id, withTheirs, true, act);
   });
   return unread.length;
 }

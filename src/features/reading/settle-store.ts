@@ -6,19 +6,22 @@ import { joinSource } from '../sources/source-store.ts';
 import { PLACE } from './entry-store.ts';
 
 export type FollowKey = { accountId: number; sourceId: number };
+export type Due = FollowKey & { isNew: number };
 type Placed = { place: number; readUpTo: number };
 type Step = FollowKey & { limit: number };
 type Late = { sourceId: number; from: number };
 type LateStep = Late & { ids: string; accounts: number };
 
+const DUE = 'account_id AS accountId, source_id AS sourceId, is_new AS isNew';
+
 /** SQL triggers note in `entries_due` which follows have changed, and who may see a source no more, or again. */
 export const settling = store(({ db }) => ({
-  next: db.prepare<[], FollowKey>('next follow whose entries are to be settled',
-    'SELECT account_id AS accountId, source_id AS sourceId FROM entries_due LIMIT 1').get,
-  nextOf: db.prepare<[sourceId: number], FollowKey>('next follow of a source whose entries are to be settled',
-    'SELECT account_id AS accountId, source_id AS sourceId FROM entries_due WHERE source_id = ? LIMIT 1').get,
-  isDue: db.prepare<[FollowKey], { due: 1 }>('whether the entries of a follow are to be settled',
-    'SELECT 1 AS due FROM entries_due WHERE account_id = @accountId AND source_id = @sourceId').get,
+  next: db.prepare<[], Due>('next follow whose entries are to be settled',
+    `SELECT ${DUE} FROM entries_due LIMIT 1`).get,
+  nextOf: db.prepare<[sourceId: number], Due>('next follow of a source whose entries are to be settled',
+    `SELECT ${DUE} FROM entries_due WHERE source_id = ? LIMIT 1`).get,
+  due: db.prepare<[FollowKey], Due>('whether the entries of a follow are to be settled',
+    `SELECT ${DUE} FROM entries_due WHERE account_id = @accountId AND source_id = @sourceId`).get,
   done: db.prepare<[FollowKey]>('the entries of a follow are settled',
     'DELETE FROM entries_due WHERE account_id = @accountId AND source_id = @sourceId').run,
   placeOf: db.prepare<[FollowKey], Placed>('place of the entries of a follow', `

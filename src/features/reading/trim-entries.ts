@@ -29,10 +29,10 @@ export function trimEntries(hub: Hub, limit: number, most = { ofSource: POSTS_MA
       return done;
     }
     const isNext = follow.accountId !== at.accountId;
-    const trimmed = trimming(hub).ofSource({ ...follow, most: most.ofSource, limit: limit - done });
+    const beyond = sourcePosts(hub).nthLast(follow.sourceId, most.ofSource); // 0: the source has no more posts
+    const trimmed = beyond === 0 ? [] : trimming(hub).ofSource({ ...follow, beyond, limit: limit - done });
     const ofAccount = { ...follow, most: most.ofAccount, limit: limit - done - trimmed.length };
     if (isNext) trimmed.push(...trimming(hub).ofAccount(ofAccount));
-    const beyond = sourcePosts(hub).nthLast(follow.sourceId, most.ofSource);
     follows(hub).raiseReadUpTo(follow.accountId, follow.sourceId, beyond);
     for (const { sourceId, postId } of trimmed) follows(hub).raiseReadUpTo(follow.accountId, sourceId, postId);
     done += trimmed.length;

@@ -1,6 +1,5 @@
 import { FOLLOWS } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
-import { POSTS } from '../posts/post-store.ts';
 import type { FollowKey } from './settle-store.ts';
 
 type Trimmed = { sourceId: number; postId: number };
@@ -21,11 +20,11 @@ export const trimming = store(({ db }) => ({
   next: db.prepare<[accountId: number, sourceId: number], FollowKey>('next follow to trim', `
     SELECT account_id AS accountId, source_id AS sourceId FROM ${FOLLOWS}
      WHERE (account_id, source_id) > (?, ?) ORDER BY account_id, source_id LIMIT 1`).get,
-  ofSource: db.prepare<[FollowKey & { most: number; limit: number }], Trimmed>('trim the entries of a source', `
+  ofSource: db.prepare<[FollowKey & { beyond: number; limit: number }], Trimmed>('trim the entries of a source', `
     DELETE FROM entries WHERE account_id = @accountId AND post_id IN (
       SELECT post_id FROM entries INDEXED BY entries_source
        WHERE account_id = @accountId AND source_id = @sourceId AND starred_at IS NULL AND muted_by IS NULL
-         AND post_id < (SELECT id FROM ${POSTS} WHERE source_id = @sourceId ORDER BY id DESC LIMIT 1 OFFSET @most - 1)
+         AND post_id <= @beyond
        LIMIT @limit) RETURNING source_id AS sourceId, post_id AS postId`).all,
   ofAccount: db.prepare<[Omit<FollowKey, 'sourceId'> & { most: number; limit: number }], Trimmed>(
     'trim the entries of an account', `

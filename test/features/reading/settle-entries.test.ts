@@ -17,6 +17,7 @@ import { addAccount, setAccount } from '../../support/stored-accounts.ts';
 import { addPosts, publishAt } from '../../support/stored-posts.ts';
 import { countRows, rowsOf } from '../../support/stored-rows.ts';
 
+const changeOwnerOf = (hub: Hub, sourceId: number, ownerId: number): void => sources(hub.handle).setOwner(sourceId, ownerId);
 const viewerOf = (id: number, role: Viewer['role'] = 'member') => ({ id, role }) as Viewer;
 const [ADA, BOB] = [viewerOf(1, 'admin'), viewerOf(2)];
 
@@ -107,6 +108,24 @@ test('who is no longer an administrator loses the private sources of others from
   assert.deepEqual(idsOf(hub, BOB), [], 'before anything is settled');
   hub.handle.db.write('settle', () => settleEntries(hub.handle, 100));
   assert.deepEqual(rowsOf(hub, 'entries')[0]?.map((row) => 'place' in row && row.place), [0]);
+});
+
+test('a source with many followers changes hands or goes private in steps, in which nobody sees it', async (t) => {
+  const { hub, ada, sourceId } = await hubWithAccounts(t, 60);
+  const posts = addPosts(hub, sourceId, 40);
+  for (let id = 2; id <= 60; id++) followSource(hub.handle, viewerOf(id), sourceId);
+  setAccount(hub, 'member2', { role: 'admin' });
+  const due = () => countRows(hub, 'entries_due');
+
+  changeOwnerOf(hub, sourceId, 2);
+  assert.equal(due(), 0, 'whose a public source is changes nobody’s lists');
+  changeOwnerOf(hub, sourceId, 1);
+  await sendJson(ada, 'PATCH', `/api/sources/${sourceId}`, { visibility: 'private' });
+  assert.ok(due() > 30, `${due()} follows wait`);
+  for (const id of [3, 60]) assert.deepEqual(idsOf(hub, viewerOf(id), { kind: 'all' }), []);
+  while (hub.handle.db.write('settle', () => settleEntries(hub.handle, 100)) === 100);
+  assert.equal(due(), 0);
+  assert.equal(idsOf(hub, viewerOf(2, 'admin'), { kind: 'all' }).length, posts.length);
 });
 
 test('a post that has moved in time has its new place in lists', async (t) => {
