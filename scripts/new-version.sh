@@ -121,7 +121,7 @@ check_space() {
 
 require_space() {
   free=$(df -Pk -- "$1" | awk 'NR == 2 { print $4 }')
-  [ "$free" -ge "$2" ] || give_up "$1 has $((free / 1024)) MiB left, and $(($2 / 1024)) MiB are needed for copies and for what the upgrade adds"
+  [ "$free" -ge "$2" ] || give_up "$1 has $((free / 1024)) MiB left, and $(($2 / 1024)) MiB are needed for the upgrade"
 }
 
 # Puts the new version into $beside. Packages and Nodes that are already here are not downloaded again.

@@ -164,7 +164,7 @@ export const SETTINGS = {
   },
   readingHistoryRetentionDays: {
     name: 'READING_HISTORY_RETENTION_DAYS', parse: integer(0, 9_999), default: '365',
-    meaning: 'days after which reading history is removed; with 0, reading history stays for ever',
+    meaning: 'days after which reading history and the times of marks are removed; with 0, they stay for ever',
   },
   postRetentionDays: {
     name: 'POST_RETENTION_DAYS', parse: integer(0, 9_999), default: '0',
