@@ -5,7 +5,6 @@ import { ALERT_STATES } from '../features/alerts/alert-store.ts';
 import { AUDIT_EVENTS } from '../features/audit/audit.ts';
 import { FOLDER_MAX } from '../features/follows/follow-store.ts';
 import { EXPRESSION_MAX } from '../features/posts/expression.ts';
-import { ACTS } from '../features/rules/rule-store.ts';
 import { FORMATS } from '../features/posts/post-text-store.ts';
 import { TITLE_MAX } from '../features/sources/source-store.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
@@ -81,7 +80,6 @@ const POST = {
   url: orNull(text), publishedAt: time,
 };
 const EXPRESSION = { ...text, maxLength: EXPRESSION_MAX };
-const PLACE = { sourceId: orNull(id), folder: orNull(text) };
 const LATER = {
   publishAt: { ...time, description: 'The hub publishes the post at this time, within a year, not at publishedAt' },
 };
@@ -221,16 +219,6 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'POST /api/searches': {
     body: json(object({ q: EXPRESSION }, { name: { ...text, description: 'By default the expression' } })),
     answers: created('SavedSearch'),
-  },
-  'GET /api/rules': { answers: { 200: json(listOf('Rule')) } },
-  'POST /api/rules': { body: json(object({ match: EXPRESSION, act: choice(ACTS) }, PLACE)), answers: created('Rule') },
-  'POST /api/rules/preview': { body: json(object({ match: EXPRESSION }, PLACE)), answers: done('RulePreview') },
-  'POST /api/rules/import': {
-    body: json(object({}, { rules: array(anything), searches: array(anything) })),
-    answers: { 200: json(object({ rules: integer, searches: integer, leftOut: integer })) },
-  },
-  'PATCH /api/rules/:id': {
-    body: json(object({}, { match: EXPRESSION, act: choice(ACTS), ...PLACE })), answers: done('Rule'),
   },
   'POST /api/posts/:id/full-text': {
     answers: { 200: json(named('FullText')), 202: json(named('FullText')) }, refusals: [409, 429],

@@ -4,7 +4,6 @@ import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
 import { FORMATS } from '../features/posts/post-text-store.ts';
 import { LIST_ORDERS, LIST_SHOWS } from '../features/reading/list-choice-store.ts';
-import { ACTS } from '../features/rules/rule-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
 import { CHOICES, SWITCHES } from '../features/hub/preferences.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
@@ -61,12 +60,6 @@ const sentOffer = {
 };
 const offer = { ...sentOffer, direction: choice(['received', 'sent']), from: party, offeredAt: time };
 const webhookState = choice(['active', 'silent', 'disabled']);
-
-const rule = {
-  id, match: text, act: choice(ACTS), sourceId: orNull(id), folder: orNull(text),
-  applied: { ...integer, description: 'Number of posts that the rule was applied to' }, lastAppliedAt: orNull(time),
-  createdAt: time,
-};
 
 export const SCHEMAS: Record<string, Schema> = {
   Problem: object({ type: text, title: text, status: integer, detail: text }, {
@@ -152,11 +145,6 @@ export const SCHEMAS: Record<string, Schema> = {
     })),
   }),
   Marked: object({ marked: integer, undo: { ...id, description: 'Undo id for /api/reading/undo, for two minutes' } }),
-  Rule: object(rule),
-  RulePreview: object({
-    count: integer, among: { ...integer, description: 'Number of posts that the preview looked at' },
-    items: array(object({ id, title: text, url: orNull(text), source: titled, publishedAt: time })),
-  }),
   SavedSearch: object({ id, name: text, q: text, createdAt: time }, {
     count: { ...orNull(integer), description: 'Unread posts that the search finds, up to 100; null: not counted' },
   }),

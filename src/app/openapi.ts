@@ -1,5 +1,6 @@
 import { SESSION_COOKIE } from '../features/accounts/authenticate.ts';
 import type { Config } from '../features/hub/read-config.ts';
+import { namedIn } from '../platform/http/fields.ts';
 import { cookieName } from '../platform/http/headers.ts';
 import { statusTitle } from '../platform/http/reply.ts';
 import type { Route } from '../platform/http/router.ts';
@@ -15,7 +16,7 @@ type Requirement = Record<string, string[]>;
 export function openApi(routes: Route[], { operations, schemas }: Contents, info: Info) {
   const { version, baseUrl } = info;
   const byPath = Map.groupBy(routes.filter(({ path }) => path.startsWith('/api/')), ({ path }) => template(path));
-  const operationOf = ({ method, path }: Route): ApiOperation => operations[`${method} ${path}`]
+  const operationOf = ({ method, path, operation }: Route): ApiOperation => operation ?? operations[`${method} ${path}`]
     ?? { answers: method === 'PUT' || method === 'DELETE' ? { 204: null } : {} };
   const described = (one: Route) => describeOperation(one, operationOf(one), info);
   return {
@@ -26,7 +27,7 @@ export function openApi(routes: Route[], { operations, schemas }: Contents, info
     components: {
       responses: { Problem: problem('A refusal that any request may get (406, 421, 429), or an error of the hub ' +
         'itself (500, 503, 507). 429 and 503 have a Retry-After header.') },
-      schemas,
+      schemas: { ...schemas, ...namedIn(routes.map(({ operation }) => operation)) },
       securitySchemes: securitySchemes(baseUrl.startsWith('https:')),
     },
   };

@@ -35,9 +35,8 @@ import * as readPosts from '../features/reading/post-in-list-pages.ts';
 import * as posts from '../features/reading/post-routes.ts';
 import * as reading from '../features/reading/reading-routes.ts';
 import * as searches from '../features/reading/saved-searches.ts';
-import * as rulesImport from '../features/rules/import-rules.ts';
 import * as rulePages from '../features/rules/rule-pages.ts';
-import * as rules from '../features/rules/rule-routes.ts';
+import { RULE_ROUTES } from '../features/rules/rule-acts.ts';
 import * as readerEdits from '../features/reader-api/edit-tags.ts';
 import { showItemFeed } from '../features/reader-api/item-feed.ts';
 import * as readerItems from '../features/reader-api/item-lists.ts';
@@ -52,6 +51,7 @@ import {
   showUser, type AppHandler,
 } from '../features/reader-api/reader-request.ts';
 import { showHealth, showMetrics } from '../features/health/health-routes.ts';
+import type { Endpoint } from '../features/hub/acts.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import { pathId } from '../platform/http/input.ts';
 import { notFound } from '../platform/http/http-error.ts';
@@ -317,22 +317,13 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /searches', 'member', 'Form: save a search', searches.submitSearch),
   at('POST /searches/:id/remove', 'member', 'Form: remove a saved search', searches.submitRemoveSearch, REPAIRS),
 
-  at('GET /api/rules', 'member', 'Your rules', rules.listRules),
-  at('POST /api/rules', 'member', 'Add a rule: {match, act, sourceId?, folder?}', rules.createRule),
-  at('POST /api/rules/preview', 'member', 'Posts among the newest 500 that an expression fits', rules.previewRuleJson),
-  at('POST /api/rules/import', 'member', 'Add the rules and searches of an export', rulesImport.importRulesJson),
-  at('POST /settings/rules/import', 'member', 'Form: import rules and searches', rulesImport.submitImport),
-  at('PATCH /api/rules/:id', 'member', 'Change a rule; posts that the rule has muted come back', rules.changeRuleJson),
-  at('DELETE /api/rules/:id', 'member', 'Remove a rule; posts that the rule has muted come back', rules.deleteRule),
+  ...endpoints(RULE_ROUTES),
   at('GET /settings/rules', 'member', 'Page: rules', rulePages.showRules),
   at(
     'GET /settings/rules/new', 'member', 'Page: add a rule; ?post=ID suggests a rule that mutes posts like the post ID',
     rulePages.showNewRule,
   ),
   at('GET /settings/rules/:id', 'member', 'Page: change a rule', rulePages.showRule),
-  at('POST /settings/rules', 'member', 'Form: preview or add a rule', rulePages.submitRule),
-  at('POST /settings/rules/:id', 'member', 'Form: preview or change a rule', rulePages.submitRule),
-  at('POST /settings/rules/:id/delete', 'member', 'Form: remove a rule', rulePages.submitDeleteRule, REPAIRS),
 
   at('GET /history', 'member', 'Page: reading history', history.showHistory),
   at('POST /history/clear', 'member', 'Form: clear the history', thenSee(history.clearHistory, '/history'), REPAIRS),
@@ -432,6 +423,11 @@ function at<A extends Access>(
     ...options, ...(signedOut && { signedOut: (request: HubRequest) => signedOut(hub, request) }),
     ...(guard && { guard: (request: HubRequest) => guard(hub, request) }),
   });
+}
+
+function endpoints(all: Endpoint[]): ((hub: Hub) => Route)[] {
+  return all.map(({ pattern, access, summary, handler, settings, operation }) =>
+    at(pattern, access, summary, handler as Handler<Access>, { ...settings, ...(operation && { operation }) }));
 }
 
 function forApps(pattern: Parameters<typeof route>[0], summary: string, handler: AppHandler, options: Options = {}) {

@@ -31,7 +31,7 @@ import { entries, type Mark, type MutedPost, type Star } from '../reading/entry-
 import { readingHistory, type ReadPost } from '../reading/reading-history-store.ts';
 import { savedSearches } from '../reading/saved-search-store.ts';
 import { searchJson } from '../reading/saved-searches.ts';
-import { ruleJson } from '../rules/rule-routes.ts';
+import { RULE } from '../rules/rule-acts.ts';
 import { rules } from '../rules/rule-store.ts';
 import { withdrawnStates } from '../reading/withdrawn-state-store.ts';
 import { maySee, maySeeSource, sources, type Source } from '../sources/source-store.ts';
@@ -66,7 +66,7 @@ const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>
   readMarks: (hub, { id }) => inBatches<Mark>((last) => entries(hub).marksOf(id, last?.postId ?? 0, BATCH)).map(
     ({ isRead, markedAt, ...of }) =>
       ({ ...of, read: isRead === 1, markedAt: markedAt === 0 ? null : isoTime(markedAt) })),
-  rules: (hub, { id }) => rules(hub).listOf(id).map(ruleJson),
+  rules: (hub, { id }) => rules(hub).listOf(id).map(RULE.show),
   searches: (hub, { id }) => savedSearches(hub).listOf(id).map(searchJson),
   mutedPosts: (hub, { id }) => inBatches<MutedPost>((last) => entries(hub).mutesOf(id, last?.postId ?? 0, BATCH)),
   withdrawnStates: (hub, { id }) => withdrawnStates(hub).listOf(id).map(({ read, starredAt, ...draft }) =>

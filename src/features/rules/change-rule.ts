@@ -1,4 +1,7 @@
-import { createInput } from '../../platform/http/input.ts';
+import {
+  choice, filled, id, line, optional, orNull, readGiven, type Check, type Given,
+} from '../../platform/http/fields.ts';
+import type { Input } from '../../platform/http/input.ts';
 import { notFound } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { nextTurn } from '../../platform/turns.ts';
@@ -12,20 +15,31 @@ import { moveFolder } from '../reading/follow-source.ts';
 import { listView } from '../reading/reading-list.ts';
 import { ACTS, rules, RULES_MAX, type Rule, type RuleTerms } from './rule-store.ts';
 
-type Values = Record<string, unknown>;
+const match = filled(line({ max: EXPRESSION_MAX }));
+const act = choice(ACTS);
+
+/** Fields of the posts that a rule is for. */
+const PLACE = { sourceId: optional(orNull(id)), folder: optional(orNull(filled(line({ max: FOLDER_MAX })))) };
+
+/** Fields of a rule, of its changes, and of a rule without an act. */
+export const TERMS = { match, act, ...PLACE };
+export const CHANGES = { match: optional(match), act: optional(act), ...PLACE };
+export const SCOPE = { match, ...PLACE };
+type Terms = Given<typeof TERMS>;
+type Changes = Given<typeof CHANGES>;
 
 const PREVIEWED = 500;
 
 /** Maximum number of muted posts that one transaction puts back into lists, which takes a few milliseconds. */
 const SHOWN_AT_ONCE = 500;
 
-export function addRule(hub: Hub, viewer: Viewer, values: Values): Rule {
-  return storeRule(hub, viewer, readTerms(hub, viewer, values));
+export function addRule(hub: Hub, viewer: Viewer, terms: Terms): Rule {
+  return storeRule(hub, viewer, wholeTerms(terms));
 }
 
-/** Adds a rule like `addRule`, unless the viewer has a rule with these terms; returns whether the rule was added. */
-export function addNewRule(hub: Hub, viewer: Viewer, values: Values): boolean {
-  const terms = readTerms(hub, viewer, values);
+/** Adds the rule of an export, unless the viewer has one with its terms; returns whether it was added. */
+export function addNewRule(hub: Hub, viewer: Viewer, exported: Record<string, unknown>): boolean {
+  const terms = wholeTerms(readGiven(TERMS, exported, { check: checkingPlace(hub, viewer) }));
   const isKnown = rules(hub).listOf(viewer.id).some((rule) => hasTerms(rule, terms));
   if (!isKnown) storeRule(hub, viewer, terms);
   return !isKnown;
@@ -51,15 +65,19 @@ export function ownRule(hub: Hub, viewer: Viewer, id: number): Rule {
   return rule;
 }
 
-/** Changes the fields of a rule that `values` contains. If one differs, posts that the rule has muted come back. */
-export async function changeRule(hub: Hub, viewer: Viewer, id: number, values: Values): Promise<Rule> {
+/** Changes the fields of a rule that are given. If one differs, posts that the rule has muted come back. */
+export async function changeRule(hub: Hub, viewer: Viewer, id: number, changes: Changes): Promise<Rule> {
   const before = ownRule(hub, viewer, id);
-  const { match, act, sourceId, folder } = before;
-  const isMoved = values['sourceId'] != null || values['folder'] != null;
-  const terms = readTerms(hub, viewer, { match, act, ...!isMoved && { sourceId, folder }, ...values });
+  const terms = wholeTerms(termsAfter(before, changes));
   if (hasTerms(before, terms)) return before;
   await showMuted(hub, before, () => rules(hub).change({ id, accountId: viewer.id }, terms));
   return ownRule(hub, viewer, id);
+}
+
+/** A new source takes the place of a folder, and a folder that of a source. */
+export function termsAfter({ match, act, sourceId, folder }: Rule, changes: Partial<Changes>): Terms {
+  const isMoved = changes.sourceId != null || changes.folder != null;
+  return { match, act, ...!isMoved && { sourceId, folder }, ...changes };
 }
 
 /** Removes a rule. Posts that only this rule has muted come back. */
@@ -89,28 +107,35 @@ async function showMuted(hub: Hub, { id, accountId }: Rule, act: () => void): Pr
   while (showSome()) await nextTurn();
 }
 
-function readTerms(hub: Hub, viewer: Viewer, values: Values): RuleTerms {
-  const input = createInput(values);
-  const act = input.required('act', input.optionalChoice('act', ACTS)) ?? 'mute';
-  const match = input.text('match', { max: EXPRESSION_MAX });
-  const sourceId = values['sourceId'] == null ? null : input.integer('sourceId', 1, Number.MAX_SAFE_INTEGER);
-  const folder = values['folder'] == null ? null : input.text('folder', { max: FOLDER_MAX });
-  if (sourceId && !follows(hub).listed(viewer).some((follow) => follow.sourceId === sourceId)) {
+/** Refuses a source that the viewer does not follow, and an unknown folder. */
+export function checkPlace(
+  input: Input, { sourceId, folder }: Partial<Terms>, hub: Hub, { viewer }: { viewer: Viewer },
+): void {
+  if (sourceId && !follows(hub).isFollowed(viewer.id, sourceId)) {
     input.refuse('sourceId', 'must be the id of a source that you follow.');
   }
   if (folder && !follows(hub).hasFolder(viewer.id, folder)) input.refuse('folder', 'must be one of your folders.');
   if (sourceId && folder) input.refuse('folder', 'cannot stand beside sourceId.');
-  input.done();
-  requireExpression(match, 'match', { isRule: true });
-  return { match, act, sourceId, folder };
+}
+
+export function checkingPlace(hub: Hub, viewer: Viewer): Check<typeof PLACE> {
+  return (input, given) => checkPlace(input, given, hub, { viewer });
+}
+
+/** Throws 422 for a faulty expression, with the place of the fault. */
+function wholeTerms({ sourceId = null, folder = null, ...terms }: Terms): RuleTerms {
+  requireExpression(terms.match, 'match', { isRule: true });
+  return { ...terms, sourceId, folder };
 }
 
 /**
  * To which of the newest PREVIEWED posts in its list a rule would have been applied, newest first. `among`: how many of
  * these it could meet, without the private posts of others.
  */
-export function previewRule(hub: Hub, viewer: Viewer, values: Values): { posts: Post[]; among: number } {
-  const { match, sourceId, folder } = readTerms(hub, viewer, { ...values, act: 'mute' });
+export function previewRule(
+  hub: Hub, viewer: Viewer, scope: Given<typeof SCOPE>,
+): { posts: Post[]; among: number } {
+  const { match, sourceId, folder } = wholeTerms({ ...scope, act: 'mute' });
   const view = { kind: 'all' as const, ...sourceId !== null && { sourceId }, ...folder !== null && { folder } };
   const { items } = listView(hub, viewer, view, { limit: PREVIEWED });
   const affected = items.filter(({ isPublic, ownerId }) => isPublic === 1 || ownerId === viewer.id);

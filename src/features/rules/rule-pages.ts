@@ -1,15 +1,16 @@
-import { readForm } from '../../platform/http/body.ts';
-import { localPath, parseId, pathId } from '../../platform/http/input.ts';
-import { HttpError } from '../../platform/http/http-error.ts';
-import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
+import type { JsonObject } from '../../platform/http/body.ts';
+import { readGiven } from '../../platform/http/fields.ts';
+import { parseId, pathId } from '../../platform/http/input.ts';
+import { invalid } from '../../platform/http/http-error.ts';
+import { page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
 import { follows } from '../follows/follow-store.ts';
+import type { RefusedForm } from '../hub/acts.ts';
 import type { Hub } from '../hub/hub.ts';
-import { saying } from '../hub/said.ts';
 import { EMOJI } from '../posts/search-words.ts';
 import { visiblePost } from '../posts/post-access.ts';
-import { addRule, changeRule, ownRule, previewRule, removeRule } from './change-rule.ts';
+import { checkingPlace, ownRule, previewRule, SCOPE } from './change-rule.ts';
 import { rules, type Rule } from './rule-store.ts';
 import { ruleFormPage, rulesPage, type RulePlaces, type RefusedImport, type RuleForm } from './rule-views.ts';
 
@@ -66,31 +67,30 @@ function placeOfRule({ sourceId, folder }: Rule): string {
   return sourceId !== null ? `source:${sourceId}` : folder !== null ? `folder:${folder}` : '';
 }
 
-/** POST /settings/rules and /settings/rules/:id: previews, adds or changes a rule. */
-export async function submitRule(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const [values, { viewer, params }] = [await readForm(req), req];
-  const rule = params['id'] === undefined ? undefined : ownRule(hub, viewer, pathId(params));
-  try {
-    if (values['preview']) return showForm(hub, req, { rule, values, isPreview: true });
-    if (rule) await changeRule(hub, viewer, rule.id, { ...values, ...placeIn(values) });
-    else addRule(hub, viewer, { ...values, ...placeIn(values) });
-    const next = values['from'] ? localPath(values['from']) : '/settings/rules';
-    return seeOther(saying(next, rule ? 'rule-changed' : 'rule-added'));
-  } catch (problem) {
-    if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
-    return showForm(hub, req, { rule, values, problem });
-  }
+/** The button of a rule's form for a preview. */
+export function showRulePreview(hub: Hub, req: MemberRequest, values: Record<string, string>): Reply | undefined {
+  return values['preview'] ? showForm(hub, req, { rule: ruleOf(hub, req), values, isPreview: true }) : undefined;
 }
 
-function placeIn({ place = '' }: Record<string, string>): { sourceId: number | null; folder: string | null } {
+export function showRuleAgain(hub: Hub, req: MemberRequest, refused: RefusedForm): Reply {
+  return showForm(hub, req, { rule: ruleOf(hub, req), ...refused });
+}
+
+function ruleOf(hub: Hub, { viewer, params }: MemberRequest): Rule | undefined {
+  return params['id'] === undefined ? undefined : ownRule(hub, viewer, pathId(params));
+}
+
+/** The fields of a rule's form, which has one for source and folder. */
+export function fieldsOfForm({ place = '', ...values }: Record<string, string>): JsonObject {
   const [kind = '', rest = ''] = [place.slice(0, place.indexOf(':')), place.slice(place.indexOf(':') + 1)];
-  return { sourceId: kind === 'source' ? parseId(rest) ?? 0 : null, folder: kind === 'folder' ? rest : null };
+  return {
+    ...values, sourceId: kind === 'source' ? parseId(rest) ?? 0 : null, folder: kind === 'folder' ? rest : null,
+  };
 }
 
-/** POST /settings/rules/:id/delete: removes a rule. */
-export async function submitDeleteRule(hub: Hub, { viewer, params }: MemberRequest): Promise<Reply> {
-  await removeRule(hub, viewer, pathId(params));
-  return seeOther(saying('/settings/rules', 'rule-removed'));
+export function showImportAgain(hub: Hub, req: MemberRequest, { values, problem }: RefusedForm): Reply {
+  const refused = invalid([{ pointer: '/document', detail: problem.message }]);
+  return showRules(hub, req, { problem: refused, document: values['document'] ?? '' });
 }
 
 /** A rule's form offers so many folders, so many sources and the chosen one: titles may have TITLE_MAX characters. */
@@ -99,7 +99,8 @@ const OFFERED = 300;
 type Sent = Pick<RuleForm, 'rule' | 'values' | 'like' | 'problem'> & { isPreview?: boolean };
 
 function showForm(hub: Hub, { viewer }: MemberRequest, { isPreview = false, ...sent }: Sent): Reply {
-  const preview = isPreview ? previewRule(hub, viewer, { ...sent.values, ...placeIn(sent.values) }) : undefined;
+  const scope = isPreview ? readGiven(SCOPE, fieldsOfForm(sent.values), { check: checkingPlace(hub, viewer) }) : null;
+  const preview = scope ? previewRule(hub, viewer, scope) : undefined;
   const places = placesOf(hub, viewer, sent.values['place']);
   return page(ruleFormPage({ ...sent, preview, places, times: timesOf(hub, viewer) }), sent.problem?.status);
 }

@@ -4,12 +4,15 @@ import { isJsonObject, type JsonObject } from './body.ts';
 import { type FieldError, HttpError, invalid } from './http-error.ts';
 
 /** Lengths are in characters; `expected` describes `pattern` in words. */
-type TextRule = { max: number; min?: number; pattern?: RegExp; expected?: string };
+export type TextRule = { max: number; min?: number; pattern?: RegExp; expected?: string };
 
 type Refuse = (detail: string) => undefined;
 
-/** `pointer`: JSON Pointer of the object within the input. `label` returns the words for a field in error messages. */
-type Options = { pointer?: string; label?: (name: string) => string; errors?: FieldError[] };
+/**
+ * `pointer`: JSON Pointer of the object within the input. `label` returns the words for a field in error messages.
+ * `isForm`: flags are 1 and 0, not true and false.
+ */
+type Options = { pointer?: string; label?: (name: string) => string; errors?: FieldError[]; isForm?: boolean };
 
 export type Input = {
   errors: FieldError[];
@@ -23,7 +26,9 @@ export type Input = {
   integer(name: string, min: number, max: number): number;
   /** A text of `min` to `max` bytes of UTF-8, not trimmed, of any characters. */
   secret(name: string, min: number, max: number): string;
+  optionalSecret(name: string, min: number, max: number): string | undefined;
   has(name: string): boolean;
+  isNull(name: string): boolean;
   /** A field with the value null reads as undefined. */
   value(name: string): unknown;
   /** `max` counts UTF-16 units of untrimmed text; lone surrogates become U+FFFD. */
@@ -37,6 +42,8 @@ export type Input = {
   list(name: string, max: number): Input[];
   required<Value>(name: string, value: Value | undefined): Value | undefined;
   refuse(name: string, detail: string): undefined;
+  /** Refuses a required field that was not read, unless a fault has been found in it already. */
+  missing(name: string): undefined;
   done(): void;
 };
 
@@ -46,7 +53,9 @@ const MAX_ADDRESS = 4_096; // characters
  * Reads fields of a JSON object or form and collects every fault with its JSON pointer. A missing or wrong field reads
  * as undefined, or as '', 0 or []. Before using the values, call `done()`, which throws 422 with all faults.
  */
-export function createInput(values: JsonObject, { pointer = '', label = labelOf, errors = [] }: Options = {}): Input {
+export function createInput(
+  values: JsonObject, { pointer = '', label = labelOf, errors = [], isForm = false }: Options = {},
+): Input {
   function refuse(name: string, detail: string): undefined {
     errors.push({ pointer: `${pointer}/${name}`, detail: `${label(name)} ${detail}` });
   }
@@ -59,21 +68,23 @@ export function createInput(values: JsonObject, { pointer = '', label = labelOf,
   const inside = (path: string, inner: JsonObject): Input =>
     createInput(inner, { pointer: `${pointer}/${path}`, label, errors });
 
-  function needed<Value>(name: string, value: Value | undefined): Value | undefined {
-    return value ?? (isRefused(name) ? undefined : refuse(name, 'is required.'));
-  }
+  const missing = (name: string): undefined => (isRefused(name) ? undefined : refuse(name, 'is required.'));
+  const needed = <Value>(name: string, value: Value | undefined): Value | undefined => value ?? missing(name);
 
   return {
     errors,
     optionalText,
     text: (name, rule) => needed(name, optionalText(name, rule)) ?? '',
     optionalChoice: (name, choices) => readChoice(values[name], choices, refusing(name)),
-    optionalFlag: (name) => readFlag(values[name], refusing(name)),
+    optionalFlag: (name) => (isForm ? readSwitch : readFlag)(values[name], refusing(name)),
     optionalSwitch: (name) => readSwitch(values[name], refusing(name)),
     optionalInteger,
     integer: (name, min, max) => needed(name, optionalInteger(name, min, max)) ?? 0,
     secret: (name, min, max) => readSecret(values[name], min, max, refusing(name)) ?? '',
+    optionalSecret: (name, min, max) =>
+      (values[name] === undefined ? undefined : readSecret(values[name], min, max, refusing(name))),
     has: (name) => values[name] !== undefined,
+    isNull: (name) => values[name] === null,
     value: (name) => values[name] ?? undefined,
     prose: (name, max) => readProse(values[name], max, refusing(name)),
     amount: (name) => readAmount(values[name], refusing(name)),
@@ -90,6 +101,7 @@ export function createInput(values: JsonObject, { pointer = '', label = labelOf,
     },
     required: (name, value) => ((values[name] ?? undefined) === undefined ? refuse(name, 'is required.') : value),
     refuse,
+    missing,
     done() {
       if (errors.length > 0) throw invalid(errors);
     },

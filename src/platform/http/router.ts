@@ -51,6 +51,21 @@ export type MemberRequest = HubRequest & { viewer: Viewer };
 
 type Handler<Request> = (request: Request) => Reply | Promise<Reply>;
 
+export type Schema = { readonly [keyword: string]: unknown };
+
+type Content = Readonly<Record<string, Schema>>;
+
+/** What OpenAPI says of a route. `refusals`: error statuses that neither the route nor another property implies. */
+export type Operation = {
+  query?: Record<string, Schema>;
+  body?: Content;
+  /** The bodies of all responses but refusals, by status code; null: no body. */
+  answers: Record<number, Content | null>;
+  refusals?: number[];
+  /** What the operation requires if not a session or an API token. `session`: a token is not enough. */
+  proof?: 'none' | 'session' | 'metrics' | 'signature';
+};
+
 type RouteOptions = {
   /** Query parameters on which a cached route's reply depends; other parameters would fill the cache with copies. */
   cached?: readonly string[];
@@ -68,7 +83,11 @@ type RouteOptions = {
   anyHost?: boolean;
   /** May write while only the disk's reserve is free; by default, admin routes and DELETE may. */
   usesReserve?: boolean;
+  operation?: Operation;
 };
+
+/** The options that need no hub. */
+export type RouteSettings = Omit<RouteOptions, 'signedOut' | 'guard' | 'operation'>;
 
 export type Route = RouteOptions & {
   method: string;
@@ -80,8 +99,8 @@ export type Route = RouteOptions & {
 };
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-type Pattern = `${Method} /${string}`;
-type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequest;
+export type Pattern = `${Method} /${string}`;
+export type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequest;
 
 /**
  * Declares a route, as in `route('GET /posts/:id', 'public', 'One post', showPost)`: a search for its URL finds its

@@ -93,7 +93,7 @@ test('rules are checked when they are made, with the place of a mistake, and cha
     assert.equal(status, 422, text);
     return json<{ errors: { pointer: string; at?: number }[] }>().errors.map(({ pointer, at }) => (at === undefined ? pointer : [pointer, at]));
   };
-  assert.deepEqual(await faults({}), ['/act', '/match']);
+  assert.deepEqual(await faults({}), ['/match', '/act']);
   assert.deepEqual(await faults({ match: 'owl before:x', act: 'mute' }), [['/match', 4]]);
   assert.deepEqual(await faults({ match: 'owl is:unread', act: 'mute' }), [['/match', 4]]);
   assert.deepEqual(await faults({ match: 'owl', act: 'delete', sourceId: 99, folder: 'None' }), ['/act', '/sourceId', '/folder', '/folder']);
@@ -136,7 +136,7 @@ test('rules and searches of an export are imported once, in another account or a
   const odd = { rules: [{ match: 'eft', act: 'mute' }], searches: {} };
   assert.deepEqual(pointersOf(await ben.post('/api/rules/import', odd)), ['/searches']);
   const refused = await ben.form('/settings/rules/import', { document: JSON.stringify(odd) });
-  assert.match(refused.text, /id="fault-document"[^>]*>“searches” must be a list/);
+  assert.match(refused.text, /id="fault-document"[^>]*>Searches must be a list/);
   assert.equal((await itemsAt(ben, '/api/rules')).length, 1, 'a refused document adds nothing');
   const many = { rules: Array.from({ length: 300 }, (_, n) => ({ match: `eft${n}`, act: 'mute' })) };
   assert.deepEqual((await ben.post('/api/rules/import', many)).json(), { rules: 99, searches: 0, leftOut: 201 });
