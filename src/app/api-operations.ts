@@ -1,13 +1,10 @@
 import { TOKEN_DAYS_MAX } from '../features/accounts/change-account.ts';
 import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DISPLAY_NAME_MAX, INVITATION_HOURS } from '../features/accounts/join-hub.ts';
-import { ALERT_STATES } from '../features/alerts/alert-store.ts';
-import { AUDIT_EVENTS } from '../features/audit/audit.ts';
 import { FOLDER_MAX } from '../features/follows/follow-store.ts';
 import { EXPRESSION_MAX } from '../features/posts/expression.ts';
 import { FORMATS } from '../features/posts/post-text-store.ts';
 import { TITLE_MAX } from '../features/sources/source-store.ts';
-import { JOB_STATES } from '../platform/jobs/job-records.ts';
 import {
   anything, array, choice, flag, id, integer, listOf, named, object, orNull, role, text, time, visibility, type Schema,
 } from './api-schemas.ts';
@@ -47,18 +44,8 @@ const UNCHANGED = { 304: null };
 const list = (name: string, query: Record<string, Schema> = {}): ApiOperation =>
   ({ query: { ...PAGE, ...query }, answers: { 200: json(listOf(name)) } });
 
-function adminList(name: string, query: Record<string, Schema> = {}, others: Content = {}): ApiOperation {
-  const formats = ['json', 'jsonl', ...Object.keys(others).map((type) => type.replace('text/', ''))];
-  const description = 'json returns one page, other formats all matching rows; jsonl has one JSON object per line';
-  return {
-    query: { ...PAGE, ...query, format: { ...choice(formats), default: 'json', description } },
-    answers: { 200: { ...json(listOf(name)), ...as('application/x-ndjson'), ...others } },
-  };
-}
-
 const LOGIN = { username: text, password: { ...text, format: 'password' } };
 const PASSWORD = LOGIN.password;
-const LOOK = { name: text, text, hue: { ...integer, minimum: 0, maximum: 359 } };
 const FULL_TEXT_OF_SOURCE = {
   fullText: choice(['asked', 'always']),
   fullTextOfLast: { ...flag, description: 'Whether to fetch the full texts of the last 20 posts now' },
@@ -120,7 +107,6 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     expiresAt: time, days: { ...integer, minimum: 1, maximum: TOKEN_DAYS_MAX },
   }),
 
-  'GET /api/invitations': adminList('Invitation'),
   'POST /api/invitations': confirmed(created('NewInvitation'), {}, {
     role, hours: { ...integer, minimum: 1, maximum: INVITATION_HOURS.max, default: INVITATION_HOURS.standard },
   }),
@@ -241,22 +227,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   },
   'GET /api/openapi.json': { answers: { 200: json(anything), ...UNCHANGED }, proof: 'none' },
 
-  'GET /api/admin/accounts': adminList('ListedAccount'),
   'GET /api/admin/accounts/:id': { answers: done('ListedAccount') },
   'PATCH /api/admin/accounts/:id': confirmed(done('ListedAccount'), {}, { role, disabled: flag }, [409]),
   'POST /api/admin/accounts/:id/reset-password': confirmed(created('PasswordLink'), {}, {}, [409]),
-  'PATCH /api/admin/hub': { body: json(object({}, LOOK)), answers: { 200: json(object(LOOK)) } },
-  'GET /api/admin/alerts': adminList('AlertDelivery', { state: choice(ALERT_STATES) }),
-  'GET /api/admin/audit': adminList('AuditRecord', {
-    act: choice(Object.keys(AUDIT_EVENTS)),
-    actor: { ...text, description: 'Name of the actor' },
-    target: { ...text, description: 'Only acts on targets of this kind (source), or on this one target (source:12)' },
-    from: { ...text, description: 'Only events from this day or time on' },
-    to: { ...text, description: 'Only events until this day (inclusive) or time' },
-  }, as('text/csv')),
-  'GET /api/admin/errors': adminList('ErrorEvent'),
-  'GET /api/admin/jobs': adminList('Job', { state: choice(JOB_STATES) }),
-  'POST /api/admin/jobs/:id/retry': { answers: done('Job'), refusals: [409] },
-  'DELETE /api/admin/jobs/:id': { answers: NOTHING, refusals: [409] },
-  'GET /api/admin/webhooks': adminList('Webhook'),
 };

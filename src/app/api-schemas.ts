@@ -1,12 +1,10 @@
 import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
-import { ALERT_STATES } from '../features/alerts/alert-store.ts';
 import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
 import { FORMATS } from '../features/posts/post-text-store.ts';
 import { LIST_ORDERS, LIST_SHOWS } from '../features/reading/list-choice-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
 import { CHOICES, SWITCHES } from '../features/hub/preferences.ts';
-import { JOB_STATES } from '../platform/jobs/job-records.ts';
 
 export type Schema = { readonly [keyword: string]: unknown };
 
@@ -72,14 +70,12 @@ export const SCHEMAS: Record<string, Schema> = {
     bytesMissing: { ...integer, description: 'Bytes by which your quota is too small for an offered source' },
   }),
   Account: object(account),
-  ListedAccount: object({ ...account, disabled: flag, sources: integer, contentBytes: integer }),
   PasswordLink: object({ url: { ...text, description: 'Shown only once' }, expiresAt: time }),
   Session: object({
     ...session, current: { ...flag, description: 'Whether this session has sent the request for the list of sessions' },
   }),
   Token: object(token),
   NewToken: object({ ...token, token: { ...text, description: 'Shown only once' } }),
-  Invitation: object({ id, role, createdAt: time, expiresAt: time }),
   NewInvitation: object({ id, role, expiresAt: time, url: { ...text, description: 'Shown only once' } }),
   Notification: object({
     id, kind: text, title: text, path: text, createdAt: time, readAt: orNull(time),
@@ -183,28 +179,6 @@ export const SCHEMAS: Record<string, Schema> = {
     readMarks: array(object({ sourceId: id, postId: id, read: flag, markedAt: orNull(time) })),
     history: array(named('HistoryEntry')), notifications: array(named('Notification')),
     acts: array(named('AuditRecord')),
-  }),
-  AuditRecord: object({
-    id, at: time, act: text, actor: object({ id: orNull(id), name: text }),
-    target: orNull(object({ kind: text, id: orNull(id), name: orNull(text) })),
-    address: orNull(text), detail: anything,
-    count: { ...integer, description: 'Number of equal acts of the actor on the target within a minute' },
-  }),
-  ErrorEvent: object({
-    id, program: text, message: text, stack: text, count: integer, firstAt: time, lastAt: time,
-  }),
-  Job: object({
-    id, kind: text, subject: orNull(text), lane: orNull(text), state: choice(JOB_STATES), attempts: integer,
-    maxAttempts: integer, lastError: orNull(text), progress: orNull(object({ done: integer, total: orNull(integer) })),
-    runAt: time, createdAt: time, finishedAt: orNull(time),
-  }),
-  AlertDelivery: object({
-    id, event: text, title: text, body: text, severity: text, suppressed: integer, state: choice(ALERT_STATES),
-    attempts: integer, createdAt: time, nextAt: orNull(time), finishedAt: orNull(time), lastError: orNull(text),
-  }),
-  Webhook: object({
-    source: titled, ownerId: id, state: webhookState, lastEventAt: orNull(time), previousSecretUntil: orNull(time),
-    createdAt: time,
   }),
   Health: object({
     ok: flag, failedJobs: integer, database: text, worker: object({ ok: flag, lastSeenSeconds: orNull(integer) }),

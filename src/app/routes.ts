@@ -5,11 +5,11 @@ import { revokeToken } from '../features/accounts/change-account.ts';
 import * as inviting from '../features/accounts/invitation-list.ts';
 import { withdrawInvitation } from '../features/accounts/join-hub.ts';
 import * as governing from '../features/admin/account-list.ts';
-import * as look from '../features/admin/hub-look-pages.ts';
-import * as jobs from '../features/admin/job-list.ts';
+import { LOOK_ROUTES, showLook } from '../features/admin/hub-look-pages.ts';
+import { JOB_ROUTES } from '../features/admin/job-list.ts';
 import { stepsAboveList } from '../features/admin/next-steps.ts';
 import * as overview from '../features/admin/overview-pages.ts';
-import * as alerts from '../features/alerts/alert-list.ts';
+import { ALERT_ROUTES } from '../features/alerts/alert-list.ts';
 import * as icons from '../features/attachments/icon-routes.ts';
 import { showIconSet } from '../features/attachments/icon-set.ts';
 import * as fullText from '../features/full-text/full-text-routes.ts';
@@ -389,15 +389,10 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /admin/accounts/:id', 'admin', 'Page: one account', governing.showAccountPage),
   at('POST /admin/accounts/:id', 'admin', 'Form: change an account, or make a password link', governing.submitAccount),
   at('GET /admin', 'admin', 'Page: overview', overview.showOverview),
-  at('PATCH /api/admin/hub', 'admin', 'Change name, front-page text or accent of the hub', look.changeHub),
-  at('POST /admin/alerts/test', 'admin', 'Form: send a test alert', alerts.submitTestAlert),
-  at('GET /admin/hub', 'admin', 'Page: name, text and accent of the hub', look.showLook),
-  at('POST /admin/hub', 'admin', 'Form: name, text and accent of the hub', look.submitLook),
-  at('POST /api/admin/jobs/:id/retry', 'admin', 'Run a failed job again', jobs.retryJobJson),
-  at('DELETE /api/admin/jobs/:id', 'admin', 'Discard a failed or waiting job', jobs.deleteJob),
-  at('POST /admin/jobs/:id/retry', 'admin', 'Form: run a failed job again', thenSee(jobs.retryJobJson, '/admin/jobs')),
-  at('POST /admin/jobs/:id/discard', 'admin', 'Form: discard a job', thenSee(jobs.deleteJob, '/admin/jobs')),
-  ...ADMIN_LISTS.flatMap(listRoutes),
+  ...endpoints([...LOOK_ROUTES, ...ALERT_ROUTES]),
+  at('GET /admin/hub', 'admin', 'Page: name, text and accent of the hub', showLook),
+  ...endpoints(JOB_ROUTES),
+  ...endpoints(ADMIN_LISTS.flatMap(({ routes }) => routes)),
 ];
 
 /** A path without parameters wins; otherwise the first fitting route answers (`createRouter`). */
@@ -454,13 +449,6 @@ function showHome(hub: Hub, req: HubRequest): Reply | Promise<Reply> {
 
 function unknownCall(): never {
   throw notFound('call of the Google Reader API');
-}
-
-function listRoutes({ name, title, api, summary, answerApi, showPage }: (typeof ADMIN_LISTS)[number]) {
-  return [
-    at(`GET ${api}`, 'admin', summary, answerApi),
-    at(`GET /admin/${name}`, 'admin', `Page: ${title.toLowerCase()}`, showPage),
-  ];
 }
 
 function byId(act: (hub: Hub, id: number, request: MemberRequest) => unknown): Handler<'member'> {

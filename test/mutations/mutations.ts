@@ -389,9 +389,9 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'running a job again is for administrators',
-    file: 'src/app/routes.ts',
-    from: "at('POST /admin/jobs/:id/retry', 'admin'",
-    to: "at('POST /admin/jobs/:id/retry', 'member'",
+    file: 'src/features/admin/job-list.ts',
+    from: "form: 'POST /admin/jobs/:id/retry', access: 'admin',",
+    to: "form: 'POST /admin/jobs/:id/retry',",
     test: 'test/app/route-access.test.ts',
     name: 'visitors may call only public routes, and only administrators may call routes that administer',
   },

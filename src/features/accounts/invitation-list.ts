@@ -1,5 +1,5 @@
-import { isoTime } from '../../platform/clock.ts';
 import { readForm } from '../../platform/http/body.ts';
+import { choice, id, named, object, time } from '../../platform/http/fields.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
@@ -12,13 +12,18 @@ import { invitations, type Invitation } from './account-store.ts';
 import { passwordField, problemAbove, type FormState } from './account-views.ts';
 import { INVITATION_HOURS, invite, joinUrl } from './join-hub.ts';
 
+export const INVITATION = named('Invitation', object({
+  id, role: choice(['admin', 'member']), createdAt: time, expiresAt: time,
+}));
+
 export const invitationList = adminList<Invitation>({
   name: 'invitations',
   api: '/api/invitations',
   title: 'Invitations',
+  summary: 'Invitations that can still be used',
   key: ['id'],
   select: (hub, after, limit) => invitations(hub).list(after?.id ?? 0, limit),
-  toJson: invitationJson,
+  shape: INVITATION,
   above: () => inviteForm({}),
   view: (items, times) => html`<ul class="items">${items.map((one) => invitationItem(one, times))}</ul>`,
   empty: 'No open invitations.',
@@ -35,10 +40,6 @@ export async function submitInvitation(hub: Hub, req: MemberRequest): Promise<Re
     if (!(problem instanceof HttpError)) throw problem;
     return invitationList.showPage(hub, req, { above: inviteForm({ values, problem }), status: problem.status });
   }
-}
-
-export function invitationJson({ id, role, createdAt, expiresAt }: Invitation) {
-  return { id, role, createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt) };
 }
 
 function inviteForm({ values = {}, problem, newUrl }: FormState & { newUrl?: string }): Html {

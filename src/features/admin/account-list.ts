@@ -1,5 +1,6 @@
 import { readForm, readJson } from '../../platform/http/body.ts';
 import { orAgain } from '../../platform/http/form-faults.ts';
+import { choice, flag, id, integer, madeOf, named, object, text, time } from '../../platform/http/fields.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { notFound, type HttpError } from '../../platform/http/http-error.ts';
@@ -8,7 +9,7 @@ import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { byteSize, plural } from '../../platform/in-words.ts';
-import { accountJson, accounts, type Account } from '../accounts/account-store.ts';
+import { accounts, type Account } from '../accounts/account-store.ts';
 import { passwordField } from '../accounts/account-views.ts';
 import { governAccount, linkForPassword } from '../accounts/govern-account.ts';
 import { adminList } from '../hub/admin-list.ts';
@@ -18,12 +19,18 @@ import { sources } from '../sources/source-store.ts';
 
 type ListedAccount = Account & { sources: number; contentBytes: number };
 
+const LISTED_ACCOUNT = named('ListedAccount', madeOf(object({
+  id, username: text, displayName: text, role: choice(['admin', 'member']), createdAt: time, disabled: flag,
+  sources: integer, contentBytes: integer,
+}), (account: ListedAccount) => ({ ...account, disabled: account.disabledAt !== null })));
+
 export const accountList = adminList<ListedAccount>({
   name: 'accounts',
   title: 'Accounts',
+  summary: 'All accounts',
   key: ['id'],
   select: (hub, after, limit) => withSources(hub, accounts(hub).list(after?.id ?? 0, limit)),
-  toJson: listedJson,
+  shape: LISTED_ACCOUNT,
   lead: () => html`<p class="meta"><a href="/admin/invitations">Invite someone</a></p>`,
   view: (items, times) => html`
 <div class="wide"><table>
@@ -40,11 +47,6 @@ function withSources(hub: Hub, rows: Account[]): ListedAccount[] {
   const [owned, bytes] = [sources(hub).countOwned(ids), contentUsage(hub).among(ids)];
   return rows.map((account) => (
     { ...account, sources: owned.get(account.id) ?? 0, contentBytes: bytes.get(account.id) ?? 0 }));
-}
-
-function listedJson(account: ListedAccount) {
-  const { sources, contentBytes, disabledAt } = account;
-  return { ...accountJson(account), disabled: disabledAt !== null, sources, contentBytes };
 }
 
 function accountRow(account: ListedAccount, times: Times): Html {
@@ -70,7 +72,7 @@ function find(hub: Hub, { params }: MemberRequest): ListedAccount {
 
 /** GET /api/admin/accounts/:id: an account with its role and state. */
 export function showAccountOf(hub: Hub, req: MemberRequest): Reply {
-  return json(listedJson(find(hub, req)));
+  return json(LISTED_ACCOUNT.show(find(hub, req)));
 }
 
 /** PATCH /api/admin/accounts/:id: gives an account another role or state. */

@@ -1,11 +1,10 @@
-import { readForm, readJson } from '../../platform/http/body.ts';
-import { faultOf, faulty, orAgain } from '../../platform/http/form-faults.ts';
+import { filled, line, object, optional, prose, whole } from '../../platform/http/fields.ts';
+import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { createInput } from '../../platform/http/input.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
-import { json, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
-import type { MemberRequest } from '../../platform/http/router.ts';
+import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import { audit, type By } from '../audit/audit.ts';
+import { act, type Endpoint } from '../hub/acts.ts';
 import { hubLook, type HubLook } from '../hub/hub-row-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying } from '../hub/said.ts';
@@ -20,21 +19,25 @@ const HUES: [hue: number, name: string][] = [
   [125, 'Moss'], [155, 'Fern'], [185, 'Teal'], [215, 'Lake'], [240, 'Sea'],
 ];
 
-/** PATCH /api/admin/hub: changes the name, front-page text or accent of the hub. */
-export async function changeHub(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return json(changeLook(hub, await readJson(req), req));
-}
+const LOOK = {
+  name: filled(line({ max: HUB_NAME_MAX })), text: prose(FRONT_TEXT_MAX), hue: whole(0, HUE_MAX),
+};
 
-function changeLook(hub: Hub, values: Record<string, unknown>, by: By): HubLook {
-  const input = createInput(values);
-  const name = input.optionalText('name', { max: HUB_NAME_MAX });
-  const text = input.prose('text', FRONT_TEXT_MAX)?.trim();
-  const hue = input.optionalInteger('hue', 0, HUE_MAX);
-  if (values['name'] === '') input.refuse('name', 'must not be empty.');
-  input.done();
+export const LOOK_ROUTES: Endpoint[] = act({
+  api: 'PATCH /api/admin/hub', form: 'POST /admin/hub', access: 'admin',
+  summary: 'Change name, front-page text or accent of the hub',
+  fields: { name: optional(LOOK.name), text: optional(LOOK.text), hue: optional(LOOK.hue) },
+  run: changeLook,
+  shape: object(LOOK), show: (look) => look,
+  typed: (values) => ({ text: '', ...values }), // a missing text clears it
+  to: saying('/admin/hub', 'look-saved'),
+  again: (_hub, _req, { values, problem }) => page(lookPage(values, problem), problem.status), againFor: [422],
+});
+
+function changeLook(hub: Hub, { name, text, hue }: Partial<HubLook>, by: By): HubLook {
   return hub.db.write('change look', () => {
     const before = hubLook(hub).read();
-    const look = { name: name ?? before.name, text: text ?? before.text, hue: hue ?? before.hue };
+    const look = { name: name ?? before.name, text: text?.trim() ?? before.text, hue: hue ?? before.hue };
     audit(hub, 'hub.changed', by, undefined, { name: look.name, hue: look.hue });
     hubLook(hub).change(look);
     return look;
@@ -45,15 +48,6 @@ function changeLook(hub: Hub, values: Record<string, unknown>, by: By): HubLook 
 export function showLook(hub: Hub): Reply {
   const { name, text, hue } = hubLook(hub).read();
   return page(lookPage({ name, text, hue: String(hue) }));
-}
-
-/** Form: saves name, text and accent; a missing text clears it. A refused form is shown again with its error. */
-export async function submitLook(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const values = await readForm(req);
-  return orAgain(async () => {
-    changeLook(hub, { text: '', ...values }, req);
-    return seeOther(saying('/admin/hub', 'look-saved'));
-  }, (problem) => page(lookPage(values, problem), problem.status), [422]);
 }
 
 function lookPage(values: Record<string, string>, problem?: HttpError): Page {

@@ -1,25 +1,36 @@
-import { isoTime } from '../../platform/clock.ts';
+import {
+  choice, from, id, integer, madeOf, named, object, orNull, text, time,
+} from '../../platform/http/fields.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/http-error.ts';
-import { json, noContent, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { JOB_STATES, type JobRow, type JobState } from '../../platform/jobs/job-records.ts';
 import { actorOf, audit, type Actor } from '../audit/audit.ts';
+import { act, type Endpoint } from '../hub/acts.ts';
 import { adminList, byState } from '../hub/admin-list.ts';
 import { counts, jobs, type Hub } from '../hub/hub.ts';
 import { progressBar } from '../hub/progress-views.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 
+const JOB = named('Job', madeOf(object({
+  id, kind: text, subject: from('dedupeKey', orNull(text)), lane: orNull(text), state: choice(JOB_STATES),
+  attempts: integer, maxAttempts: integer, lastError: orNull(text),
+  progress: orNull(object({ done: integer, total: orNull(integer) })),
+  runAt: time, createdAt: time, finishedAt: orNull(time),
+}), ({ progress: done, progressTotal: total, ...job }: JobRow) =>
+  ({ ...job, progress: done === null ? null : { done, total } })));
+
 export const jobList = adminList<JobRow, 'id', JobState | undefined>({
   name: 'jobs',
   title: 'Jobs',
+  summary: 'Jobs, newest first; state filters them',
   key: ['id'],
   select: (hub, after, limit, state) => jobs(hub).list({ state, before: after?.id, limit }),
   filter: byState('jobs', JOB_STATES, 'failed'),
   lead: unfinishedJobs,
-  toJson: jobJson,
+  shape: JOB,
   view: (items, times) => html`<ul class="items">${items.map((one) => item(one, times))}</ul>`,
   empty: 'No jobs in this state.',
 });
@@ -37,15 +48,6 @@ function unfinishedJobs(hub: Hub): Html {
 }
 
 const UNDER_WAY = ['queued', 'running', 'retrying'];
-
-function jobJson({ id, kind, dedupeKey, lane, state, attempts, maxAttempts, lastError, ...at }: JobRow) {
-  const { progress: done, progressTotal: total } = at;
-  return {
-    id, kind, subject: dedupeKey, lane, state, attempts, maxAttempts, lastError,
-    progress: done === null ? null : { done, total },
-    runAt: isoTime(at.runAt), createdAt: isoTime(at.createdAt), finishedAt: isoTime(at.finishedAt),
-  };
-}
 
 function item(job: JobRow, times: Times): Html {
   const { kind, dedupeKey, state, attempts, maxAttempts, lastError } = job;
@@ -78,17 +80,26 @@ function buttons({ id, state }: JobRow): Html {
       <button class="link" aria-label="Discard job ${id}">Discard</button></form>`}</div>`;
 }
 
-/** POST /api/admin/jobs/:id/retry: queues a failed job again. Throws 409 if that is impossible (`settleJob`). */
-export function retryJobJson(hub: Hub, req: MemberRequest): Reply {
-  if (settleJob(hub, 'retry', find(hub, req), actorOf(req))) return json(jobJson(find(hub, req)));
-  throw new HttpError(409, 'This job has not failed, or another of its kind and subject is waiting or running.');
-}
-
-/** DELETE /api/admin/jobs/:id: discards a failed or waiting job. Throws 409 for any other. */
-export function deleteJob(hub: Hub, req: MemberRequest): Reply {
-  if (settleJob(hub, 'discard', find(hub, req), actorOf(req))) return noContent();
-  throw new HttpError(409, 'This job cannot be discarded: it is running or has ended.');
-}
+export const JOB_ROUTES: Endpoint[] = [
+  ...act({
+    api: 'POST /api/admin/jobs/:id/retry', form: 'POST /admin/jobs/:id/retry', access: 'admin',
+    summary: 'Run a failed job again',
+    run: (hub, _given, req) => {
+      if (settleJob(hub, 'retry', find(hub, req), actorOf(req))) return find(hub, req);
+      throw new HttpError(409, 'This job has not failed, or another of its kind and subject is waiting or running.');
+    },
+    shape: JOB, show: JOB.show, refusals: [409], to: '/admin/jobs',
+  }),
+  ...act({
+    api: 'DELETE /api/admin/jobs/:id', form: 'POST /admin/jobs/:id/discard', access: 'admin',
+    summary: 'Discard a failed or waiting job',
+    run: (hub, _given, req) => {
+      if (settleJob(hub, 'discard', find(hub, req), actorOf(req))) return;
+      throw new HttpError(409, 'This job cannot be discarded: it is running or has ended.');
+    },
+    refusals: [409], to: '/admin/jobs',
+  }),
+];
 
 function find(hub: Hub, { params }: MemberRequest): JobRow {
   const job = jobs(hub).find(pathId(params));

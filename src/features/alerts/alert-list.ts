@@ -1,8 +1,8 @@
-import { isoTime } from '../../platform/clock.ts';
+import { choice, id, integer, named, object, orNull, text, time } from '../../platform/http/fields.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { seeOther, type Reply } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
+import { act, type Endpoint } from '../hub/acts.ts';
 import { adminList, byState } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { ALERT_STATES, alertDeliveries, storedAlerts, TEST, type AlertState, type StoredAlert } from './alert-store.ts';
@@ -15,30 +15,33 @@ const BODY_SHOWN_MAX = 4_000; // characters
 export const TEST_BUTTON = html`<form method="post" action="/admin/alerts/test">
 <button>Send a test alert</button></form>`;
 
-/** Form: sends a test alert; the list then shows whether it arrived. */
-export function submitTestAlert(hub: Hub): Reply {
-  sendTestAlert(hub);
-  return seeOther('/admin/alerts');
-}
+export const ALERT_ROUTES: Endpoint[] = act({
+  form: 'POST /admin/alerts/test', access: 'admin', summary: 'Send a test alert',
+  run: sendTestAlert, to: '/admin/alerts',
+});
+
+const ALERT_DELIVERY = named('AlertDelivery', object({
+  id, event: text, title: text, body: text, severity: text, suppressed: integer, state: choice(ALERT_STATES),
+  attempts: integer, createdAt: time, nextAt: orNull(time), finishedAt: orNull(time), lastError: orNull(text),
+}));
+
+/** An alert as the API and the command line show it. */
+export const alertJson = ALERT_DELIVERY.show;
 
 export const alertList = adminList<StoredAlert, 'id', AlertState | undefined>({
   name: 'alerts',
   title: 'Alerts',
+  summary: 'Alert deliveries, newest first; state filters them',
   key: ['id'],
   select: (hub, after, limit, state) => storedAlerts(hub, { state, before: after?.id, limit }),
   filter: byState('alerts', ALERT_STATES),
-  toJson: alertJson,
+  shape: ALERT_DELIVERY,
   lead: (hub) => html`<p class="lead">${receiver(hub)}</p>`,
   above: (hub) => hub.config.alertWebhookUrl !== null && html`${lastTest(hub)}${TEST_BUTTON}`,
   refreshSeconds: (items) => (items.some(isUnderWay) ? LOOK_AGAIN : undefined),
   view: (items, times) => html`<ul class="items">${items.map((one) => item(one, times))}</ul>`,
   empty: 'No alerts.',
 });
-
-/** An alert as the API and the command line show it. */
-export function alertJson({ createdAt, nextAt, finishedAt, ...alert }: StoredAlert) {
-  return { ...alert, createdAt: isoTime(createdAt), nextAt: isoTime(nextAt), finishedAt: isoTime(finishedAt) };
-}
 
 function receiver(hub: Hub): Html {
   const known = receiverOf(hub);

@@ -1,4 +1,7 @@
 import { DAY, isoTime, parseIsoTime } from '../../platform/clock.ts';
+import {
+  anything, choice, id, integer, madeOf, named, noted, object, orNull, text, time,
+} from '../../platform/http/fields.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { parseId } from '../../platform/http/input.ts';
@@ -8,13 +11,33 @@ import { adminList } from '../hub/admin-list.ts';
 import { AUDIT_EVENTS, type AuditEvent } from './audit.ts';
 import { auditRecords, type AuditFilter, type AuditRecord } from './audit-store.ts';
 
+/** For the API, and for the export of an account. */
+export const AUDIT_RECORD = named('AuditRecord', madeOf(object({
+  id, at: time, act: text, actor: object({ id: orNull(id), name: text }),
+  target: orNull(object({ kind: text, id: orNull(id), name: orNull(text) })), address: orNull(text), detail: anything,
+  count: noted(integer, 'Number of equal acts of the actor on the target within a minute'),
+}), ({ actorId, actorName, targetKind, targetId, targetName, detail, ...record }: AuditRecord) => ({
+  ...record, actor: { id: actorId, name: actorName }, detail: JSON.parse(detail) as object,
+  target: targetKind === null ? null : { kind: targetKind, id: targetId, name: targetName },
+})));
+
 export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
   name: 'audit',
   title: 'Audit log',
+  summary: 'Audit events, newest first; act, actor, target, from and to filter them',
   key: ['at', 'id'],
   select: (hub, after, limit, filter) => auditRecords(hub).list(filter, after, limit),
-  filter: { read: readAuditFilter, controls: (_hub, query, _filter, problem) => auditForm(query, problem) },
-  toJson: auditJson,
+  filter: {
+    read: readAuditFilter,
+    query: {
+      act: choice(Object.keys(AUDIT_EVENTS)), actor: noted(text, 'Name of the actor'),
+      target: noted(text, 'Only acts on targets of this kind (source), or on this one target (source:12)'),
+      from: noted(text, 'Only events from this day or time on'),
+      to: noted(text, 'Only events until this day (inclusive) or time'),
+    },
+    controls: (_hub, query, _filter, problem) => auditForm(query, problem),
+  },
+  shape: AUDIT_RECORD,
   csv: {
     id: ({ id }) => id,
     at: ({ at }) => isoTime(at),
@@ -31,21 +54,6 @@ export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
   view: auditTable,
   empty: 'No matching events.',
 });
-
-/** For the API, and for the export of an account. */
-export function auditJson(record: AuditRecord) {
-  const { id, at, act, actorId, actorName, targetKind, targetId, targetName, address, detail, count } = record;
-  return {
-    id,
-    at: isoTime(at),
-    act,
-    actor: { id: actorId, name: actorName },
-    target: targetKind === null ? null : { kind: targetKind, id: targetId, name: targetName },
-    address,
-    detail: JSON.parse(detail) as Record<string, unknown>,
-    count,
-  };
-}
 
 function auditForm(query: URLSearchParams, problem: HttpError | undefined): Html {
   const chosen = query.get('act') ?? '';
@@ -101,17 +109,17 @@ function words(detail: string): string {
 
 /** `target` is `source`, for example, or `source:12`. If `to` is a day, records of this whole day match. Throws 400. */
 function readAuditFilter(query: URLSearchParams): AuditFilter {
-  const act = text(query, 'act');
-  const actor = text(query, 'actor');
+  const act = textOf(query, 'act');
+  const actor = textOf(query, 'actor');
   const from = momentOf(query, 'from', 0);
   const to = momentOf(query, 'to', 1);
   return {
-    ...(act && { act }), ...(actor && { actor }), ...target(text(query, 'target')),
+    ...(act && { act }), ...(actor && { actor }), ...target(textOf(query, 'target')),
     ...(from !== undefined && { from }), ...(to !== undefined && { to }),
   };
 }
 
-function text(query: URLSearchParams, name: string): string {
+function textOf(query: URLSearchParams, name: string): string {
   const value = (query.get(name) ?? '').trim();
   if (value.length > 200) throw refused(name, 'is too long.');
   return value;
@@ -135,7 +143,7 @@ const DAY_ONLY = /^\d{4}-\d{2}-\d{2}$/;
 
 /** Parses a time in a query to unix ms. A date without a time of day becomes 0:00 UTC, `daysOn` days after the date. */
 function momentOf(query: URLSearchParams, name: string, daysOn: number): number | undefined {
-  const value = text(query, name);
+  const value = textOf(query, name);
   if (!value) return undefined;
   const isDay = DAY_ONLY.test(value);
   const at = parseIsoTime(isDay ? `${value}T00:00:00Z` : value);

@@ -1,15 +1,20 @@
-import { isoTime } from '../../platform/clock.ts';
+import { id, integer, named, object, text, time } from '../../platform/http/fields.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { errorEvents, type ErrorEvent } from './error-store.ts';
 
+const ERROR_EVENT = named('ErrorEvent', object({
+  id, program: text, message: text, stack: text, count: integer, firstAt: time, lastAt: time,
+}));
+
 export const errorList = adminList<ErrorEvent, 'lastAt' | 'id'>({
   name: 'errors',
   title: 'Errors',
+  summary: 'Errors of the hub, grouped by kind, last seen first',
   key: ['lastAt', 'id'],
   select: (hub, after, limit) => errorEvents(hub).list(after, limit),
-  toJson: ({ firstAt, lastAt, ...event }) => ({ ...event, firstAt: isoTime(firstAt), lastAt: isoTime(lastAt) }),
+  shape: ERROR_EVENT,
   lead: () => html`
   <p class="lead">Unexpected errors of the hub itself, grouped by kind.</p>`,
   view: (items, times) => html`<ul class="items">${items.map((one) => item(one, times))}</ul>`,

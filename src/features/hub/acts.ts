@@ -170,6 +170,6 @@ export function view<By extends Access, Json>(
   };
 }
 
-function schemasOf(shapes: Shapes): Record<string, Schema> {
+export function schemasOf(shapes: Shapes): Record<string, Schema> {
   return Object.fromEntries(Object.entries(shapes).map(([name, { schema }]) => [name, schema]));
 }

@@ -1,10 +1,12 @@
 import { inBatches } from '../../platform/db/batched-writes.ts';
+import { choice, listOf, noted, PAGE, text, type Shape, type Shapes } from '../../platform/http/fields.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { nextLink, readLimit, readPage, STANDARD_LIMIT } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
 import { inChunks, json, page, type Reply } from '../../platform/http/reply.ts';
 import { timesOf, type Times } from '../../platform/http/times.ts';
-import type { HubRequest } from '../../platform/http/router.ts';
+import type { HubRequest, Operation } from '../../platform/http/router.ts';
+import { schemasOf, type Endpoint } from './acts.ts';
 import type { Hub } from './hub.ts';
 
 type Dress = 'page' | 'api';
@@ -12,6 +14,8 @@ type Dress = 'page' | 'api';
 type ListFilter<Filter> = {
   /** Reads the list's filter from the URL, or throws 400. A page without a query string may list less than the API. */
   read(query: URLSearchParams, dress: Dress): Filter;
+  /** The filter's parameters, for the description of the API. */
+  query: Shapes;
   /** Links or a form below the page's title. `problem`: the error of a field of the filter. */
   controls(hub: Hub, query: URLSearchParams, filter: Filter | undefined, problem?: HttpError): Html;
   /** The API query for the items that the page shows, if it differs from the page's own. */
@@ -22,11 +26,12 @@ type Definition<Item, Key extends keyof Item, Filter> = {
   name: string; // the last part of the address of the list's page, /admin/NAME
   api?: `/api/${string}`; // default: /api/admin/NAME
   title: string;
+  summary: string; // of the list in the API
   key: readonly Key[];
   /** Reads the next `limit` items after the item whose key columns are `after`, in the order of the list. */
   select(hub: Hub, after: Pick<Item, Key> | undefined, limit: number, filter: Filter): Item[];
   filter?: ListFilter<Filter>;
-  toJson(item: Item): object;
+  shape: Shape<object, Item>;
   csv?: CsvColumns<Item>; // without these, the list is exported as JSON lines only
   lead?(hub: Hub): Html; // introduces the list, below the page's title
   above?(hub: Hub): Html | false; // above the items, such as a form that creates one
@@ -42,19 +47,43 @@ type FormAnswer = { above: Html; status?: number };
 export type AdminList = {
   name: string;
   title: string;
-  api: `/api/${string}`;
-  answerApi(hub: Hub, request: HubRequest): Reply;
+  routes: Endpoint[];
   showPage(hub: Hub, request: HubRequest, answer?: FormAnswer): Reply;
 };
 
 export function adminList<Item, Key extends keyof Item = 'id' & keyof Item, Filter = undefined>(
   list: Definition<Item, Key, Filter>,
 ): AdminList {
-  const { name, title, api = `/api/admin/${name}` } = list;
+  const { name, title, summary, api = `/api/admin/${name}` } = list;
   return {
-    name, title, api,
-    answerApi: (hub, request) => answerApi(list, hub, request),
+    name, title,
+    routes: [
+      {
+        pattern: `GET ${api}`, access: 'admin', summary, operation: operationOf(list),
+        handler: (hub, request) => answerApi(list, hub, request),
+      },
+      {
+        pattern: `GET /admin/${name}`, access: 'admin', summary: `Page: ${title.toLowerCase()}`,
+        handler: (hub, request) => showPage(list, hub, request),
+      },
+    ],
     showPage: (hub, request, answer) => showPage(list, hub, request, answer),
+  };
+}
+
+function operationOf<Item, Key extends keyof Item, Filter>(
+  { shape, filter, csv }: Definition<Item, Key, Filter>,
+): Operation {
+  const description = 'json returns one page, other formats all matching rows; jsonl has one JSON object per line';
+  const format = noted(choice(['json', 'jsonl', ...(csv ? ['csv'] : [])]), { default: 'json', description });
+  return {
+    query: schemasOf({ ...PAGE, ...filter?.query, format }),
+    answers: {
+      200: {
+        'application/json': listOf(shape).schema, 'application/x-ndjson': text.schema,
+        ...(csv && { 'text/csv': text.schema }),
+      },
+    },
   };
 }
 
@@ -65,11 +94,11 @@ function answerApi<Item, Key extends keyof Item, Filter>(
   const format = query.get('format') ?? 'json';
   if (format !== 'json') return download(list, hub, filter, format);
   const { items, next } = listed(list, hub, query, filter);
-  return json({ items: items.map(list.toJson), next }, 200, nextLink(path, query, next));
+  return json({ items: items.map(list.shape.show), next }, 200, nextLink(path, query, next));
 }
 
 function download<Item, Key extends keyof Item, Filter>(
-  { name, select, toJson, csv }: Definition<Item, Key, Filter>, hub: Hub, filter: Filter, format: string,
+  { name, select, shape, csv }: Definition<Item, Key, Filter>, hub: Hub, filter: Filter, format: string,
 ): Reply {
   const items = inBatches((last: Item | undefined) => select(hub, last, BATCH, filter));
   const file = (type: string, lines: Iterable<string>): Reply => {
@@ -78,7 +107,7 @@ function download<Item, Key extends keyof Item, Filter>(
   };
   if (csv && format === 'csv') return file('text/csv; charset=utf-8', csvLines(items, csv));
   if (format === 'jsonl') {
-    return file('application/x-ndjson; charset=utf-8', items.map((item) => `${JSON.stringify(toJson(item))}\n`));
+    return file('application/x-ndjson; charset=utf-8', items.map((item) => `${JSON.stringify(shape.show(item))}\n`));
   }
   throw new HttpError(400, `format must be one of json, jsonl${csv ? ', csv' : ''}.`);
 }
@@ -148,7 +177,7 @@ export function byState<State extends string>(
   name: string, states: readonly State[], first?: State,
 ): ListFilter<State | undefined> {
   const choices = first ? [...states, 'all'] : ['all', ...states];
-  const choice = (state: string, isShown: boolean): Html =>
+  const link = (state: string, isShown: boolean): Html =>
     isShown ? html`<strong>${state}</strong> ` : html`<a href="/admin/${name}?state=${state}">${state}</a> `;
   return {
     read(query, dress) {
@@ -158,9 +187,10 @@ export function byState<State extends string>(
       if (value && !state) throw new HttpError(400, `state must be one of ${states.join(', ')}.`);
       return state ?? (dress === 'page' ? first : undefined);
     },
+    query: { state: choice(states) },
     apiQuery: (shown) => (shown ? { state: shown } : {}),
     controls: (_hub, _query, shown) =>
-      html`<p class="meta">${choices.map((state) => choice(state, state === (shown ?? 'all')))}</p>`,
+      html`<p class="meta">${choices.map((state) => link(state, state === (shown ?? 'all')))}</p>`,
   };
 }
 

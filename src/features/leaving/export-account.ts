@@ -7,9 +7,9 @@ import { sessionJson, tokenJson } from '../accounts/account-routes.ts';
 import { accountJson, invitations, type Account } from '../accounts/account-store.ts';
 import { ownAccount } from '../accounts/change-account.ts';
 import { apiTokens, sessions, signInNetworks, type ApiToken } from '../accounts/credential-store.ts';
-import { invitationJson } from '../accounts/invitation-list.ts';
+import { INVITATION } from '../accounts/invitation-list.ts';
 import { draftFiles } from '../attachments/draft-file-store.ts';
-import { auditJson } from '../audit/audit-list.ts';
+import { AUDIT_RECORD } from '../audit/audit-list.ts';
 import { auditRecords, type AuditRecord } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { follows, type Follow } from '../follows/follow-store.ts';
@@ -49,7 +49,7 @@ const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>
     ({ network, lastUsedAt: isoTime(seenAt) })),
   tokens: (hub, { id }) =>
     inBatches<ApiToken>((last) => apiTokens(hub).listOf(id, last?.id ?? 0, BATCH)).map(tokenJson),
-  invitations: (hub, { id }) => invitations(hub).listOf(id).map(invitationJson),
+  invitations: (hub, { id }) => invitations(hub).listOf(id).map(INVITATION.show),
   sources: (hub, { id }) =>
     ownSources(hub, id).map((source) => sourceJson(hub, source, { isOwner: true, isFollowed: null })),
   posts: (hub, { id }) => ownPosts(hub, id),
@@ -77,7 +77,7 @@ const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>
     accountId: id, unreadOnly: false, after: last?.id ?? Number.MAX_SAFE_INTEGER, limit: BATCH,
   })).map(notificationJson),
   acts: (hub, { id }) =>
-    inBatches<AuditRecord>((last) => auditRecords(hub).listOf(id, last?.id ?? 0, BATCH)).map(auditJson),
+    inBatches<AuditRecord>((last) => auditRecords(hub).listOf(id, last?.id ?? 0, BATCH)).map(AUDIT_RECORD.show),
 };
 
 /** The personal data of an account as one JSON document, without files; streamed so that it may have any size. */

@@ -1,32 +1,31 @@
-import { isoTime } from '../../platform/clock.ts';
+import { choice, from, id, madeOf, named, object, orNull, text, time } from '../../platform/http/fields.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { sources } from '../sources/source-store.ts';
-import { webhooks, type Webhook } from './webhook-store.ts';
+import { WEBHOOK_STATES, webhooks, type Webhook } from './webhook-store.ts';
 
 type ListedWebhook = Webhook & { title: string; ownerId: number };
+
+const WEBHOOK = named('Webhook', madeOf(object({
+  source: object({ id, title: text }), ownerId: id, state: choice(WEBHOOK_STATES), lastEventAt: orNull(time),
+  previousSecretUntil: from('previousUntilAt', orNull(time)), createdAt: time,
+}), ({ sourceId, title, ...webhook }: ListedWebhook) => ({ ...webhook, source: { id: sourceId, title } })));
 
 export const webhookList = adminList<ListedWebhook, 'sourceId'>({
   name: 'webhooks',
   title: 'Webhooks',
+  summary: 'Webhooks, and when each last received an event',
   key: ['sourceId'],
   select: (hub, after, limit) => webhooks(hub).list(after?.sourceId ?? 0, limit).map((webhook) => {
     const source = sources(hub).find(webhook.sourceId);
     return { ...webhook, title: source?.title ?? '', ownerId: source?.ownerId ?? 0 };
   }),
-  toJson: webhookJson,
+  shape: WEBHOOK,
   view: table,
   empty: 'No webhooks.',
   more: 'More webhooks',
 });
-
-function webhookJson({ sourceId, title, ownerId, state, ...at }: ListedWebhook) {
-  return {
-    source: { id: sourceId, title }, ownerId, state, lastEventAt: isoTime(at.lastEventAt),
-    previousSecretUntil: isoTime(at.previousUntilAt), createdAt: isoTime(at.createdAt),
-  };
-}
 
 function table(items: ListedWebhook[], times: Times): Html {
   return html`

@@ -81,7 +81,7 @@ export function line(rule: TextRule): Field<string, string, string> {
 /** A field that must not be empty, if it comes. */
 export function filled<One extends Field>(one: One): One {
   const read: One['read'] = (input, name) =>
-    one.read(input, name) ?? (input.has(name) ? input.missing(name) : undefined);
+    one.read(input, name) ?? (input.has(name) ? input.missing(name, 'must not be empty.') : undefined);
   return { ...one, read };
 }
 
@@ -145,6 +145,16 @@ export function object<All extends Shapes>(members: All): Shape<Members<All>, Ro
     return value === undefined ? [] : [[name, one.show(value)]];
   }));
   return { schema: { type: 'object', required, properties }, show: show as Shape<Members<All>, Rows<All>>['show'] };
+}
+
+/** The query of a list in pages. */
+export const PAGE = {
+  limit: noted(whole(1, 100), { default: 30 }), cursor: noted(text, 'The value of `next` on the previous page'),
+};
+
+/** A shape whose rows are made of others. */
+export function madeOf<Json, Row, Other>(shape: Shape<Json, Row>, rowOf: (other: Other) => Row): Shape<Json, Other> {
+  return { ...shape, show: (other) => shape.show(rowOf(other)) };
 }
 
 /** One page of a list; `next` is the cursor of the next page, null on the last. */

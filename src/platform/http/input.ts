@@ -43,7 +43,7 @@ export type Input = {
   required<Value>(name: string, value: Value | undefined): Value | undefined;
   refuse(name: string, detail: string): undefined;
   /** Refuses a required field that was not read, unless a fault has been found in it already. */
-  missing(name: string): undefined;
+  missing(name: string, detail?: string): undefined;
   done(): void;
 };
 
@@ -68,7 +68,8 @@ export function createInput(
   const inside = (path: string, inner: JsonObject): Input =>
     createInput(inner, { pointer: `${pointer}/${path}`, label, errors });
 
-  const missing = (name: string): undefined => (isRefused(name) ? undefined : refuse(name, 'is required.'));
+  const missing = (name: string, detail = 'is required.'): undefined =>
+    (isRefused(name) ? undefined : refuse(name, detail));
   const needed = <Value>(name: string, value: Value | undefined): Value | undefined => value ?? missing(name);
 
   return {

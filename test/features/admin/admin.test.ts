@@ -69,7 +69,8 @@ test('of each list all that the page is about can be taken along, one JSON objec
   }
   await hub.work();
 
-  for (const { name, api } of ADMIN_LISTS) {
+  for (const { name, routes } of ADMIN_LISTS) {
+    const api = routes[0]?.pattern.replace('GET ', '') ?? '';
     const { text } = await ada.page(`/admin/${name}`);
     const link = /href="([^"]*format=jsonl)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '';
     assert.ok(link.startsWith(`${api}?`), `${name}: ${link}`);
