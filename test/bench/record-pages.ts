@@ -78,6 +78,8 @@ function recording(db: Db, calls: RecordedCall[]): Db {
         note('first', params, rows);
         return found;
       },
+      has: (...params) => (note('get', params), statement.has(...params)),
+      count: (...params) => (note('get', params), statement.count(...params)),
       run: (...params) => (note('run', params), statement.run(...params)),
       change: (...params) => (note('run', params), statement.change(...params)),
     };

@@ -32,7 +32,6 @@ export const presentNameOf = (id: string): string =>
 
 /** User names are case-insensitive. */
 export const accounts = store(({ db, clock }) => {
-  const selectAny = db.prepare<[], { id: number }>('any account', `SELECT id FROM accounts WHERE ${PRESENT} LIMIT 1`);
   const insert = db.prepare<[NewAccount & { now: number }], Account>('create account', `
     INSERT INTO accounts (username, display_name, role, password_hash, created_at, updated_at)
     VALUES (@username, @displayName, @role, @passwordHash, @now, @now) ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`);
@@ -43,8 +42,6 @@ export const accounts = store(({ db, clock }) => {
 
   const updateState = db.prepare<[Role, number | null, number, number]>('change account',
     'UPDATE accounts SET role = ?, disabled_at = ?, updated_at = ? WHERE id = ?');
-  const selectOtherAdmin = db.prepare<[number], { id: number }>('another admin',
-    `SELECT id FROM accounts WHERE role = 'admin' AND id <> ? AND disabled_at IS NULL AND ${PRESENT} LIMIT 1`);
   const depart = db.prepare<[{ id: number; pseudonym: string; now: number }]>('account leaves', `
     UPDATE accounts SET username = @pseudonym, display_name = @pseudonym, role = 'member', password_hash = '',
            left_at = @now, created_at = @now, updated_at = @now
@@ -53,7 +50,7 @@ export const accounts = store(({ db, clock }) => {
     'SELECT username AS name FROM accounts WHERE id = ? AND left_at IS NOT NULL');
 
   return {
-    exists: (): boolean => selectAny.get() !== undefined,
+    exists: db.prepare<[], { id: number }>('any account', `SELECT id FROM accounts WHERE ${PRESENT} LIMIT 1`).has,
     find: db.prepare<[id: number], AccountWithHash>('account',
       `SELECT ${COLUMNS}, password_hash AS passwordHash FROM accounts WHERE id = ? AND ${PRESENT}`).get,
     findByName: db.prepare<[username: string], AccountWithHash>('account by name',
@@ -64,7 +61,8 @@ export const accounts = store(({ db, clock }) => {
 
     list: db.prepare<[after: number, limit: number], Account>('accounts',
       `SELECT ${COLUMNS} FROM accounts WHERE id > ? AND ${PRESENT} ORDER BY id LIMIT ?`).all,
-    hasOtherAdmin: (id: number): boolean => selectOtherAdmin.get(id) !== undefined,
+    hasOtherAdmin: db.prepare<[id: number], { id: number }>('another admin',
+      `SELECT id FROM accounts WHERE role = 'admin' AND id <> ? AND disabled_at IS NULL AND ${PRESENT} LIMIT 1`).has,
     depart: (id: number, pseudonym: string): void => void depart.run({ id, pseudonym, now: clock() }),
     pseudonymOf: (id: number): string | undefined => selectLeaver.get(id)?.name,
     delete: db.prepare<[id: number]>('delete account', 'DELETE FROM accounts WHERE id = ? AND left_at IS NOT NULL').run,
@@ -111,8 +109,6 @@ export const invitations = store(({ db, clock }) => {
      ORDER BY id DESC LIMIT ${INVITATIONS_MAX}`);
   const remove = db.prepare<[number], { role: Role }>('remove invitation',
     'DELETE FROM invitations WHERE id = ? RETURNING role');
-  const deleteExpired = db.prepare<[number, number]>('remove expired invitations',
-    'DELETE FROM invitations WHERE id IN (SELECT id FROM invitations WHERE expires_at <= ? LIMIT ?)');
 
   return {
     create({ role, purpose, createdBy, lifetime }: Wanted): NewInvitation {
@@ -129,7 +125,8 @@ export const invitations = store(({ db, clock }) => {
     removeOf: db.prepare<[accountId: number]>('remove invitations of account',
       'DELETE FROM invitations WHERE created_by = ?').run,
     removeSetUpLinks: db.prepare<[]>('remove set-up links', `DELETE FROM invitations WHERE purpose = 'set-up'`).run,
-    removeExpired: (before: number, batch: number): number => deleteExpired.run(before, batch).changes,
+    removeExpired: db.prepare<[before: number, batch: number]>('remove expired invitations',
+      'DELETE FROM invitations WHERE id IN (SELECT id FROM invitations WHERE expires_at <= ? LIMIT ?)').change,
     bringBackTimes: createTimeRepair(db, clock, [
       { table: 'invitations', column: 'created_at', furthest: 0, along: 'expires_at' },
     ]),

@@ -63,8 +63,6 @@ export const auditRecords = store(({ db }) => {
        AND target_kind IS @targetKind AND target_id IS @targetId AND address IS @address ORDER BY at DESC LIMIT 1`);
   const remove = db.prepare<[number]>('remove merged record', 'DELETE FROM audit_records WHERE id = ?');
   const selectFiltered = filteredStatements(db);
-  const countBefore = db.prepare<[number], { n: number }>('count old audit records',
-    'SELECT COUNT(*) AS n FROM audit_records WHERE at < ?');
 
   const selectNewest = db.prepare<[], { at: number | null }>('newest audit record',
     'SELECT MAX(at) AS at FROM audit_records');
@@ -90,7 +88,8 @@ export const auditRecords = store(({ db }) => {
     /** Removes up to `limit` audit records older than `before` (unix ms), oldest first. Returns their number. */
     removeBefore: db.prepare<[before: number, limit: number]>('remove old audit records', `
       DELETE FROM audit_records WHERE id IN (SELECT id FROM audit_records WHERE at < ? ORDER BY at LIMIT ?)`).change,
-    countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
+    countBefore: db.prepare<[before: number], { n: number }>('count old audit records',
+      'SELECT COUNT(*) AS n FROM audit_records WHERE at < ?').count,
   };
 });
 

@@ -28,8 +28,6 @@ export const errorEvents = store(({ db, clock }) => {
   const selectPage = db.prepare<[number, number, number], ErrorEvent>('error events', `
     SELECT id, program, message, stack, count, first_at AS firstAt, last_at AS lastAt FROM error_events
      WHERE (last_at, id) < (?, ?) ORDER BY last_at DESC, id DESC LIMIT ?`);
-  const countBefore = db.prepare<[number], { n: number }>('count old error events',
-    'SELECT COUNT(*) AS n FROM error_events WHERE last_at < ?');
 
   return {
     add: (error: Omit<NewError, 'now'>): void => void upsert.run({ ...error, now: clock() }),
@@ -40,7 +38,8 @@ export const errorEvents = store(({ db, clock }) => {
     removeBefore: db.prepare<[before: number, limit: number]>('remove old error events', `
       DELETE FROM error_events WHERE fingerprint IN
         (SELECT fingerprint FROM error_events WHERE last_at < ? ORDER BY last_at LIMIT ?)`).change,
-    countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
+    countBefore: db.prepare<[before: number], { n: number }>('count old error events',
+      'SELECT COUNT(*) AS n FROM error_events WHERE last_at < ?').count,
   };
 });
 

@@ -79,8 +79,6 @@ export const follows = store(({ db, clock }) => {
     INSERT INTO follows (account_id, source_id, read_up_to, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`);
   const insertFolder = db.prepare<[number, string]>('make folder',
     'INSERT INTO folders (account_id, name) VALUES (?, ?) ON CONFLICT DO NOTHING');
-  const selectFolder = db.prepare<[number, string], { id: number }>('folder',
-    'SELECT id FROM folders WHERE account_id = ? AND name = ?');
   const selectFolders = db.prepare<[number, number], { name: string }>('folders of account',
     'SELECT name FROM folders WHERE account_id = ? ORDER BY name COLLATE NOCASE, name LIMIT ?');
   const setFolder = db.prepare<[{ accountId: number; sourceId: number; name: string | null }]>('put into folder', `
@@ -116,7 +114,8 @@ export const follows = store(({ db, clock }) => {
     /** The follows of the viewer, all or only in one folder, without sources that the viewer may not see. */
     listed: (viewer: Pick<Viewer, 'id' | 'role'>, folder?: string): ListedFollow[] =>
       selectListed.all({ ...asking(viewer), folder: folder ?? null }),
-    hasFolder: (accountId: number, name: string): boolean => selectFolder.get(accountId, name) !== undefined,
+    hasFolder: db.prepare<[accountId: number, name: string], { id: number }>('folder',
+      'SELECT id FROM folders WHERE account_id = ? AND name = ?').has,
     /** In alphabetical order. */
     folderNames: (accountId: number, most = OFFERED): string[] =>
       selectFolders.all(accountId, most).map(({ name }) => name),

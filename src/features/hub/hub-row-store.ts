@@ -9,8 +9,6 @@ export type HubLook = { name: string; text: string; hue: number };
 /** Each page reads the hub's look anew: another process may have changed it. */
 export const hubLook = store(({ db }) => {
   const select = db.prepare<[], HubLook>('look of the hub', 'SELECT name, front_text AS text, hue FROM hub');
-  const update = db.prepare<[HubLook]>('change look of the hub',
-    'UPDATE hub SET name = @name, front_text = @text, hue = @hue');
 
   return {
     read(): HubLook {
@@ -19,7 +17,8 @@ export const hubLook = store(({ db }) => {
       return look;
     },
 
-    change: (look: HubLook): void => void update.run(look),
+    change: db.prepare<[look: HubLook]>('change look of the hub',
+      'UPDATE hub SET name = @name, front_text = @text, hue = @hue').run,
   };
 });
 

@@ -42,8 +42,6 @@ export const offers = store(({ db, clock }) => {
   const selectPage = db.prepare<[Asked], Offer>('offers of account', `
     ${SELECT} WHERE (o.sender_id = @accountId OR o.receiver_id = @accountId) AND o.id > @after
        AND (@now IS NULL OR ${OPEN}) ORDER BY o.id LIMIT @limit`);
-  const selectGiven = db.prepare<[number], { seq: number }>('whether an id was ever given to an offer',
-    `SELECT seq FROM sqlite_sequence WHERE name = 'source_offers' AND seq >= ?`);
   const selectAsked = db.prepare<[number], { id: number }>('read the accounts that were offered a source',
     'SELECT receiver_id AS id FROM source_offers WHERE source_id = ?');
   const countSent = db.prepare<[{ id: number; now: number }], { n: number }>('count sent offers',
@@ -64,7 +62,8 @@ export const offers = store(({ db, clock }) => {
 
   return {
     find: (id: number): Offer | undefined => select.get({ id, now: clock() }),
-    wasMade: (id: number): boolean => selectGiven.get(id) !== undefined,
+    wasMade: db.prepare<[id: number], { seq: number }>('whether an id was ever given to an offer',
+      `SELECT seq FROM sqlite_sequence WHERE name = 'source_offers' AND seq >= ?`).has,
     ofSource: (sourceId: number): Offer | undefined => selectOfSource.get({ sourceId, now: clock() }),
     openOf: (accountId: number, after: number, limit: number): Offer[] =>
       selectPage.all({ accountId, after, limit, now: clock() }),

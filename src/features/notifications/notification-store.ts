@@ -61,10 +61,6 @@ export const notifications = store(({ db, clock }) => {
     UPDATE notifications SET read_at = ? WHERE id IN
       (SELECT id FROM notifications WHERE account_id = ? AND read_at IS NULL AND id <= ? ORDER BY id DESC LIMIT ?)`);
 
-  const countUnread = db.prepare<[number, number], { n: number }>('count unread notifications', `
-    SELECT COUNT(*) AS n FROM (SELECT 1 FROM notifications WHERE account_id = ? AND read_at IS NULL LIMIT ?)`);
-  const countBefore = db.prepare<[number], { n: number }>('count old notifications',
-    'SELECT COUNT(*) AS n FROM notifications WHERE created_at < ?');
 
   function write(row: Row, like?: LikeRow): void {
     const urgent = URGENT_KINDS.has(row.kind) ? 1 : 0;
@@ -115,7 +111,8 @@ export const notifications = store(({ db, clock }) => {
     markRead: (accountId: number, ids: number[]): void => void readSome.run(clock(), accountId, JSON.stringify(ids)),
     markReadUpTo: (accountId: number, newestId: number, limit: number): number =>
       readUpTo.run(clock(), accountId, newestId, limit).changes,
-    countUnread: (accountId: number, most: number): number => countUnread.get(accountId, most)?.n ?? 0,
+    countUnread: db.prepare<[accountId: number, most: number], { n: number }>('count unread notifications', `
+      SELECT COUNT(*) AS n FROM (SELECT 1 FROM notifications WHERE account_id = ? AND read_at IS NULL LIMIT ?)`).count,
     removeOf: db.prepare<[accountId: number, limit: number]>('remove notifications of an account',
       'DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE account_id = ? LIMIT ?)').change,
     forgetSender: db.prepare<[senderId: number, limit: number]>('remove the sender from notifications', `
@@ -126,6 +123,7 @@ export const notifications = store(({ db, clock }) => {
     removeBefore: db.prepare<[before: number, limit: number]>('remove old notifications', `
       DELETE FROM notifications WHERE id IN
         (SELECT id FROM notifications WHERE created_at < ? ORDER BY created_at LIMIT ?)`).change,
-    countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
+    countBefore: db.prepare<[before: number], { n: number }>('count old notifications',
+      'SELECT COUNT(*) AS n FROM notifications WHERE created_at < ?').count,
   };
 });

@@ -23,8 +23,6 @@ export const postReaders = store((hub) => {
     UPDATE posts SET (is_public, owner_id) =
            (SELECT s.visibility = 'public', s.owner_id ${fromSource('posts.source_id')})
      WHERE id = ? AND content_hash = ? AND EXISTS (SELECT 1 ${fromSource('posts.source_id')}) RETURNING ${STORED}`);
-  const selectOwned = db.prepare<[number], { id: number }>('whether an account has any post',
-    'SELECT id FROM posts WHERE owner_id = ? LIMIT 1');
 
   return {
     toMove: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
@@ -39,6 +37,7 @@ export const postReaders = store((hub) => {
     },
 
     /** Whether this account is the stored owner of any post, even if the post's source has a new owner by now. */
-    ownsAny: (accountId: number): boolean => selectOwned.get(accountId) !== undefined,
+    ownsAny: db.prepare<[accountId: number], { id: number }>('whether an account has any post',
+      'SELECT id FROM posts WHERE owner_id = ? LIMIT 1').has,
   };
 });

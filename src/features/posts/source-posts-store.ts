@@ -8,8 +8,6 @@ export const sourcePosts = store(({ db }) => {
     SELECT value AS id, (SELECT MAX(published_at) FROM posts WHERE source_id = value) AS at FROM json_each(?)`);
   const selectTimes = db.prepare<[number, number], { at: number }>('read the times of the newest posts',
     'SELECT published_at AS at FROM posts WHERE source_id = ? ORDER BY published_at DESC LIMIT ?');
-  const count = db.prepare<[number, number], { n: number }>('count the posts of a source',
-    'SELECT COUNT(*) AS n FROM (SELECT 1 FROM posts WHERE source_id = ? LIMIT ?)');
   const remove = db.prepare<[number, number, number]>('delete the posts of a source', `
     DELETE FROM posts WHERE id IN
       (SELECT id FROM (SELECT id, SUM(length) OVER (ORDER BY id) - length AS before
@@ -30,7 +28,8 @@ export const sourcePosts = store(({ db }) => {
     newestTimes: (sourceId: number, limit: number): number[] =>
       selectTimes.all(sourceId, limit).map(({ at }) => at),
     hasAny: (sourceIds: number[]): boolean => sourceIds.some((id) => selectAny.get(id) !== undefined),
-    count: (sourceId: number, limit: number): number => count.get(sourceId, limit)?.n ?? 0,
+    count: db.prepare<[sourceId: number, limit: number], { n: number }>('count the posts of a source',
+      'SELECT COUNT(*) AS n FROM (SELECT 1 FROM posts WHERE source_id = ? LIMIT ?)').count,
     newestOf: (sourceIds: number[]): Map<number, number> => new Map(selectNewest.all(JSON.stringify(sourceIds))
       .flatMap(({ id, at }): [number, number][] => (at === null ? [] : [[id, at]]))),
     /** Returns the time (unix ms) at which the post `guid` of one of these sources was deleted; undefined if not. */

@@ -155,9 +155,6 @@ export const entries = store(({ db, clock }) => {
   const countMuted = db.prepare<[number, string], { n: number }>('count the muted posts among posts', `
     SELECT COUNT(*) AS n FROM entries
      WHERE account_id = ? AND post_id IN (SELECT value FROM json_each(?)) AND muted_by IS NOT NULL`);
-  const selectMuted = db.prepare<[Asking], { id: number }>('whether a post is muted', `
-    SELECT e.post_id AS id FROM entries e INDEXED BY entries_muted ${joinSource('e.source_id')}
-     WHERE e.account_id = @viewerId AND e.muted_by IS NOT NULL AND ${MAY_SEE} LIMIT 1`);
 
   // In the order of the list, because the posts of a source lie far apart: a million took 10 s, source by source 60.
   const markAll = db.prepare<[Asking & Selection & Marking], Marked>('mark posts of all lists as read', `
@@ -182,12 +179,6 @@ export const entries = store(({ db, clock }) => {
       (SELECT post_id FROM entries INDEXED BY entries_marked
         WHERE account_id = @accountId AND marked_at = @madeAt AND act IN (@id, -@id) LIMIT @limit)`);
 
-  const selectMarks = db.prepare<[number, number, number], Mark>('marks of account', `
-    SELECT source_id AS sourceId, post_id AS postId, NOT is_unread AS isRead, marked_at AS markedAt FROM entries
-     WHERE account_id = ? AND post_id > ? AND marked_at IS NOT NULL ORDER BY post_id LIMIT ?`);
-  const selectStars = db.prepare<[number, number, number], Star>('stars of account', `
-    SELECT post_id AS postId, starred_at AS starredAt FROM entries
-     WHERE account_id = ? AND post_id > ? AND starred_at IS NOT NULL ORDER BY post_id LIMIT ?`);
   const selectMutes = db.prepare<[number, number, number], Omit<MutedPost, 'ruleId'> & { rules: string }>(
     'muted posts of account', `
     SELECT source_id AS sourceId, post_id AS postId, muted_by AS rules FROM entries
@@ -231,7 +222,9 @@ export const entries = store(({ db, clock }) => {
       unmute.run({ accountId, ruleId, limit }).changes,
     countMuted: (accountId: number, postIds: number[]): number =>
       countMuted.get(accountId, JSON.stringify(postIds))?.n ?? 0,
-    hasMuted: (viewer: Asking): boolean => selectMuted.get(viewer) !== undefined,
+    hasMuted: db.prepare<[viewer: Asking], { id: number }>('whether a post is muted', `
+      SELECT e.post_id AS id FROM entries e INDEXED BY entries_muted ${joinSource('e.source_id')}
+       WHERE e.account_id = @viewerId AND e.muted_by IS NOT NULL AND ${MAY_SEE} LIMIT 1`).has,
 
     /** Marks up to `limit` unread posts, which rules have not muted. */
     markSome(viewer: Asking, selection: Selection, { id: act, madeAt: now }: ReadAct, limit: number): Marked[] {
@@ -244,8 +237,12 @@ export const entries = store(({ db, clock }) => {
     /** Marks up to `limit` posts as unread that the account has not marked since the act; returns how many. */
     undo: (accountId: number, act: ReadAct, limit: number): number => undo.run({ accountId, ...act, limit }).changes,
 
-    marksOf: (accountId: number, after: number, limit: number): Mark[] => selectMarks.all(accountId, after, limit),
-    starsOf: (accountId: number, after: number, limit: number): Star[] => selectStars.all(accountId, after, limit),
+    marksOf: db.prepare<[accountId: number, after: number, limit: number], Mark>('marks of account', `
+      SELECT source_id AS sourceId, post_id AS postId, NOT is_unread AS isRead, marked_at AS markedAt FROM entries
+       WHERE account_id = ? AND post_id > ? AND marked_at IS NOT NULL ORDER BY post_id LIMIT ?`).all,
+    starsOf: db.prepare<[accountId: number, after: number, limit: number], Star>('stars of account', `
+      SELECT post_id AS postId, starred_at AS starredAt FROM entries
+       WHERE account_id = ? AND post_id > ? AND starred_at IS NOT NULL ORDER BY post_id LIMIT ?`).all,
     mutesOf: (accountId: number, after: number, limit: number): MutedPost[] =>
       selectMutes.all(accountId, after, limit).flatMap(({ rules, ...post }) =>
         (JSON.parse(rules) as number[]).map((ruleId) => ({ ...post, ruleId }))),

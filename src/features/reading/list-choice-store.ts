@@ -12,8 +12,6 @@ export type ListChoice = Choice & { list: string; chosenAt: number };
 
 export const listChoices = store(({ db, clock }) => {
   const columns = 'list, sort_order AS "order", show, chosen_at AS chosenAt';
-  const select = db.prepare<[number, string], ListChoice>('choice for a list',
-    `SELECT ${columns} FROM list_choices WHERE account_id = ? AND list = ?`);
   const upsert = db.prepare<[Choice & { accountId: number; list: string; now: number }]>('choose for a list', `
     INSERT INTO list_choices (account_id, list, sort_order, show, chosen_at)
     VALUES (@accountId, @list, @order, @show, @now)
@@ -23,16 +21,16 @@ export const listChoices = store(({ db, clock }) => {
      WHERE account_id = @accountId ORDER BY chosen_at DESC, list LIMIT -1 OFFSET @kept)`);
   const rename = db.prepare<[{ accountId: number; from: string; to: string }]>('rename the list of a choice',
     'UPDATE OR REPLACE list_choices SET list = @to WHERE account_id = @accountId AND list = @from');
-  const selectOf = db.prepare<[number, string, number], ListChoice>('choices of account', `
-    SELECT ${columns} FROM list_choices WHERE account_id = ? AND list > ? ORDER BY list LIMIT ?`);
 
   return {
-    find: (accountId: number, list: string): Choice | undefined => select.get(accountId, list),
+    find: db.prepare<[accountId: number, list: string], ListChoice>('choice for a list',
+      `SELECT ${columns} FROM list_choices WHERE account_id = ? AND list = ?`).get,
     put(accountId: number, list: string, { order, show }: Choice): void {
       upsert.run({ accountId, list, order, show, now: clock() });
       removeOldest.run({ accountId, kept: TABLES.list_choices.most });
     },
     rename: (accountId: number, from: string, to: string): void => void rename.run({ accountId, from, to }),
-    listOf: (accountId: number, after: string, limit: number): ListChoice[] => selectOf.all(accountId, after, limit),
+    listOf: db.prepare<[accountId: number, after: string, limit: number], ListChoice>('choices of account', `
+      SELECT ${columns} FROM list_choices WHERE account_id = ? AND list > ? ORDER BY list LIMIT ?`).all,
   };
 });

@@ -33,9 +33,6 @@ export const oldPosts = store((hub) => {
       FROM ${POSTS} p INDEXED BY posts_left
      WHERE p.left_at IS NOT NULL AND p.created_at < ? AND (p.created_at, p.id) > (?, ?)
      ORDER BY p.created_at, p.id LIMIT ?`);
-  const count = db.prepare<[number], { n: number }>('count old posts',
-    `SELECT COUNT(*) AS n FROM ${POSTS} p INDEXED BY posts_left
-      WHERE p.left_at IS NOT NULL AND p.created_at < ? AND NOT ${IS_KEPT}`);
   let reached = FIRST;
 
   return {
@@ -58,6 +55,8 @@ export const oldPosts = store((hub) => {
       return { removed, looked: next.length };
     },
 
-    countBefore: (before: number): number => count.get(before)?.n ?? 0,
+    countBefore: db.prepare<[before: number], { n: number }>('count old posts',
+      `SELECT COUNT(*) AS n FROM ${POSTS} p INDEXED BY posts_left
+        WHERE p.left_at IS NOT NULL AND p.created_at < ? AND NOT ${IS_KEPT}`).count,
   };
 });

@@ -33,9 +33,6 @@ export const readingHistory = store(({ db, clock }) => {
       LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
      WHERE h.account_id = @viewerId AND (h.read_at, h.post_id) < (@readAt, @postId) AND ${MAY_SEE}
      ORDER BY h.read_at DESC, h.post_id DESC LIMIT @limit`);
-  const removeOf = db.prepare<[number, number]>('remove the reading history of an account', `
-    DELETE FROM reading_history WHERE (account_id, post_id) IN
-      (SELECT account_id, post_id FROM reading_history WHERE account_id = ? LIMIT ?)`);
 
   const selectReader = db.prepare<[number, number], { id: number }>('find an account with old reading history', `
     ${READERS} SELECT id FROM readers
@@ -64,7 +61,9 @@ export const readingHistory = store(({ db, clock }) => {
 
     list: (reader: Pick<Viewer, 'id' | 'role'>, from: HistoryPosition = FROM_LAST_READ, limit: number): ReadPost[] =>
       selectPage.all({ ...asking(reader), readAt: from.readAt, postId: from.postId, limit }),
-    removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
+    removeOf: db.prepare<[accountId: number, limit: number]>('remove the reading history of an account', `
+      DELETE FROM reading_history WHERE (account_id, post_id) IN
+        (SELECT account_id, post_id FROM reading_history WHERE account_id = ? LIMIT ?)`).change,
 
     /** Removes history entries before `before` (unix ms), reader by reader, because an index is sorted by reader. */
     removeBefore(before: number, limit: number): number {

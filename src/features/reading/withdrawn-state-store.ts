@@ -23,9 +23,6 @@ export const withdrawnStates = store(({ db }) => {
       marked_at = COALESCE(excluded.marked_at, marked_at), starred_at = COALESCE(excluded.starred_at, starred_at)`);
   const remove = db.prepare<[number]>('remove the states of a withdrawn post',
     'DELETE FROM withdrawn_states WHERE draft_id = ?');
-  const selectOf = db.prepare<[number], WithdrawnState>('states of withdrawn posts of an account', `
-    SELECT draft_id AS draftId, is_read AS read, starred_at AS starredAt FROM withdrawn_states
-     WHERE account_id = ? ORDER BY draft_id`);
 
   return {
     keep: (draftId: number, postId: number): void => void keep.run({ draftId, postId }),
@@ -33,6 +30,8 @@ export const withdrawnStates = store(({ db }) => {
       bringBack.run({ draftId, postId });
       remove.run(draftId);
     },
-    listOf: (accountId: number): WithdrawnState[] => selectOf.all(accountId),
+    listOf: db.prepare<[accountId: number], WithdrawnState>('states of withdrawn posts of an account', `
+      SELECT draft_id AS draftId, is_read AS read, starred_at AS starredAt FROM withdrawn_states
+       WHERE account_id = ? ORDER BY draft_id`).all,
   };
 });

@@ -21,9 +21,6 @@ const SELECT = `SELECT id, account_id AS accountId, match, act, source_id AS sou
 const NEXT_VERSION = '(SELECT COALESCE(MAX(version), 0) + 1 FROM rules)';
 
 export const rules = store(({ db, clock }) => {
-  const selectAll = db.prepare<[], Rule>('rules of all accounts', `${SELECT} ORDER BY id`);
-  const selectOf = db.prepare<[number], Rule>('rules of account', `${SELECT} WHERE account_id = ? ORDER BY id`);
-  const select = db.prepare<[RuleKey], Rule>('rule', `${SELECT} WHERE id = @id AND account_id = @accountId`);
   const insert = db.prepare<[RuleTerms & { accountId: number; now: number }], { id: number }>('add rule', `
     INSERT INTO rules (account_id, match, act, source_id, folder, version, created_at)
     VALUES (@accountId, @match, @act, @sourceId, @folder, ${NEXT_VERSION}, @now) RETURNING id`);
@@ -35,13 +32,11 @@ export const rules = store(({ db, clock }) => {
     'UPDATE rules SET applied = applied + ?, last_applied_at = ? WHERE id = ? AND version = ?');
   const moveFolder = db.prepare<[{ accountId: number; from: string; to: string }]>('move rules of folder', `
     UPDATE rules SET folder = @to, version = ${NEXT_VERSION} WHERE account_id = @accountId AND folder = @from`);
-  const removeOf = db.prepare<[number, number]>('remove rules of account',
-    'DELETE FROM rules WHERE id IN (SELECT id FROM rules WHERE account_id = ? LIMIT ?)');
 
   return {
-    all: (): Rule[] => selectAll.all(),
-    listOf: (accountId: number): Rule[] => selectOf.all(accountId),
-    find: (key: RuleKey): Rule | undefined => select.get(key),
+    all: db.prepare<[], Rule>('rules of all accounts', `${SELECT} ORDER BY id`).all,
+    listOf: db.prepare<[accountId: number], Rule>('rules of account', `${SELECT} WHERE account_id = ? ORDER BY id`).all,
+    find: db.prepare<[key: RuleKey], Rule>('rule', `${SELECT} WHERE id = @id AND account_id = @accountId`).get,
     /** Adds a rule; returns its id. The caller first checks that the account has fewer than RULES_MAX rules. */
     add: (accountId: number, terms: RuleTerms): number => insert.get({ ...terms, accountId, now: clock() })?.id ?? 0,
     change: (key: RuleKey, terms: RuleTerms): void => void update.run({ ...terms, ...key }),
@@ -49,6 +44,7 @@ export const rules = store(({ db, clock }) => {
     /** Counts the posts to which a rule is applied; returns false if the rule has another version or is gone. */
     noteApplied: ({ id, version }: Rule, posts: number): boolean => note.change(posts, clock(), id, version) > 0,
     moveFolder: (accountId: number, from: string, to: string): void => void moveFolder.run({ accountId, from, to }),
-    removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
+    removeOf: db.prepare<[accountId: number, limit: number]>('remove rules of account',
+      'DELETE FROM rules WHERE id IN (SELECT id FROM rules WHERE account_id = ? LIMIT ?)').change,
   };
 });

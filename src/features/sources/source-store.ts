@@ -76,8 +76,6 @@ export const sources = store(({ db, clock }) => {
   const select = db.prepare<[number], Source>('source', `${SELECT_SOURCES} AND s.id = ?`);
   const selectVisible = db.prepare<[number, number, number], Source>('visible sources', `${SELECT_SOURCES}
      AND s.id > ? AND (s.visibility = 'public' OR s.owner_id = ?) ORDER BY s.id LIMIT ?`);
-  const selectAnyOwned = db.prepare<[number], { id: number }>('whether an account has any source',
-    'SELECT id FROM sources WHERE owner_id = ? LIMIT 1');
   const countOwned = db.prepare<[string], { ownerId: number; n: number }>('count the sources of accounts', `
     SELECT owner_id AS ownerId, COUNT(*) AS n FROM sources
      WHERE owner_id IN (SELECT value FROM json_each(?)) AND removed_at IS NULL GROUP BY owner_id`);
@@ -121,7 +119,8 @@ export const sources = store(({ db, clock }) => {
     listOwned: db.prepare<[ownerId: number, after: number, limit: number], Source>('owned sources',
       `${SELECT_SOURCES} AND s.owner_id = ? AND s.id > ? ORDER BY s.id LIMIT ?`).all,
     /** Whether the account owns any source; sources that are being removed count too. */
-    ownsAny: (ownerId: number): boolean => selectAnyOwned.get(ownerId) !== undefined,
+    ownsAny: db.prepare<[ownerId: number], { id: number }>('whether an account has any source',
+      'SELECT id FROM sources WHERE owner_id = ? LIMIT 1').has,
     countOwned: (ownerIds: number[]): Map<number, number> =>
       new Map(countOwned.all(JSON.stringify(ownerIds)).map(({ ownerId, n }) => [ownerId, n])),
     idOfFeed: (url: string, ownerId: number): number | undefined => selectDuplicate.get(url, ownerId)?.id,

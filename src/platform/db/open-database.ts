@@ -15,7 +15,11 @@ export type Statement<Params extends unknown[], Row> = {
   all(...params: Params): Row[];
   /** Returns the first `limit` rows that pass the test; the test may read from the database, but not write. */
   first(limit: number, passes: (row: Row) => boolean, ...params: Params): Row[];
+  has(...params: Params): boolean;
+  /** The column `n` of the first row; 0 without a row. */
+  count(...params: Params): number;
   run(...params: Params): RunResult;
+  /** Runs; returns how many rows changed. */
   change(...params: Params): number;
 };
 
@@ -143,6 +147,8 @@ function wrap(file: Database.Database, onSlow: SlowQuery): Db {
       return {
         get: (...params) => measured(name, () => statement.get(...params)),
         all: (...params) => measured(name, () => statement.all(...params)),
+        has: (...params) => measured(name, () => statement.get(...params)) !== undefined,
+        count: (...params) => (measured(name, () => statement.get(...params)) as { n: number } | undefined)?.n ?? 0,
         first: (limit, passes, ...params) => measured(name, () =>
           Iterator.from(statement.iterate(...params)).filter(passes).take(limit).toArray()),
         run: (...params) => {

@@ -163,11 +163,6 @@ export function createJobReadings(db: Db, clock: Clock) {
   const underWay = db.prepare<[string, string, number], { id: number }>('job under way', `
     SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')
        AND (state = 'running' OR run_at <= ?)`);
-  const live = db.prepare<[string, string], { id: number }>('live job', `
-    SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')`);
-  const progress = db.prepare<[string, string], JobProgress>('progress of job', `
-    SELECT progress AS done, progress_total AS total FROM jobs WHERE kind = ? AND dedupe_key = ?
-       AND state IN ('queued', 'retrying', 'running') AND progress IS NOT NULL`);
   const leaseEnd = db.prepare<[number, string], { at: number }>('end of lease', `
     SELECT lease_expires_at AS at FROM jobs WHERE id = ? AND lease_token = ?`);
   const firstDue = db.prepare<[string, number], { at: number }>('first due job', `
@@ -187,9 +182,12 @@ export function createJobReadings(db: Db, clock: Clock) {
     /** When the last job was done or discarded, unix ms; null if no job was. */
     lastDoneAt: (): number | null => lastDone.get()?.at ?? null,
     isUnderWay: (kind: string, dedupeKey: string): boolean => underWay.get(kind, dedupeKey, clock()) !== undefined,
-    isLive: (kind: string, dedupeKey: string): boolean => live.get(kind, dedupeKey) !== undefined,
+    isLive: db.prepare<[kind: string, dedupeKey: string], { id: number }>('live job', `
+      SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')`).has,
     /** The progress of the live job with this key; undefined if no such job reports progress. */
-    progressOf: (kind: string, dedupeKey: string): JobProgress | undefined => progress.get(kind, dedupeKey),
+    progressOf: db.prepare<[kind: string, dedupeKey: string], JobProgress>('progress of job', `
+      SELECT progress AS done, progress_total AS total FROM jobs WHERE kind = ? AND dedupe_key = ?
+         AND state IN ('queued', 'retrying', 'running') AND progress IS NOT NULL`).get,
     /** When the lease of a claimed job ends, unix ms; null if the lease was lost. */
     leaseEnd: ({ id, leaseToken }: { id: number; leaseToken: string }): number | null =>
       leaseEnd.get(id, leaseToken)?.at ?? null,

@@ -12,9 +12,6 @@ export const DURATION_BOUNDS: readonly number[] = [0.05, 0.1, 0.25, 0.5, 1, 2.5,
 
 /** Counters in the database, persistent and shared by all processes. */
 export function createCounters(db: Db) {
-  const addOne = db.prepare<[string, string, number]>('add to a counter', `
-    INSERT INTO counts (metric, label, value) VALUES (?, ?, ?)
-      ON CONFLICT DO UPDATE SET value = value + excluded.value`);
   const addTwo = db.prepare<[string, string, string, number]>('add to a histogram', `
     INSERT INTO counts (metric, label, value) VALUES (?, ?, 1), (?, '', ?)
       ON CONFLICT DO UPDATE SET value = value + excluded.value`);
@@ -23,7 +20,9 @@ export function createCounters(db: Db) {
   const readAll = db.prepare<[], CountRow>('read all counters', 'SELECT metric, label, value FROM counts');
 
   return {
-    add: (metric: string, label: string, by: number): void => void addOne.run(metric, label, by),
+    add: db.prepare<[metric: string, label: string, by: number]>('add to a counter', `
+      INSERT INTO counts (metric, label, value) VALUES (?, ?, ?)
+        ON CONFLICT DO UPDATE SET value = value + excluded.value`).run,
     observe(metric: string, seconds: number): void {
       const bound = DURATION_BOUNDS.find((most) => seconds <= most) ?? Infinity;
       addTwo.run(`${metric}_bucket`, String(bound), `${metric}_sum`, seconds);

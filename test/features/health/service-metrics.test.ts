@@ -176,6 +176,8 @@ function statementsOfHealth({ db, path }: MigratedDatabase): string[] {
         get: (...params: Params) => recorded(() => statement.get(...params)),
         all: (...params: Params) => recorded(() => statement.all(...params)),
         first: (limit: number, passes: (row: Row) => boolean, ...params: Params) => recorded(() => statement.first(limit, passes, ...params)),
+        has: (...params: Params) => recorded(() => statement.has(...params)),
+        count: (...params: Params) => recorded(() => statement.count(...params)),
         run: (...params: Params) => recorded(() => statement.run(...params)),
         change: (...params: Params) => recorded(() => statement.change(...params)),
       };
