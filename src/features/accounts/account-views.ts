@@ -1,18 +1,15 @@
-import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
+import { inputField, passwordInput, type FormState } from '../../platform/http/page-parts.ts';
 import { formProblem, type Page } from '../../platform/http/reply.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
-/** What a refused form sent, and its error; empty if none was refused. */
-export type FormState = { values?: Record<string, string>; problem?: HttpError };
+export type { FormState };
 
 /** Besides its own error, shows that of a form refused with 403 (a wrong password), if it names no input. */
 export function passwordField(problem?: HttpError, label = 'Your password'): Html {
   const whole = { whole: problem?.status === 403 };
-  return html`<label>${label}
-    <input name="currentPassword" type="password" required autocomplete="current-password"
-      ${faulty(problem, 'currentPassword', whole)}>${faultOf(problem, 'currentPassword', whole)}</label>`;
+  return passwordInput(problem, 'currentPassword', label, html`required autocomplete="current-password"`, whole);
 }
 
 /** The error above a form with a password field, if it names no input and `passwordField` does not show it. */
@@ -21,7 +18,8 @@ export function problemAbove(problem: HttpError | undefined): Html | false {
 }
 
 /** `isFirst`: the new account becomes the administrator. */
-export function joinPage({ isFirst, values = {}, problem }: FormState & { isFirst: boolean }): Page {
+export function joinPage({ isFirst, ...sent }: FormState & { isFirst: boolean }): Page {
+  const { problem } = sent;
   const heading = isFirst ? 'Set up your hub' : 'Join the hub';
   const lead = isFirst
     ? 'This hub has no account yet. Yours will be the administrator’s.'
@@ -32,14 +30,10 @@ export function joinPage({ isFirst, values = {}, problem }: FormState & { isFirs
   <p class="lead">${lead}</p>
   ${problem?.errors.length === 0 && formProblem(problem)}
   <form method="post" class="stack">
-    <label>Sign-in name
-      <input name="username" value="${values['username']}" required maxlength="32" autocomplete="username"
-        autocapitalize="none" spellcheck="false" ${faulty(problem, 'username', { isFirst: true })}>
-      ${faultOf(problem, 'username')}
-      <small>Letters, digits, and . _ - between letters or digits.</small></label>
-    <label>Display name <span class="optional">optional</span>
-      <input name="displayName" value="${values['displayName']}" maxlength="80" autocomplete="name"
-        ${faulty(problem, 'displayName')}>${faultOf(problem, 'displayName')}</label>
+    ${inputField(sent, 'username', 'Sign-in name',
+      html`required maxlength="32" autocomplete="username" autocapitalize="none" spellcheck="false"`,
+      { isFirst: true, note: 'Letters, digits, and . _ - between letters or digits.' })}
+    ${inputField(sent, 'displayName', 'Display name', html`maxlength="80" autocomplete="name"`, { hint: 'optional' })}
     ${newPasswordField(problem)}
     <button>${isFirst ? 'Create the administrator account' : 'Join'}</button>
   </form>
@@ -48,11 +42,9 @@ export function joinPage({ isFirst, values = {}, problem }: FormState & { isFirs
 }
 
 function newPasswordField(problem: HttpError | undefined, label = 'Password', focus = {}): Html {
-  return html`<label>${label}
-      <input name="password" type="password" required minlength="${PASSWORD_MIN}" autocomplete="new-password"
-        ${faulty(problem, 'password', focus)}>${faultOf(problem, 'password')}
-      <small>At least ${PASSWORD_MIN} characters. A few words are easy to remember.</small>
-      </label>`;
+  const note = `At least ${PASSWORD_MIN} characters. A few words are easy to remember.`;
+  return passwordInput(problem, 'password', label,
+    html`required minlength="${PASSWORD_MIN}" autocomplete="new-password"`, { ...focus, note });
 }
 
 export function newPasswordPage({ username, problem }: FormState & { username: string }): Page {

@@ -2,6 +2,7 @@ import { readForm } from '../../platform/http/body.ts';
 import { faultOf, faulty, orAgain } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
+import { settingsSection } from '../../platform/http/page-parts.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
@@ -9,7 +10,6 @@ import type { Hub } from '../hub/hub.ts';
 import { passwordField, problemAbove, type FormState } from './account-views.ts';
 import { makeToken } from './change-account.ts';
 import { apiTokens, TOKENS_MAX, type ApiToken, type NewToken } from './credential-store.ts';
-import { settingsSection } from './settings-views.ts';
 
 /** A form that asked for a new app password. `made`: the new app password, whose value the page shows once. */
 type SentApp = FormState & { made?: NewToken };

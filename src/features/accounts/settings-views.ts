@@ -3,6 +3,9 @@ import { html, type Html } from '../../platform/http/html.ts';
 import type { Preferences } from '../../platform/http/router.ts';
 import { CHOICES, type SWITCHES } from '../hub/preferences.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
+import {
+  inputField, optionOf, passwordInput, postButton, selectField, settingsSection, tickBox,
+} from '../../platform/http/page-parts.ts';
 import { formProblem, type Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Account } from './account-store.ts';
@@ -62,15 +65,6 @@ function newTokenNote(token: string): Html {
   <p><code class="secret">${token}</code></p></div>`;
 }
 
-/** `about`: the hint below the heading; may be empty. */
-export function settingsSection(id: string, heading: string, about: string, body: Html): Html {
-  return html`
-<section id="${id}">
-  <div class="said-of"><h2>${heading}</h2>${about && html`<p class="hint">${about}</p>`}</div>
-  <div class="body">${body}</div>
-</section>`;
-}
-
 const CHOICE_WORDS: { [Name in keyof typeof CHOICES]: [legend: string, words: Record<Preferences[Name], string>] } = {
   density: ['Lists', { comfortable: 'Comfortable: title and a line of the text', compact: 'Compact: titles only' }],
   textSize: ['Text size', { normal: 'Normal', large: 'Large', larger: 'Larger' }],
@@ -83,15 +77,13 @@ const CHOICE_WORDS: { [Name in keyof typeof CHOICES]: [legend: string, words: Re
 function readingSection(preferences: Preferences, { values, problem }: FormState): Html {
   const chosen = { ...preferences, ...values };
   const tick = (name: (typeof SWITCHES)[number], label: string): Html =>
-    tickBox(name, label, values ? values[name] === '1' : preferences[name], problem);
+    tickBox(problem, name, label, values ? values[name] === '1' : preferences[name]);
   return settingsSection('preferences', 'Reading', 'How pages look and behave for you, on every device.', html`
   <form method="post" action="/settings/preferences" class="stack">
     ${problem?.errors.length === 0 && formProblem(problem)}
     ${Object.entries(CHOICE_WORDS).map(([name, [legend, words]]) =>
       choices(legend, name, words, chosen[name as keyof typeof CHOICES], problem))}
-    <label>Time zone
-      <select name="timeZone" ${faulty(problem, 'timeZone')}>${zoneOptions(chosen.timeZone)}</select>
-      ${faultOf(problem, 'timeZone')}</label>
+    ${selectField(problem, 'timeZone', 'Time zone', zoneOptions(chosen.timeZone))}
     ${tick('marksOpened', 'Opening a post marks it as read')}
     ${tick('marksScrolled', 'Scrolling past a post in a list marks it as read')}
     ${tick('joinsDoubles', 'Show a story once if several sources have it')}
@@ -112,12 +104,6 @@ function choices(
     faultOf(problem, name)}</fieldset>`;
 }
 
-function tickBox(name: string, label: string, isOn: boolean, problem: HttpError | undefined): Html {
-  return html`<label class="check"><input type="checkbox" name="${name}" value="1" ${isOn && html`checked `}${
-    faulty(problem, name)}>
-      ${label}</label>${faultOf(problem, name)}`;
-}
-
 function zoneOptions(chosen: string | null): Html {
   const own = new Intl.DateTimeFormat().resolvedOptions().timeZone;
   const option = (zone: string): Html =>
@@ -135,13 +121,12 @@ function placeIn(zone: string): string {
   return zone.slice(zone.indexOf('/') + 1).replaceAll('_', ' ').replaceAll('/', ', ');
 }
 
-function nameSection({ displayName }: Account, { values, problem }: FormState): Html {
+function nameSection({ displayName }: Account, { values = { displayName }, problem }: FormState): Html {
   return settingsSection('name', 'Name', 'How other members see you.', html`
   <form method="post" action="/settings/name" class="stack">
     ${problem?.errors.length === 0 && formProblem(problem)}
-    <label>Display name
-      <input name="displayName" value="${values?.['displayName'] ?? displayName}" required maxlength="80"
-        autocomplete="name" ${faulty(problem, 'displayName')}>${faultOf(problem, 'displayName')}</label>
+    ${inputField({ values, problem }, 'displayName', 'Display name',
+      html`required maxlength="80" autocomplete="name"`)}
     <button>Save</button>
   </form>`);
 }
@@ -154,10 +139,9 @@ function passwordSection({ username }: Account, problem: HttpError | undefined):
     <input type="text" name="username" value="${username}" autocomplete="username" readonly hidden
       aria-label="Sign-in name">
     ${passwordField(problem, 'Current password')}
-    <label>New password
-      <input name="newPassword" type="password" required minlength="${PASSWORD_MIN}" autocomplete="new-password"
-        ${faulty(problem, 'newPassword')}>${faultOf(problem, 'newPassword')}
-      <small>At least ${PASSWORD_MIN} characters.</small></label>
+    ${passwordInput(problem, 'newPassword', 'New password',
+      html`required minlength="${PASSWORD_MIN}" autocomplete="new-password"`,
+      { note: `At least ${PASSWORD_MIN} characters.` })}
     <button>Change password</button>
   </form>`);
 }
@@ -205,25 +189,20 @@ type Choice = [value: string, label: string];
 function options(choices: Choice[], chosen: string): Html[] {
   const isListed = choices.some(([value]) => value === chosen);
   return [...choices, ...isListed ? [] : [[chosen, chosen] as const]].map(([value, label]) =>
-    html`<option value="${value}" ${value === chosen && html`selected`}>${label}</option>`);
+    optionOf(value, label, chosen));
 }
 
-function tokenSection(tokens: ApiToken[], times: Times, { values = {}, problem }: FormState): Html {
-  const { name, scope = 'write', days = '90' } = values;
+function tokenSection(tokens: ApiToken[], times: Times, sent: FormState): Html {
+  const { values: { scope = 'write', days = '90' } = {}, problem } = sent;
   const about = 'With a token, programs act in your name. It is shown once, when you create it.';
   return settingsSection('tokens', 'API tokens', about, html`
   ${tokens.length > 0 && html`<ul class="items">${tokens.map((token) => tokenItem(token, times))}</ul>`}
   <form method="post" action="/settings/tokens" class="stack">
     ${problemAbove(problem)}
-    <label>Name of the new token <span class="optional">for example, the program that will use it</span>
-      <input name="name" value="${name}" required maxlength="80" autocomplete="off" ${faulty(problem, 'name')}>
-      ${faultOf(problem, 'name')}</label>
-    <label>What it may do
-      <select name="scope" ${faulty(problem, 'scope')}>${options(SCOPES, scope)}</select>${
-        faultOf(problem, 'scope')}</label>
-    <label>Expires
-      <select name="days" ${faulty(problem, 'days')}>${options(LIFETIMES, days)}</select>${
-        faultOf(problem, 'days')}</label>
+    ${inputField(sent, 'name', 'Name of the new token', html`required maxlength="80" autocomplete="off"`,
+      { hint: 'for example, the program that will use it' })}
+    ${selectField(problem, 'scope', 'What it may do', options(SCOPES, scope))}
+    ${selectField(problem, 'days', 'Expires', options(LIFETIMES, days))}
     ${passwordField(problem)}
     <button>Create token</button>
   </form>`);
@@ -236,6 +215,5 @@ function tokenItem({ id, name, scope, createdAt, expiresAt, seenAt }: ApiToken, 
       <span>${seenAt === null ? 'never used' : html`last used ${showTime(times, seenAt)}`}</span>
       <span>${expiresAt === null ? 'never expires'
     : html`${expiresAt <= (times.now ?? 0) ? 'expired' : 'expires'} ${showTime(times, expiresAt)}`}</span></p></div>
-    <form method="post" action="/settings/tokens/${id}/revoke">
-      <button class="link" aria-label="Revoke ${name}">Revoke</button></form></li>`;
+    ${postButton(`/settings/tokens/${id}/revoke`, 'Revoke', 'link', `Revoke ${name}`)}</li>`;
 }

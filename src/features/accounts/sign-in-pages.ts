@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html } from '../../platform/http/html.ts';
 import { localPath } from '../../platform/http/input.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
+import { hiddenInput, inputField, passwordInput } from '../../platform/http/page-parts.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sessionOf } from './authenticate.ts';
@@ -36,13 +36,10 @@ export function signInPage({ next, isEnded, values = {}, problem, note }: SignIn
   ${isEnded && html`<p class="lead">Sign in again to continue where you left off.</p>`}
   ${note && html`<div class="done" role="status"><p>${note}</p></div>`}
   <form method="post" action="/sign-in" class="stack">
-    <input type="hidden" name="next" value="${next}">
-    <label>Name
-      <input name="username" value="${values['username']}" required autocomplete="username" autocapitalize="none"
-        spellcheck="false" ${faulty(problem, 'username', { isFirst: true })}>${faultOf(problem, 'username')}</label>
-    <label>Password
-      <input name="password" type="password" required autocomplete="current-password"
-        ${faulty(problem, 'password', { whole: true })}>${faultOf(problem, 'password', { whole: true })}</label>
+    ${hiddenInput('next', next)}
+    ${inputField({ values, problem }, 'username', 'Name',
+      html`required autocomplete="username" autocapitalize="none" spellcheck="false"`, { isFirst: true })}
+    ${passwordInput(problem, 'password', 'Password', html`required autocomplete="current-password"`, { whole: true })}
     <button>Sign in</button>
     <p class="hint">New here? You need an invitation. Lost your password? Ask an administrator for a link. You can also
       <a href="/public">read without signing in</a>.</p>

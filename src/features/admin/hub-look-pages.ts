@@ -2,6 +2,7 @@ import { filled, line, object, optional, prose, whole } from '../../platform/htt
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
+import { inputField } from '../../platform/http/page-parts.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { act, type Endpoint } from '../hub/acts.ts';
@@ -53,9 +54,7 @@ export function showLook(hub: Hub): Reply {
 function lookPage(values: Record<string, string>, problem?: HttpError): Page {
   const main = html`
 <form method="post" action="/admin/hub" class="stack narrow">
-  <label>Name of the hub
-    <input name="name" value="${values['name']}" required maxlength="${HUB_NAME_MAX}" dir="auto"
-      ${faulty(problem, 'name')}>${faultOf(problem, 'name')}</label>
+  ${inputField({ values, problem }, 'name', 'Name of the hub', html`required maxlength="${HUB_NAME_MAX}" dir="auto"`)}
   <label>Text of the public page <span class="optional">optional; says what this hub is for, and for whom</span>
     <textarea name="text" rows="4" maxlength="${FRONT_TEXT_MAX}" class="text" dir="auto" ${faulty(problem, 'text')}>
 ${values['text']}</textarea>${faultOf(problem, 'text')}</label>

@@ -4,6 +4,7 @@ import {
 import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/http-error.ts';
+import { postButton } from '../../platform/http/page-parts.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { JOB_STATES, type JobRow, type JobState } from '../../platform/jobs/job-records.ts';
@@ -74,10 +75,8 @@ function timeOf({ state, runAt, finishedAt }: JobRow, times: Times): Html {
 function buttons({ id, state }: JobRow): Html {
   const mayDiscard = ['failed', 'retrying', 'queued'].includes(state);
   return html`<div class="actions">
-    ${state === 'failed' && html`<form method="post" action="/admin/jobs/${id}/retry">
-      <button class="secondary" aria-label="Retry job ${id}">Retry</button></form>`}
-    ${mayDiscard && html`<form method="post" action="/admin/jobs/${id}/discard">
-      <button class="link" aria-label="Discard job ${id}">Discard</button></form>`}</div>`;
+    ${state === 'failed' && postButton(`/admin/jobs/${id}/retry`, 'Retry', 'secondary', `Retry job ${id}`)}
+    ${mayDiscard && postButton(`/admin/jobs/${id}/discard`, 'Discard', 'link', `Discard job ${id}`)}</div>`;
 }
 
 export const JOB_ROUTES: Endpoint[] = [

@@ -1,5 +1,6 @@
 import { choice, id, integer, named, object, orNull, text, time } from '../../platform/http/fields.ts';
 import { html, type Html } from '../../platform/http/html.ts';
+import { postButton } from '../../platform/http/page-parts.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { act, type Endpoint } from '../hub/acts.ts';
@@ -12,8 +13,7 @@ import { formatFor, receiverOf } from './send-alert.ts';
 const LOOK_AGAIN = 3; // seconds
 const BODY_SHOWN_MAX = 4_000; // characters
 
-export const TEST_BUTTON = html`<form method="post" action="/admin/alerts/test">
-<button>Send a test alert</button></form>`;
+export const TEST_BUTTON = postButton('/admin/alerts/test', 'Send a test alert', '');
 
 export const ALERT_ROUTES: Endpoint[] = act({
   form: 'POST /admin/alerts/test', access: 'admin', summary: 'Send a test alert',

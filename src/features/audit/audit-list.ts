@@ -2,10 +2,10 @@ import { DAY, isoTime, parseIsoTime } from '../../platform/clock.ts';
 import {
   anything, choice, id, integer, madeOf, named, noted, object, orNull, text, time,
 } from '../../platform/http/fields.ts';
-import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { parseId } from '../../platform/http/input.ts';
 import { type HttpError, invalid } from '../../platform/http/http-error.ts';
+import { inputField, optionOf } from '../../platform/http/page-parts.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { AUDIT_EVENTS, type AuditEvent } from './audit.ts';
@@ -57,6 +57,7 @@ export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
 
 function auditForm(query: URLSearchParams, problem: HttpError | undefined): Html {
   const chosen = query.get('act') ?? '';
+  const sent = { values: Object.fromEntries(query), problem };
   const isNarrowed = ['act', 'actor', 'target', 'from', 'to'].some((name) => query.get(name));
   return html`
 <details class="panel" ${isNarrowed && html`open`}>
@@ -65,15 +66,11 @@ function auditForm(query: URLSearchParams, problem: HttpError | undefined): Html
   <label>Action
     <select name="act"><option value="">all</option>
       ${Object.entries(AUDIT_EVENTS).map(([act, said]) =>
-        html`<option value="${act}" ${act === chosen && html`selected`}>${said}</option>`)}</select></label>
-  <label>Actor <input name="actor" value="${query.get('actor')}" maxlength="200" autocapitalize="none"
-    ${faulty(problem, 'actor')}>${faultOf(problem, 'actor')}</label>
-  <label>Target <input name="target" value="${query.get('target')}" maxlength="200" placeholder="source:12"
-    autocapitalize="none" ${faulty(problem, 'target')}>${faultOf(problem, 'target')}</label>
-  <label>From day <input type="date" name="from" value="${day(query.get('from'))}"
-    ${faulty(problem, 'from')}>${faultOf(problem, 'from')}</label>
-  <label>To day <input type="date" name="to" value="${day(query.get('to'))}"
-    ${faulty(problem, 'to')}>${faultOf(problem, 'to')}</label>
+        optionOf(act, said, chosen))}</select></label>
+  ${inputField(sent, 'actor', 'Actor', html`maxlength="200" autocapitalize="none"`)}
+  ${inputField(sent, 'target', 'Target', html`maxlength="200" placeholder="source:12" autocapitalize="none"`)}
+  ${inputField(sent, 'from', 'From day', html`type="date"`, { value: day(query.get('from')) })}
+  ${inputField(sent, 'to', 'To day', html`type="date"`, { value: day(query.get('to')) })}
   <button>Apply</button>
 </form>
 </details>`;

@@ -3,6 +3,7 @@ import { choice, listOf, noted, PAGE, text, type Shape, type Shapes } from '../.
 import { html, type Html } from '../../platform/http/html.ts';
 import { nextLink, readLimit, readPage, STANDARD_LIMIT } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
+import { emptyText, nextPage } from '../../platform/http/page-parts.ts';
 import { inChunks, json, page, type Reply } from '../../platform/http/reply.ts';
 import { timesOf, type Times } from '../../platform/http/times.ts';
 import type { HubRequest, Operation } from '../../platform/http/router.ts';
@@ -128,8 +129,8 @@ function showPage<Item, Key extends keyof Item, Filter>(
   ${list.filter?.controls(hub, query, filter, problem)}
 </header>
 ${answer?.above ?? above?.(hub)}
-${items.length > 0 ? view(items, timesOf(hub, viewer)) : !problem && html`<p class="empty">${empty}</p>`}
-${following && html`<p class="more"><a class="button" rel="next" href="${following}">${more}</a></p>`}
+${items.length > 0 ? view(items, timesOf(hub, viewer)) : !problem && emptyText(empty)}
+${nextPage(following, more)}
 ${items.length > 0 && downloads(api, asked, list.csv ? ['csv', 'jsonl'] : ['jsonl'])}`;
   const refreshSeconds = list.refreshSeconds?.(items);
   const again = refreshSeconds === undefined ? {} : { refreshSeconds };

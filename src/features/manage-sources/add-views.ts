@@ -1,12 +1,13 @@
 import { faulty, faultOf } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
+import { hiddenInput, inputField, passwordInput, type FormState } from '../../platform/http/page-parts.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Visibility } from '../sources/source-store.ts';
 import type { FoundFeed } from './add-source.ts';
 
-export type AddForm = { values?: Record<string, string>; problem?: HttpError };
+export type AddForm = FormState;
 
 const TITLED = {
   native: { summary: 'Write your own posts', placeholder: 'Notes' },
@@ -25,20 +26,18 @@ ${titledForm('webhook', formOf('webhook'))}
   return { title: 'Add a source', main, bar: html`<h1>Add a source</h1>`, section: 'sources' };
 }
 
-function feedForm({ values = {}, problem }: AddForm, folders: string[]): Html {
+function feedForm(form: AddForm, folders: string[]): Html {
+  const { values = {}, problem } = form;
   return html`
 <form method="post" action="/sources/add" class="stack">
-  <label>Address of a feed, or of a site with a feed
-    <input name="url" value="${values['url']}" required maxlength="2000" inputmode="url" autocapitalize="none"
-      spellcheck="false" placeholder="https://example.org/feed.xml" ${faulty(problem, 'url', { whole: true })}>${
-      faultOf(problem, 'url', { whole: true })}</label>
+  ${inputField(form, 'url', 'Address of a feed, or of a site with a feed', html`required maxlength="2000"
+      inputmode="url" autocapitalize="none" spellcheck="false" placeholder="https://example.org/feed.xml"`,
+    { whole: true })}
   ${visibilityChoice(values['visibility'], 'feed', problem)}
   ${folderField(values['folder'], folders, problem)}
   <details ${(values['title'] || values['username']) && html`open`}>
     <summary>Title and password</summary>
-    <label>Title <span class="optional">optional; the feed’s own title by default</span>
-      <input name="title" value="${values['title']}" maxlength="200" ${faulty(problem, 'title')}>${
-      faultOf(problem, 'title')}</label>
+    ${inputField(form, 'title', 'Title', html`maxlength="200"`, { hint: 'optional; the feed’s own title by default' })}
     ${passwordFields(values['username'], PASSWORD_HINT, problem)}
   </details>
   <div class="actions"><button>Preview the feed</button> <a class="quiet" href="/sources">Cancel</a></div>
@@ -46,23 +45,22 @@ function feedForm({ values = {}, problem }: AddForm, folders: string[]): Html {
 }
 
 export function folderField(folder: string | undefined, folders: string[], problem?: HttpError): Html {
-  return html`<label>Folder <span class="optional">optional; a new name makes a new folder</span>
-    <input name="folder" value="${folder}" maxlength="100" list="folders" autocomplete="off"
-      ${faulty(problem, 'folder')}>${faultOf(problem, 'folder')}</label>
+  return html`${inputField({ problem }, 'folder', 'Folder',
+    html`maxlength="100" list="folders" autocomplete="off"`,
+    { value: folder, hint: 'optional; a new name makes a new folder' })}
   <datalist id="folders">${folders.map((name) => html`<option value="${name}">`)}</datalist>`;
 }
 
-function titledForm(kind: 'native' | 'webhook', { values = {}, problem }: AddForm): Html {
+function titledForm(kind: 'native' | 'webhook', form: AddForm): Html {
   const { summary, placeholder } = TITLED[kind];
   return html`
-<details class="panel" ${problem && html`open`}>
+<details class="panel" ${form.problem && html`open`}>
   <summary>${summary}</summary>
   <form method="post" action="/sources" class="stack">
-    <input type="hidden" name="kind" value="${kind}">
-    <label>Title of the source
-      <input name="title" value="${values['title']}" required maxlength="200" placeholder="${placeholder}"
-        ${faulty(problem, 'title', { whole: true })}>${faultOf(problem, 'title', { whole: true })}</label>
-    ${visibilityChoice(values['visibility'], 'own', problem)}
+    ${hiddenInput('kind', kind)}
+    ${inputField(form, 'title', 'Title of the source',
+      html`required maxlength="200" placeholder="${placeholder}"`, { whole: true })}
+    ${visibilityChoice(form.values?.['visibility'], 'own', form.problem)}
     <button>Create</button>
   </form>
 </details>`;
@@ -88,12 +86,11 @@ export const PASSWORD_HINT = 'if the feed wants one; only you then see its posts
 /** Inputs for a feed's user name and password. A password is never shown again, even after an error. */
 export function passwordFields(username: string | undefined, when: string, problem?: HttpError): Html {
   return html`
-    <label>User name for the feed <span class="optional">${when}</span>
-      <input name="username" value="${username}" maxlength="1024" autocomplete="off" autocapitalize="none"
-        spellcheck="false" ${faulty(problem, 'username')}>${faultOf(problem, 'username')}</label>
-    <label>Password for the feed
-      <input name="password" type="password" maxlength="1024" autocomplete="new-password"
-        ${faulty(problem, 'password')}>${faultOf(problem, 'password')}</label>`;
+    ${inputField({ problem }, 'username', 'User name for the feed',
+      html`maxlength="1024" autocomplete="off" autocapitalize="none" spellcheck="false"`,
+      { value: username, hint: when })}
+    ${passwordInput(problem, 'password', 'Password for the feed',
+      html`maxlength="1024" autocomplete="new-password"`)}`;
 }
 
 /** Page: the preview of a feed before it is added or followed. */
@@ -119,8 +116,8 @@ function saveForm({ url, known }: FoundFeed, values: Record<string, string>): Ht
   const kept = ['folder', 'title', 'visibility'].filter((name) => values[name] && !(known && name !== 'folder'));
   return html`
 <form method="post" action="/sources" class="stack">
-  <input type="hidden" name="url" value="${url}">
-  ${kept.map((name) => html`<input type="hidden" name="${name}" value="${values[name]}">`)}
+  ${hiddenInput('url', url)}
+  ${kept.map((name) => hiddenInput(name, values[name]))}
   ${known ? html`<p>Somebody here follows it already. You will share it.</p>`
     : html`<p>${values['username'] || values['visibility'] === 'private' ? 'Only you will see its posts.'
       : 'Everyone will be able to read its posts.'}${values['folder'] && html` They go into the folder
@@ -137,8 +134,8 @@ function otherFeeds({ others }: FoundFeed, values: Record<string, string>): Html
 <section><h2>The page also has other feeds</h2>
 <ul class="items">${others.map(({ url, title, format }) => html`
   <li><form method="post" action="/sources/add" class="actions">
-    <input type="hidden" name="url" value="${url}">
-    ${carried.map((name) => html`<input type="hidden" name="${name}" value="${values[name]}">`)}
+    ${hiddenInput('url', url)}
+    ${carried.map((name) => hiddenInput(name, values[name]))}
     <span dir="auto">${title ?? url}</span> ${format && html`<span class="tag">${format}</span>`}
     ${title && html`<code>${url}</code>`} <button>Preview this feed</button>
   </form></li>`)}</ul></section>`;

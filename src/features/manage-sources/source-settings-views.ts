@@ -1,16 +1,17 @@
 import { faulty, faultOf } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
+import {
+  hiddenInput, inputField, postButton, settingsSection, tickBox, type FormState,
+} from '../../platform/http/page-parts.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
-import { settingsSection } from '../accounts/settings-views.ts';
 import type { Follow } from '../follows/follow-store.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
-import { folderField, PASSWORD_HINT, passwordFields, visibilityChoice, type AddForm } from './add-views.ts';
+import { folderField, PASSWORD_HINT, passwordFields, visibilityChoice } from './add-views.ts';
 import { followersText } from './many-sources-views.ts';
 import { stateLine } from './source-state.ts';
-import { button } from './source-views.ts';
 
 type Settings = {
   source: Source; mayChange: boolean; isSyncing: boolean; times: Times; iconIs: 'there' | 'cleared' | 'none';
@@ -40,22 +41,21 @@ ${mayChange && endSection(settings)}
 }
 
 function followSection({ id }: Source): Html {
-  const follow = button(`/sources/${id}/follow`, 'Follow');
+  const follow = postButton(`/sources/${id}/follow`, 'Follow');
   return settingsSection('list', 'Your list', 'This source is not in your list.', follow);
 }
 
 function listSection({ source: { id, title }, folders, sent }: Settings, follow: Follow): Html {
   const { ownTitle, folder, notify, hideGlobally } = follow;
-  const { values = {}, problem } = sent?.form === 'list' ? sent : {};
+  const refused = sent?.form === 'list' ? sent : {};
+  const { values = {}, problem }: FormState = refused;
   const [bell, hidden] = [values['notify'] ?? String(notify), values['hideGlobally'] ?? String(hideGlobally)];
   return settingsSection('list', 'Your list', 'Name, folder and notifications, only for you.', html`
   <form method="post" action="/sources/${id}/follow" class="stack">
-    <label>Your name for this source <input name="title" value="${values['title'] ?? ownTitle ?? ''}" maxlength="200"
-      placeholder="${title}" ${faulty(problem, 'title')}>${faultOf(problem, 'title')}</label>
+    ${inputField(refused, 'title', 'Your name for this source', html`maxlength="200" placeholder="${title}"`,
+      { value: values['title'] ?? ownTitle ?? '' })}
     ${folderField(values['folder'] ?? folder ?? '', folders, problem)}
-    <input type="hidden" name="notify" value="0">
-    <label class="check"><input type="checkbox" name="notify" value="1" ${bell === '1' && html`checked`} ${
-      faulty(problem, 'notify')}> Notify me of new posts</label>${faultOf(problem, 'notify')}
+    ${tickBox(problem, 'notify', 'Notify me of new posts', bell === '1', 'sends off')}
     <input type="hidden" name="hideGlobally" value="0">
     <label class="check"><input type="checkbox" name="hideGlobally" value="1" ${hidden === '1' && html`checked`} ${
       faulty(problem, 'hideGlobally')} aria-describedby="hide-globally"> Not in Unread and All posts</label>
@@ -63,7 +63,7 @@ function listSection({ source: { id, title }, folders, sent }: Settings, follow:
       everywhere.</p>${faultOf(problem, 'hideGlobally')}
     <button>Save</button>
   </form>
-  ${button(`/sources/${id}/unfollow`, 'Unfollow')}`);
+  ${postButton(`/sources/${id}/unfollow`, 'Unfollow')}`);
 }
 
 function stateSection({ source, isSyncing, times, webhook, webhookPanel }: Settings): Html {
@@ -78,8 +78,8 @@ function stateSection({ source, isSyncing, times, webhook, webhookPanel }: Setti
   </dl>`}
   ${webhookPanel}
   <div class="actions">
-    ${kind === 'feed' && state !== 'paused' && button(`/sources/${id}/sync`, 'Synchronise now')}
-    ${state === 'paused' ? button(`/sources/${id}/resume`, 'Resume') : button(`/sources/${id}/pause`, 'Pause')}
+    ${kind === 'feed' && state !== 'paused' && postButton(`/sources/${id}/sync`, 'Synchronise now')}
+    ${state === 'paused' ? postButton(`/sources/${id}/resume`, 'Resume') : postButton(`/sources/${id}/pause`, 'Pause')}
   </div>`);
 }
 
@@ -88,34 +88,31 @@ function nextTime({ state, nextSyncAt }: Source, times: Times): Html | string {
 }
 
 function sourceSection({ source, iconIs, sent }: Settings): Html {
-  const { values = {}, problem } = sent?.form === 'source' ? sent : {};
+  const refused = sent?.form === 'source' ? sent : {};
+  const { values = {}, problem }: FormState = refused;
   const { title = source.title, visibility = source.visibility, url = source.feedUrl } = values;
   const said = source.kind === 'feed' ? 'Title, address, password, and who can read the posts.'
     : 'Title, and who can read the posts.';
   return settingsSection('source', 'The source', said, html`
   <form method="post" action="/sources/${source.id}" class="stack">
-    <label>Title <input name="title" value="${title}" required maxlength="200"
-      ${faulty(problem, 'title')}>${faultOf(problem, 'title')}</label>
-    ${url !== null && html`<label>Address of the feed
-      <input name="url" value="${url}" required maxlength="2000" inputmode="url" autocapitalize="none"
-        spellcheck="false" ${faulty(problem, 'url', { whole: true })}>${faultOf(problem, 'url', { whole: true })}
-      <small>The hub tries a new address first. Old posts stay.</small></label>`}
+    ${inputField(refused, 'title', 'Title', html`required maxlength="200"`, { value: title })}
+    ${url !== null && inputField(refused, 'url', 'Address of the feed',
+      html`required maxlength="2000" inputmode="url" autocapitalize="none" spellcheck="false"`,
+      { value: url, whole: true, note: 'The hub tries a new address first. Old posts stay.' })}
     ${source.hadPassword ? staysPrivate(source) : visibilityChoice(visibility, 'feed', problem)}
-    ${source.kind === 'native' && html`<input type="hidden" name="showsAuthors" value="0">
-    <label class="check"><input type="checkbox" name="showsAuthors" value="1" ${
-      (values['showsAuthors'] ?? String(source.showsAuthors)) === '1' && html`checked`}>
-      Show the author’s name on posts</label>`}
+    ${source.kind === 'native' && tickBox(problem, 'showsAuthors', 'Show the author’s name on posts',
+      (values['showsAuthors'] ?? String(source.showsAuthors)) === '1', 'sends off')}
     ${source.kind === 'feed' && passwordFields(values['username'], source.hasPassword
         ? 'to keep both, leave them empty' : PASSWORD_HINT, problem)}
     <button>Save</button>
   </form>
   ${source.hasPassword === 1 && html`
   <form method="post" action="/sources/${source.id}">
-    <input type="hidden" name="forget" value="1">
+    ${hiddenInput('forget', '1')}
     <button class="secondary">Remove user name and password</button>
   </form>`}
-  ${iconIs === 'there' && button(`/sources/${source.id}/icon/clear`, 'Show a letter instead of the icon')}
-  ${iconIs === 'cleared' && button(`/sources/${source.id}/icon/find`, 'Look for the site’s icon')}`);
+  ${iconIs === 'there' && postButton(`/sources/${source.id}/icon/clear`, 'Show a letter instead of the icon')}
+  ${iconIs === 'cleared' && postButton(`/sources/${source.id}/icon/find`, 'Look for the site’s icon')}`);
 }
 
 function staysPrivate({ hasPassword }: Source): Html {
@@ -163,8 +160,7 @@ export function confirmHidePage(source: Source, followers: number, values: Recor
 <form method="post" action="/sources/${source.id}" class="stack">
   <p class="lead">“${source.title}” is in other people’s lists: besides its owner, ${followersText(followers)}. Once it
     is private, they can no longer read it. They will be notified.</p>
-  ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
-  <input type="hidden" name="sure" value="1">
+  ${[...kept, ['sure', '1'] as const].map(([name, value]) => hiddenInput(name, value))}
   ${values['username'] && passwordFields(values['username'], 'type the password once more to save it')}
   <div class="actions"><button class="danger">Make source private</button>
     <a class="quiet" href="/sources/${source.id}/settings">Keep source public</a></div>
@@ -175,7 +171,7 @@ ${handOverForm(source)}`;
 }
 
 /** `offer`: the notice of an open offer. */
-export function transferPage(source: Source, offer: Html | null, { values = {}, problem }: AddForm): Page {
+export function transferPage(source: Source, offer: Html | null, form: FormState): Page {
   const main = html`
 <section class="narrow">
   <h1>Transfer this source</h1>
@@ -191,10 +187,8 @@ export function transferPage(source: Source, offer: Html | null, { values = {}, 
   <p>The hub keeps signing in with the user name and password that you typed. The new owner cannot see the password,
     but gets the posts. If they should not, remove both first.</p>`}
   <form method="post" class="stack">
-    <label>Sign-in name of the new owner
-      <input name="username" value="${values['username']}" required maxlength="32" autocomplete="off"
-        autocapitalize="none" spellcheck="false" ${faulty(problem, 'username', { whole: true })}>${
-        faultOf(problem, 'username', { whole: true })}</label>
+    ${inputField(form, 'username', 'Sign-in name of the new owner',
+      html`required maxlength="32" autocomplete="off" autocapitalize="none" spellcheck="false"`, { whole: true })}
     <div class="actions"><button>Transfer source</button>
       <a class="quiet" href="/sources/${source.id}">Keep source</a></div>
   </form>

@@ -1,4 +1,5 @@
 import { html, type Html } from '../../platform/http/html.ts';
+import { emptyText, nextPage, postButton } from '../../platform/http/page-parts.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import type { Times } from '../../platform/http/times.ts';
 import type { JobProgress } from '../../platform/jobs/job-records.ts';
@@ -15,8 +16,8 @@ export function publicSourcesPage(
 ): Page {
   const main = html`
 ${items.length > 0 ? html`<ul class="sources">${items.map((source) => sourceItem(source, iconOf(source)))}</ul>`
-    : html`<p class="empty">There are no public sources yet.</p>`}
-${next && html`<p class="more"><a class="button" rel="next" href="/sources?cursor=${next}">More sources</a></p>`}`;
+    : emptyText('There are no public sources yet.')}
+${nextPage(next && `/sources?cursor=${next}`, 'More sources')}`;
   return { title: 'Sources', main, bar: html`<h1>Sources</h1>`, section: 'sources' };
 }
 
@@ -81,9 +82,9 @@ function forMember(detail: SourceDetail): Html {
   const { id, kind, state } = source;
   return html`
 <div class="actions source-line"><p>${stateLine(source, times, mayChange, webhook)}</p>
-${!follow && html`<form method="post" action="/sources/${id}/follow"><button class="primary">Follow</button></form>`}
+${!follow && postButton(`/sources/${id}/follow`, 'Follow', 'primary')}
 ${kind === 'native' && mayChange && html`<a class="button primary" href="/write?source=${id}">Write a post</a>`}
-${mayChange && state === 'paused' && button(`/sources/${id}/resume`, 'Resume')}
+${mayChange && state === 'paused' && postButton(`/sources/${id}/resume`, 'Resume')}
 ${(follow || mayChange) && html`<a class="button plain" href="/sources/${id}/settings">Settings</a>`}</div>
 ${progress && html`<div class="said" role="status">${progressBar(progress, 'posts stored')}</div>`}
 ${offer}
@@ -91,10 +92,6 @@ ${fullTextOffer}
 <details class="more-about"><summary>About this source</summary>
 ${about(source)}
 ${runs}
-${mayChange && kind === 'feed' && state !== 'paused' && button(`/sources/${id}/sync`, 'Synchronise now')}</details>`;
-}
-
-/** A form with a single button, which posts to the path `action`. */
-export function button(action: string, label: string): Html {
-  return html`<form method="post" action="${action}"><button class="secondary">${label}</button></form>`;
+${mayChange && kind === 'feed' && state !== 'paused' && postButton(`/sources/${id}/sync`, 'Synchronise now')}
+</details>`;
 }

@@ -2,6 +2,9 @@ import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { localPath } from '../../platform/http/input.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
+import {
+  emptyText, hiddenInput, inputField, optionOf, postButton, selectField,
+} from '../../platform/http/page-parts.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { plural } from '../../platform/in-words.ts';
@@ -41,7 +44,7 @@ export function rulesPage(all: Rule[], { sources, times, refused }: Around): Pag
   const main = html`<p>Rules act on posts of your sources when they arrive. Only you see what they do. You may
 have ${RULES_MAX}. Muted posts are only in <a href="/muted">Muted</a>. <a
 href="${HELP_PATH}">How to write rules</a></p>
-${all.length === 0 ? html`<p class="empty">You have no rules yet.</p>` : html`<ul class="items">${
+${all.length === 0 ? emptyText('You have no rules yet.') : html`<ul class="items">${
   all.map((rule) => ruleItem(rule, sources, times))}</ul>`}
 <details ${refused && html`open`}><summary>Import rules and saved searches</summary>
 <form method="post" action="/settings/rules/import" class="stack"><label>Text of the file from “Download your data”, or
@@ -61,8 +64,7 @@ function ruleItem({ id, match, act, sourceId, folder, applied, lastAppliedAt }: 
   dir="auto">${match}</code></a></p>
   <p class="meta"><span dir="auto">${place}</span><span>${lastAppliedAt === null ? 'has not acted yet'
     : html`acted on ${plural(applied, 'post')}, last ${showTime(times, lastAppliedAt)}`}</span></p></div>
-  <form method="post" action="/settings/rules/${id}/delete"><button class="link" aria-label="Remove rule
-  ${match}">Remove</button></form></li>`;
+  ${postButton(`/settings/rules/${id}/delete`, 'Remove', 'link', `Remove rule ${match}`)}</li>`;
 }
 
 /** Page: the form to add or change a rule, with a preview of the posts that the rule fits. */
@@ -70,22 +72,20 @@ export function ruleFormPage(form: RuleForm): Page {
   const { rule, values, like, problem, preview, places } = form;
   const title = rule ? 'Change a rule' : like ? 'Less like this' : 'Add a rule';
   const [fault] = problem?.errors ?? [];
-  const from = values['from'] && html`<input type="hidden" name="from" value="${values['from']}">`;
+  const from = values['from'] && hiddenInput('from', values['from']);
   const main = html`
 ${like && wordsForm(like, from)}
 <form method="post" action="/settings/rules${rule && html`/${rule.id}`}" class="stack">${from}
-  <label>Posts that fit <span class="optional">for example, <kbd>title:sponsored</kbd> or <kbd>"press
-      release"</kbd></span>
-    <input name="match" value="${values['match']}" required maxlength="${EXPRESSION_MAX}" autocomplete="off"
-      spellcheck="false" ${faulty(problem, 'match', { isFirst: true, whole: true })}>${
-    faultOf(problem, 'match', { whole: true })}</label>
+  ${inputField(form, 'match', 'Posts that fit',
+    html`required maxlength="${EXPRESSION_MAX}" autocomplete="off" spellcheck="false"`,
+    { hint: html`for example, <kbd>title:sponsored</kbd> or <kbd>"press release"</kbd>`, isFirst: true, whole: true })}
   ${fault?.at !== undefined && placeShown((values['match'] ?? '').trim(), fault.at)}
   <p class="actions"><a href="${HELP_PATH}">How to write rules</a></p>
-  <label>What to do <select name="act" ${faulty(problem, 'act')}>${Object.entries(ACT_NAMES).map(([act, name]) =>
-    option(act, name, values['act']))}</select>${faultOf(problem, 'act')}</label>
-  <label>In which sources <select name="place">${option('', 'All sources that I follow', values['place'])}${
-    places.folders.map((name) => option(`folder:${name}`, `Folder ${name}`, values['place']))}${
-    places.sources.map(({ id, title }) => option(`source:${id}`, title, values['place']))}</select>${
+  ${selectField(problem, 'act', 'What to do', Object.entries(ACT_NAMES).map(([act, name]) =>
+    optionOf(act, name, values['act'])))}
+  <label>In which sources <select name="place">${optionOf('', 'All sources that I follow', values['place'])}${
+    places.folders.map((name) => optionOf(`folder:${name}`, `Folder ${name}`, values['place']))}${
+    places.sources.map(({ id, title }) => optionOf(`source:${id}`, title, values['place']))}</select>${
     faultOf(problem, 'sourceId')}${faultOf(problem, 'folder')}</label>
   ${places.areCut && html`<p class="hint">You can name others in the rule: <kbd>source:</kbd>, <kbd>in:</kbd>.</p>`}
   ${rule?.act === 'mute' && html`<p class="hint">Changing it brings back what it has muted.</p>`}
@@ -98,13 +98,9 @@ ${preview && previewList(preview, form.times)}`;
   return { title, bar, main, section: 'settings' };
 }
 
-function option(value: string, label: string, chosen: string | undefined): Html {
-  return html`<option value="${value}" ${value === (chosen ?? '') && html`selected`}>${label}</option>`;
-}
-
 function wordsForm({ postId, title, words, chosen }: NonNullable<RuleForm['like']>, from: Html | '' | undefined): Html {
   return html`<p>Choose words of “<bdi>${title}</bdi>”. Posts with all of them in the title fit.</p>
-<form action="/settings/rules/new" class="stack"><input type="hidden" name="post" value="${postId}">${from}
+<form action="/settings/rules/new" class="stack">${hiddenInput('post', postId)}${from}
 <fieldset class="checks"><legend class="unseen">Words</legend>${words.map((word) => html`
 <label class="check"><input type="checkbox" name="word" value="${word}" ${
   chosen.includes(word) && html`checked`}> <bdi>${word}</bdi></label>`)}</fieldset>

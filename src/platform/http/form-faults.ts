@@ -15,7 +15,7 @@ export async function orAgain(
 }
 
 /** `whole`: the field shows an error that names no field. `isFirst`: the field has focus if the form has no error. */
-type FieldOptions = { whole?: boolean; isFirst?: boolean };
+export type FieldOptions = { whole?: boolean; isFirst?: boolean };
 
 /** Attributes that mark a refused field and link its reason. The first refused field has the focus. */
 export function faulty(problem: HttpError | undefined, name: string, options: FieldOptions = {}): Html | false {
