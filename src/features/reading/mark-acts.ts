@@ -39,6 +39,9 @@ const MARKED = named('Marked', object({
   marked: integer, undo: noted(id, 'Undo id for /api/reading/undo, for two minutes'),
 }));
 
+/** For a form that names no id: it comes too late, as one with an old id does. */
+const LONG_UNDONE = Number.MAX_SAFE_INTEGER;
+
 type Form = Record<string, string>;
 
 export const MARK_ROUTES: Endpoint[] = [
@@ -58,7 +61,8 @@ export const MARK_ROUTES: Endpoint[] = [
     api: 'POST /api/reading/undo', form: 'POST /reading/undo',
     summary: 'Undo marking posts as read, within two minutes',
     fields: { undo: id }, run: (hub, { undo }, { viewer }) => undoMark(hub, viewer, undo),
-    refusals: [410], again: sayTooLate, againFor: [410, 422],
+    refusals: [410], typed: ({ undo = '' }) => ({ undo: parseId(undo) ?? LONG_UNDONE }),
+    again: sayTooLate, againFor: [410],
     next: (_done, _hub, req, { from }) => done(req, from, 'undone'),
   }),
   ...act({
