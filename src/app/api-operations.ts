@@ -1,10 +1,7 @@
 import { TOKEN_DAYS_MAX } from '../features/accounts/change-account.ts';
 import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DISPLAY_NAME_MAX, INVITATION_HOURS } from '../features/accounts/join-hub.ts';
-import { FOLDER_MAX } from '../features/follows/follow-store.ts';
-import { EXPRESSION_MAX } from '../features/posts/expression.ts';
 import { FORMATS } from '../features/posts/post-text-store.ts';
-import { TITLE_MAX } from '../features/sources/source-store.ts';
 import {
   anything, array, choice, flag, id, integer, listOf, named, object, orNull, role, text, time, visibility, type Schema,
 } from './api-schemas.ts';
@@ -24,15 +21,6 @@ export type ApiOperation = {
 
 const SHORT = { ...integer, minimum: 1, maximum: 100, default: 30 };
 const PAGE = { limit: SHORT, cursor: { ...text, description: 'The value of `next` on the previous page' } };
-
-const SEARCH_SYNTAX = 'A post must contain all words, "quoted words" as a phrase, and no -word. ' +
-  'A word of three or more letters also matches longer words if it ends in a star or is the last word. ' +
-  'The page /help/search explains OR, title:, author:, source:, in:, before:, after: and is:';
-
-const SEARCHED_BACK_TO = {
-  ...time,
-  description: 'How far back a search looked, if not at all posts; `next`, unless null, searches on from there',
-};
 
 const as = (mediaType: string, schema: Schema = text): Content => ({ [mediaType]: schema });
 const json = (schema: Schema): Content => as('application/json', schema);
@@ -66,7 +54,6 @@ const POST = {
   title: text, content: text, contentType: FORMAT,
   url: orNull(text), publishedAt: time,
 };
-const EXPRESSION = { ...text, maxLength: EXPRESSION_MAX };
 const LATER = {
   publishAt: { ...time, description: 'The hub publishes the post at this time, within a year, not at publishedAt' },
 };
@@ -149,38 +136,6 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'POST /api/offers/:id/decline': { answers: NOTHING, refusals: [410] },
   'DELETE /api/offers/:id': { answers: NOTHING, refusals: [410] },
   'POST /api/sources/:id/webhook/rotate': { answers: done('WebhookAccess'), refusals: [409] },
-  'PUT /api/sources/:id/follow': {
-    body: json(object({}, {
-      title: orNull({ ...text, maxLength: TITLE_MAX, description: 'Only you see this name of the source' }),
-      folder: orNull({ ...text, maxLength: FOLDER_MAX }), notify: flag,
-      hideGlobally: { ...flag, description: 'Views unread and list, without a folder, leave out the source’s posts' },
-    })),
-    answers: NOTHING,
-  },
-  'GET /api/reading': { answers: done('Reading') },
-  'POST /api/reading/mark-read': {
-    body: json(object({}, {
-      all: { ...flag, const: true }, folder: text, source: id, posts: array(id), before: time,
-      upTo: { ...integer, description: 'The newest post that was shown; later posts stay unread' },
-      below: { ...id, description: 'Id of a post: the posts below this post in the list are marked' },
-      above: { ...id, description: 'Id of a post: the posts above this post in the list are marked' },
-    })),
-    answers: done('Marked'), refusals: [404],
-  },
-  'POST /api/reading/undo': { body: json(object({ undo: id })), answers: NOTHING, refusals: [410] },
-
-  'GET /api/posts': {
-    query: {
-      ...PAGE, source: { ...id, description: 'Only posts of this source' }, q: { ...text, description: SEARCH_SYNTAX },
-      view: {
-        ...choice(['unread', 'list', 'starred', 'muted', 'public']),
-        description: 'Which posts: the posts of one of your reading lists, or all public posts',
-      },
-      folder: { ...text, description: 'Name of one of your folders, to filter a list' },
-    },
-    answers: { 200: json(listOf('Post', { searchedBackTo: SEARCHED_BACK_TO })), ...UNCHANGED }, refusals: [401, 404],
-  },
-  'GET /api/posts/:id': { answers: { ...done('Post'), ...UNCHANGED } },
   'POST /api/posts': {
     body: {
       ...json(object(NEW_POST, { ...POST, ...LATER })),
@@ -201,15 +156,6 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     answers: { 201: json(object({ items: array(named('Attachment')) })) }, refusals: UPLOAD,
   },
   'DELETE /api/attachments/:id': { answers: NOTHING, refusals: [409] },
-  'GET /api/searches': { answers: { 200: json(listOf('SavedSearch')) } },
-  'POST /api/searches': {
-    body: json(object({ q: EXPRESSION }, { name: { ...text, description: 'By default the expression' } })),
-    answers: created('SavedSearch'),
-  },
-  'POST /api/posts/:id/full-text': {
-    answers: { 200: json(named('FullText')), 202: json(named('FullText')) }, refusals: [409, 429],
-  },
-  'GET /api/history': list('HistoryEntry'),
 
   'POST /api/webhooks/:id': {
     body: json(named('WebhookEvent')), answers: { 202: json(object({ accepted: flag })) },

@@ -1,7 +1,6 @@
 import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
-import { FORMATS } from '../features/posts/post-text-store.ts';
 import { LIST_ORDERS, LIST_SHOWS } from '../features/reading/list-choice-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
 import { CHOICES, SWITCHES } from '../features/hub/preferences.ts';
@@ -49,7 +48,6 @@ const token = { id, name: text, scope: choice(TOKEN_SCOPES), ...used, expiresAt:
 const session = { id, ...used, expiresAt: time, address: orNull(text) };
 const titled = object({ id, title: text });
 const age = { ageSeconds: integer };
-const counted = { ...integer, maximum: 1_000, description: 'The number of posts, counted up to 1,000' };
 const party = object({ id, displayName: text });
 const sentOffer = {
   id, source: titled,
@@ -107,44 +105,8 @@ export const SCHEMAS: Record<string, Schema> = {
   Imported: object({
     added: integer, alreadyFollowed: integer, leftOut: integer, refused: array(object({ url: text, reason: text })),
   }),
-  Attachment: object({
-    id, kind: choice(['native', 'remote']), filename: text, mediaType: orNull(text), bytes: orNull(integer),
-    sha256: orNull(text), url: text, scan: choice(['clean', 'unscanned']),
-  }),
-  Post: object({
-    id, source: object({ id, title: text, kind: choice(SOURCE_KINDS) }), title: text, url: orNull(text),
-    author: orNull(text), contentHtml: text, summary: text, publishedAt: time, updatedAt: time, visibility,
-    attachments: array(named('Attachment')),
-  }, {
-    read: { ...flag, description: 'Whether you have read the post; only signed-in clients get this field' },
-    starred: flag,
-    also: {
-      ...array(object({ id, source: object({ id, title: text, kind: choice(SOURCE_KINDS) }) })),
-      description: 'Posts with the same link as this post, in other sources that you follow',
-    },
-    fullText: {
-      ...named('FullText'), description: 'Only signed-in clients that request a single post get its full text',
-    },
-    content: { ...text, description: 'The text as its author wrote the text; only for those who may change the post' },
-    contentType: choice(FORMATS),
-  }),
-  FullText: object({ state: choice(['none', 'waiting', 'ready', 'refused', 'failed']) }, {
-    reason: { ...text, description: 'Why there is no full text, such as paywall or robots' },
-    explanation: { ...text, description: 'A sentence for readers why the post has no full text' }, contentHtml: text,
-  }),
   Preview: object({ contentHtml: text }),
   Draft: object({ draftId: id, title: text, publishAt: orNull(time), url: text }),
-  Reading: object({
-    unread: counted, starred: counted, folders: array(object({
-      name: orNull(text), unread: counted,
-      sources: array(object({ id, title: text, unread: counted, notify: flag, hideGlobally: flag })),
-    })),
-  }),
-  Marked: object({ marked: integer, undo: { ...id, description: 'Undo id for /api/reading/undo, for two minutes' } }),
-  SavedSearch: object({ id, name: text, q: text, createdAt: time }, {
-    count: { ...orNull(integer), description: 'Unread posts that the search finds, up to 100; null: not counted' },
-  }),
-  HistoryEntry: object({ postId: id, title: text, source: titled, readAt: time }),
   AccountExport: object({
     exportedAt: time, account: named('Account'),
     preferences: object({

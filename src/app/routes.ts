@@ -12,11 +12,13 @@ import * as overview from '../features/admin/overview-pages.ts';
 import { ALERT_ROUTES } from '../features/alerts/alert-list.ts';
 import * as icons from '../features/attachments/icon-routes.ts';
 import { showIconSet } from '../features/attachments/icon-set.ts';
+import { FULL_TEXT_ROUTES } from '../features/full-text/full-text-acts.ts';
 import * as fullText from '../features/full-text/full-text-routes.ts';
 import * as leavingPages from '../features/leaving/leaving-pages.ts';
 import { acceptOffer, declineOffer, withdrawOffer } from '../features/manage-sources/answer-offer.ts';
 import { pauseSource, resumeSource } from '../features/manage-sources/change-source.ts';
 import { deleteSource } from '../features/manage-sources/delete-source.ts';
+import { FOLLOW_ROUTES } from '../features/manage-sources/follow-acts.ts';
 import * as importing from '../features/manage-sources/import-pages.ts';
 import * as manySources from '../features/manage-sources/many-sources-pages.ts';
 import * as offers from '../features/manage-sources/offer-pages.ts';
@@ -25,16 +27,18 @@ import * as sources from '../features/manage-sources/source-routes.ts';
 import * as notifications from '../features/notifications/notification-list.ts';
 import * as files from '../features/posts/attachment-routes.ts';
 import * as expressions from '../features/posts/expression-views.ts';
+import { DELETE_POST_ROUTES } from '../features/posts/delete-post-acts.ts';
 import * as deletion from '../features/posts/delete-post-pages.ts';
 import * as feeds from '../features/posts/output-feed-routes.ts';
 import * as publicPages from '../features/posts/public-pages.ts';
+import { HISTORY_ROUTES } from '../features/reading/history-acts.ts';
 import * as history from '../features/reading/history-list.ts';
+import { LIST_ROUTES } from '../features/reading/list-acts.ts';
 import * as listPages from '../features/reading/list-pages.ts';
-import * as marking from '../features/reading/mark-pages.ts';
+import { MARK_ROUTES } from '../features/reading/mark-acts.ts';
 import * as readPosts from '../features/reading/post-in-list-pages.ts';
-import * as posts from '../features/reading/post-routes.ts';
 import * as reading from '../features/reading/reading-routes.ts';
-import * as searches from '../features/reading/saved-searches.ts';
+import { SEARCH_ROUTES } from '../features/reading/search-acts.ts';
 import * as rulePages from '../features/rules/rule-pages.ts';
 import { RULE_ROUTES } from '../features/rules/rule-acts.ts';
 import * as readerEdits from '../features/reader-api/edit-tags.ts';
@@ -224,45 +228,14 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /sources/:id/transfer', 'member', 'Page: transfer a source', sourcePages.showTransfer),
   at('POST /sources/:id/transfer', 'member', 'Form: transfer a source', sourcePages.submitTransfer),
 
-  at(
-    'PUT /api/sources/:id/follow', 'member',
-    'Put a source into your reading list: {title?, folder?, notify?, hideGlobally?}; with notify its new posts make '
-      + 'notifications, with hideGlobally they are in no list of all sources',
-    reading.follow,
-  ),
-  at('DELETE /api/sources/:id/follow', 'member', 'Take a source out of your reading list', reading.unfollow),
-  at('POST /sources/:id/follow', 'member', 'Form: put a source into the reading list', sourcePages.submitFollow),
-  at(
-    'POST /sources/:id/unfollow', 'member', 'Form: unfollow a source',
-    thenSee(reading.unfollow, '/sources?said=source-unfollowed'), REPAIRS,
-  ),
-  at('GET /api/reading', 'member', 'How many posts are unread and starred, by folder and source', reading.showReading),
-  at(
-    'POST /api/reading/mark-read', 'member',
-    'Mark posts as read: all, folder, source or posts, and before, upTo, below, above', reading.markReadJson,
-  ),
-  at('POST /api/reading/undo', 'member', 'Undo marking posts as read, within two minutes', reading.undoJson),
+  ...endpoints(FOLLOW_ROUTES),
+  ...endpoints(MARK_ROUTES),
+  ...endpoints(LIST_ROUTES),
   at('GET /reading/now', 'member', 'For the script hub.js: state of posts, and counts', reading.showNow),
   at('GET /reading/fresh', 'member', 'For the script hub.js: number of new posts', reading.showFresh),
-  at('POST /reading/mark-read', 'member', 'Form: mark posts as read', marking.submitMarkRead),
-  at('POST /reading/choice', 'member', 'Form: choose the order and the posts of a list', listPages.submitChoice),
-  at('POST /reading/undo', 'member', 'Form: undo marking posts as read', marking.submitUndo),
-  at('PUT /api/posts/:id/star', 'member', 'Star a post, so that the hub keeps the post', posts.star),
-  at('DELETE /api/posts/:id/star', 'member', 'Take the star off a post', posts.unstar),
-  at('POST /posts/:id/star', 'member', 'Form: star a post, or take the star off', marking.submitStar),
-  at('POST /posts/:id/read', 'member', 'Form: mark a post as read or unread', marking.submitRead),
-
-  at(
-    'GET /api/posts', 'public', 'Posts, newest first; q searches their words, view names a reading list',
-    posts.listPosts, { cached: ['view', 'source', 'q', 'cursor', 'limit', 'folder'] },
-  ),
-  at('GET /api/posts/:id', 'public', 'One post', posts.showPostJson, { cached: [] }),
   at('POST /api/posts', 'member', 'Write a post (JSON, or multipart/form-data with files)', scheduling.createPost),
   at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', scheduling.changePost),
-  at(
-    'DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back',
-    byId(deletion.deletePost),
-  ),
+  ...endpoints(DELETE_POST_ROUTES),
   at('GET /', 'public', 'Page: unread posts; public posts for visitors', showHome, {
     cached: ['q', 'cursor', 'limit', 'said'],
   }),
@@ -276,11 +249,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     at(`GET /${list}/posts/:id`, 'member', 'Page: one post within a reading list', readPosts.showPostInList)),
   at('GET /posts/:id', 'public', 'Page: one post', readPosts.showPost, { cached: [] }),
   at('GET /help/search', 'public', 'Page: how searches and rules are written', expressions.showHelp, { cached: [] }),
-  at('POST /api/posts/:id/full-text', 'member', 'Fetch the full text of a post', fullText.askForFullTextJson),
-  at(
-    'POST /posts/:id/full-text', 'member', 'Form: switch between the full text of a post and the text from its feed',
-    fullText.submitTextSwitch,
-  ),
+  ...endpoints(FULL_TEXT_ROUTES),
   at(
     'GET /full-texts/:id/:picture', 'public', 'File: a picture in the full text of a post',
     fullText.showPictureOfFullText,
@@ -300,22 +269,14 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /api/posts/:id/withdraw', 'member', 'Take a post back into a draft', writePages.withdrawPostJson),
   at('POST /posts/:id/withdraw', 'member', 'Form: take a post back into a draft', writePages.submitWithdraw),
   at('GET /posts/:id/delete', 'member', 'Page: confirm deleting a post', deletion.confirmDeletePost),
-  at('POST /posts/:id/delete', 'member', 'Form: delete a post', deletion.submitDeletePost, REPAIRS),
 
   at('GET /attachments/:key/:filename', 'public', 'File: an attachment', files.showAttachment),
   at('POST /api/posts/:id/attachments', 'member', 'Add files to a post of a native source', writing.createAttachments),
   at('DELETE /api/attachments/:id', 'member', 'Remove an uploaded file from its post', writing.deleteAttachment),
   at('POST /attachments/:id/delete', 'member', 'Form: remove a file', writePages.submitDeleteAttachment, REPAIRS),
 
-  at('PUT /api/posts/:id/read', 'member', 'Mark a post as read', posts.markPostRead),
-  at('DELETE /api/posts/:id/read', 'member', 'Mark a post as unread', posts.markPostUnread, { usesReserve: false }),
-  at('GET /api/history', 'member', 'Posts you have read, last read first', history.listHistory),
-  at('DELETE /api/history', 'member', 'Clear your reading history', history.clearHistory),
-  at('GET /api/searches', 'member', 'Your saved searches', searches.listSearches),
-  at('POST /api/searches', 'member', 'Save a search: {q, name?}', searches.createSearch),
-  at('DELETE /api/searches/:id', 'member', 'Remove a saved search', searches.deleteSearch),
-  at('POST /searches', 'member', 'Form: save a search', searches.submitSearch),
-  at('POST /searches/:id/remove', 'member', 'Form: remove a saved search', searches.submitRemoveSearch, REPAIRS),
+  ...endpoints(HISTORY_ROUTES),
+  ...endpoints(SEARCH_ROUTES),
 
   ...endpoints(RULE_ROUTES),
   at('GET /settings/rules', 'member', 'Page: rules', rulePages.showRules),
@@ -326,8 +287,6 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /settings/rules/:id', 'member', 'Page: change a rule', rulePages.showRule),
 
   at('GET /history', 'member', 'Page: reading history', history.showHistory),
-  at('POST /history/clear', 'member', 'Form: clear the history', thenSee(history.clearHistory, '/history'), REPAIRS),
-  at('POST /history/:id/forget', 'member', 'Form: remove a post from your history', history.submitForget, REPAIRS),
 
   at(
     'POST /api/webhooks/:id', 'public', 'A signed event (Standard Webhooks 1.0, or GitHub’s form)',

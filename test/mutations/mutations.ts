@@ -405,9 +405,9 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a reading history is for who is signed in',
-    file: 'src/app/routes.ts',
-    from: "at('GET /api/history', 'member'",
-    to: "at('GET /api/history', 'public'",
+    file: 'src/features/reading/history-acts.ts',
+    from: "'GET /api/history', { access: 'member'",
+    to: "'GET /api/history', { access: 'public'",
     test: 'test/app/route-access.test.ts',
     name: 'visitors may call only public routes, and only administrators may call routes that administer',
   },
@@ -4642,9 +4642,9 @@ export const MUTATIONS: Mutation[] = [
   // Full texts: fetched once, kept from visitors.
   {
     promise: 'visitors find no words of full texts',
-    file: 'src/features/reading/post-routes.ts',
-    from: '...(viewer && view === null && { find: findForMember })',
-    to: '...(view === null && { find: findForMember })',
+    file: 'src/features/reading/list-acts.ts',
+    from: '...(viewer && wanted === null && { find: findForMember })',
+    to: '...(wanted === null && { find: findForMember })',
     test: 'test/features/full-text/full-text.test.ts',
     name: 'visitors get no full text anywhere: not by the API, on pages, in feeds, in the export or in searches',
   },

@@ -1,3 +1,4 @@
+import { choice, id, integer, named, object, orNull, text, type Shown } from '../../platform/http/fields.ts';
 import type { Config } from '../hub/read-config.ts';
 import type { Attachment } from './attachment-store.ts';
 
@@ -7,11 +8,16 @@ export type LinkHub = { config: Pick<Config, 'baseUrl' | 'attachmentCacheMaxByte
 const KEPT_TYPE = /^(?:image\/(?:\*|png|jpeg|jpg|pjpeg|gif|webp|avif)|application\/pdf)$/i;
 const KEPT_NAME = /\.(?:a?png|jpe?g|jpe|jfif|gif|webp|avif|pdf)$/i;
 
-/** For the API, where a file on the publisher's server counts as `unscanned`. */
-export function attachmentJson(hub: LinkHub, attachment: Attachment) {
+export const ATTACHMENT = named('Attachment', object({
+  id, kind: choice(['native', 'remote']), filename: text, mediaType: orNull(text), bytes: orNull(integer),
+  sha256: orNull(text), url: text, scan: choice(['clean', 'unscanned']),
+}));
+
+/** For the API, where a file on the publisher's server counts as `unscanned`; it never has infected files. */
+export function attachmentJson(hub: LinkHub, attachment: Attachment): Shown<typeof ATTACHMENT> {
   const { id, kind, filename, mediaType, bytes, sha256, scan } = attachment;
-  const url = attachmentUrl(hub, attachment);
-  return { id, kind, filename, mediaType, bytes, sha256, url, scan: scan ?? 'unscanned' };
+  const url = attachmentUrl(hub, attachment) ?? '';
+  return { id, kind, filename, mediaType, bytes, sha256, url, scan: scan === 'clean' ? scan : 'unscanned' };
 }
 
 /** Where readers get the file: on the hub, or on the publisher's server. */

@@ -1,17 +1,19 @@
 import { hash } from 'node:crypto';
 import { DAY } from '../../platform/clock.ts';
+import type { Shown } from '../../platform/http/fields.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
 import { contentWithImages } from '../attachments/own-files.ts';
 import { recordReading } from '../hub/disk-reserve.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { WholePost } from '../posts/post-store.ts';
+import type { FULL_TEXT } from '../posts/query-posts.ts';
 import { describeFullText, type FullTextState } from './explain-full-text.ts';
 import { hasFullTexts } from './fetch-full-text.ts';
 import { fullTexts } from './full-text-store.ts';
 import { sourceFullTexts } from './source-full-text-store.ts';
 
-type WhichText = 'full' | 'feed';
+export type WhichText = 'full' | 'feed';
 
 /** A post with the text that a member reads. `wanted`: the text that the member chose, else the source's usual one. */
 export type ShownText<Shown> = { post: Shown; which: WhichText; wanted: WhichText; fullText: FullTextState };
@@ -35,9 +37,7 @@ export function chooseText<Shown extends WholePost>(
 }
 
 /** For members, in the API. Notes the use: full texts that nobody reads are evicted first. */
-export function fullTextJson(
-  hub: Hub, post: WholePost,
-): FullTextState & { contentHtml?: string } {
+export function fullTextJson(hub: Hub, post: WholePost): Shown<typeof FULL_TEXT> {
   if (!hasFullTexts(hub)) return { state: 'none' };
   const text = fullTexts(hub).contentOf(post.id);
   const state = describeFullText(fullTexts(hub).find(post.id));

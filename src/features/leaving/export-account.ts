@@ -13,7 +13,8 @@ import { AUDIT_RECORD } from '../audit/audit-list.ts';
 import { auditRecords, type AuditRecord } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { follows, type Follow } from '../follows/follow-store.ts';
-import { historyJson } from '../reading/history-list.ts';
+import { historyJson } from '../reading/history-acts.ts';
+import { SAVED_SEARCH } from '../reading/search-acts.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { ExportPart } from '../hub/tables.ts';
 import { imports, type ImportLine } from '../manage-sources/import-store.ts';
@@ -30,7 +31,6 @@ import { listChoices, type ListChoice } from '../reading/list-choice-store.ts';
 import { entries, type Mark, type MutedPost, type Star } from '../reading/entry-store.ts';
 import { readingHistory, type ReadPost } from '../reading/reading-history-store.ts';
 import { savedSearches } from '../reading/saved-search-store.ts';
-import { searchJson } from '../reading/saved-searches.ts';
 import { RULE } from '../rules/rule-acts.ts';
 import { rules } from '../rules/rule-store.ts';
 import { withdrawnStates } from '../reading/withdrawn-state-store.ts';
@@ -67,7 +67,7 @@ const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>
     ({ isRead, markedAt, ...of }) =>
       ({ ...of, read: isRead === 1, markedAt: markedAt === 0 ? null : isoTime(markedAt) })),
   rules: (hub, { id }) => rules(hub).listOf(id).map(RULE.show),
-  searches: (hub, { id }) => savedSearches(hub).listOf(id).map(searchJson),
+  searches: (hub, { id }) => savedSearches(hub).listOf(id).map(SAVED_SEARCH.show),
   mutedPosts: (hub, { id }) => inBatches<MutedPost>((last) => entries(hub).mutesOf(id, last?.postId ?? 0, BATCH)),
   withdrawnStates: (hub, { id }) => withdrawnStates(hub).listOf(id).map(({ read, starredAt, ...draft }) =>
     ({ ...draft, read: read === null ? null : read === 1, starredAt: isoTime(starredAt) })),

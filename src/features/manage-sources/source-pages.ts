@@ -15,11 +15,10 @@ import { offerOf as fullTextOfferOf, planComparison } from '../full-text/ask-for
 import { fullTextSettings, offerPanel, resultsText } from '../full-text/full-text-views.ts';
 import { hasFullTexts } from '../full-text/fetch-full-text.ts';
 import { sourceFullTexts } from '../full-text/source-full-text-store.ts';
+import type { RefusedForm } from '../hub/acts.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying } from '../hub/said.ts';
-import { followSource } from '../reading/follow-source.ts';
 import { postsOnSourcePage } from '../reading/list-pages.ts';
-import { readFollow } from '../reading/reading-routes.ts';
 import { sourceRuns } from '../sources/run-store.ts';
 import { manageableSource, mayManage, maySee, visibleSource, type Source } from '../sources/source-store.ts';
 import { webhookUrl } from '../webhooks/manage-webhooks.ts';
@@ -133,21 +132,8 @@ function settingsAgain(hub: Hub, req: MemberRequest, sent: SentSourceForm): Repl
   return page(settings(hub, source, req, sent), sent.problem.status);
 }
 
-/** Form: follows a source, or changes the settings of a follow. A missing field leaves its setting unchanged. */
-export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const values = await readForm(req);
-  const { title, folder } = values;
-  const id = pathId(req.params);
-  return orAgain(async () => {
-    const wasFollowed = follows(hub).isFollowed(req.viewer.id, id);
-    const [notify, hideGlobally] = [formSwitch(values, 'notify'), formSwitch(values, 'hideGlobally')];
-    const cleared = (text: string | undefined): string | null | undefined => (text?.trim() === '' ? null : text);
-    followSource(
-      hub, req.viewer, id, readFollow({ title: cleared(title), folder: cleared(folder), notify, hideGlobally }),
-    );
-    if (!wasFollowed) return seeOther(saying(`/sources/${id}`, 'sources-followed', { count: 1 }));
-    return seeOther(saying(`/sources/${id}/settings`, 'source-saved'));
-  }, (problem) => settingsAgain(hub, req, { form: 'list', values, problem }), REFUSALS);
+export function showFollowAgain(hub: Hub, req: MemberRequest, refused: RefusedForm): Reply {
+  return settingsAgain(hub, req, { form: 'list', ...refused });
 }
 
 /** Form: whether a source's new posts get full texts; with `fullTextOfLast`, its newest posts get theirs too. */

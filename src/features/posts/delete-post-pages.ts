@@ -1,10 +1,9 @@
 import { html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
-import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
+import { page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
-import { saying } from '../hub/said.ts';
 import { feedPosts } from './feed-posts-store.ts';
 import { deletablePost } from './post-access.ts';
 import { posts, type Post } from './post-store.ts';
@@ -23,11 +22,6 @@ export function confirmDeletePost(hub: Hub, req: MemberRequest): Reply {
   </form>
 </section>`;
   return page({ title: 'Delete this post?', main });
-}
-
-export function submitDeletePost(hub: Hub, req: MemberRequest): Reply {
-  const { sourceId } = deletePost(hub, pathId(req.params), req);
-  return seeOther(saying(`/sources/${sourceId}`, 'post-deleted'));
 }
 
 /**

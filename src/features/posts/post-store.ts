@@ -1,7 +1,7 @@
 import type { Db } from '../../platform/db/open-database.ts';
 import { attachments, FILES_OF_OWNER, type Attachment, type RemoteFile } from '../attachments/attachment-store.ts';
 import { store } from '../hub/hub.ts';
-import { fromSource, joinSource } from '../sources/source-store.ts';
+import { fromSource, joinSource, type SourceKind } from '../sources/source-store.ts';
 import { links } from './link-store.ts';
 import { AUTHOR } from './post-text-store.ts';
 import { searchIndex, type Indexable } from './search-index-store.ts';
@@ -56,7 +56,7 @@ export type Post = Pick<PreparedPost, 'guid' | keyof typeof LISTED_COLUMNS> & {
   firstGuid: string;
   sourceId: number;
   sourceTitle: string;
-  sourceKind: string;
+  sourceKind: SourceKind;
   sourceIdSeed: string;
   ownerId: number;
   publishedAt: number;

@@ -1,14 +1,18 @@
 import { isoTime } from '../../platform/clock.ts';
+import {
+  array, choice, flag, id, named, noted, object, optional, orNull, text, time, type Shown,
+} from '../../platform/http/fields.ts';
 import { cursorOf, pageOf, readAfter, readCursor, readLimit } from '../../platform/http/input.ts';
 import { invalid, notFound } from '../../platform/http/http-error.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
-import { attachmentJson, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
+import { ATTACHMENT, attachmentJson, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
 import { attachments } from '../attachments/attachment-store.ts';
 import { contentWithImages } from '../attachments/own-files.ts';
 import type { Hub, StoreHub } from '../hub/hub.ts';
-import { maySeeSource } from '../sources/source-store.ts';
+import { maySeeSource, SOURCE_KINDS, VISIBILITIES } from '../sources/source-store.ts';
 import { faultOfSearch } from './expression.ts';
 import { findPosts } from './find-posts-store.ts';
+import { FORMATS } from './post-text-store.ts';
 import { posts, type Position, type Post, type WholePost } from './post-store.ts';
 
 /** Maximum bytes of contents and files in an API answer of several posts: with very long posts it has fewer. */
@@ -68,8 +72,31 @@ export function positionCursor({ publishedAt, id }: Position): string {
   return cursorOf(publishedAt, id);
 }
 
+const SOURCE_OF_POST = object({ id, title: text, kind: choice(SOURCE_KINDS) });
+
+export const FULL_TEXT = named('FullText', object({
+  state: choice(['none', 'waiting', 'ready', 'refused', 'failed']),
+  reason: optional(noted(text, 'Why there is no full text, such as paywall or robots')),
+  explanation: optional(noted(text, 'A sentence for readers why the post has no full text')),
+  contentHtml: optional(text),
+}));
+
 /** A post in the API and in the export. */
-export function postJson(hub: LinkHub, post: WholePost) {
+export const POST = named('Post', object({
+  id, source: SOURCE_OF_POST, title: text, url: orNull(text), author: orNull(text), contentHtml: text, summary: text,
+  publishedAt: time, updatedAt: time, visibility: choice(VISIBILITIES), attachments: array(ATTACHMENT),
+  read: optional(noted(flag, 'Whether you have read the post; only signed-in clients get this field')),
+  starred: optional(flag),
+  also: optional(noted(
+    array(object({ id, source: SOURCE_OF_POST })),
+    'Posts with the same link as this post, in other sources that you follow',
+  )),
+  fullText: optional(noted(FULL_TEXT, 'Only signed-in clients that request a single post get its full text')),
+  content: optional(noted(text, 'The text as its author wrote the text; only for those who may change the post')),
+  contentType: optional(choice(FORMATS)),
+}));
+
+export function postJson(hub: LinkHub, post: WholePost): Shown<typeof POST> {
   return {
     id: post.id,
     source: { id: post.sourceId, title: post.sourceTitle, kind: post.sourceKind },

@@ -1,4 +1,5 @@
 import { readBody } from '../../platform/http/body.ts';
+import { readGiven } from '../../platform/http/fields.ts';
 import { parseId } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
 import { json, type Reply } from '../../platform/http/reply.ts';
@@ -16,9 +17,8 @@ import { addSource } from '../manage-sources/add-source.ts';
 import { importOpml, OPML_LIMIT } from '../manage-sources/import-opml.ts';
 import { exportOpml } from '../manage-sources/opml.ts';
 import { arrivals } from '../reading/arrival-store.ts';
-import { followSource, unfollowSource } from '../reading/follow-source.ts';
+import { FOLLOW_FIELDS, followSource, unfollowSource } from '../reading/follow-source.ts';
 import { countedSources } from '../reading/reading-counts.ts';
-import { readFollow } from '../reading/reading-routes.ts';
 import { renameFolder } from '../rules/change-rule.ts';
 import { manySources, mayManage, sources } from '../sources/source-store.ts';
 import { plain, type AppRequest } from './reader-request.ts';
@@ -94,7 +94,7 @@ function readAppFollow(hub: Hub, { viewer, values }: AppRequest): FollowChange {
   const [label] = labelsIn(values.getAll('a'));
   const isRemoved = labelsIn(values.getAll('r')).some((name) => folderNamed(hub, viewer, name) !== null);
   const folder = label === undefined ? isRemoved ? null : undefined : folderNamed(hub, viewer, label);
-  return readFollow({ title, folder });
+  return readGiven(FOLLOW_FIELDS, { title, folder });
 }
 
 /** Null for the label of sources in no folder, unless the viewer has a folder of this name. */
@@ -115,7 +115,7 @@ export function renameTag(hub: Hub, { viewer, values }: AppRequest): Reply {
   if (from === undefined || to === undefined || !follows(hub).hasFolder(viewer.id, from)) {
     throw new HttpError(400, 'Unknown folder.');
   }
-  const { folder = null } = readFollow({ folder: folderNamed(hub, viewer, to) });
+  const { folder = null } = readGiven(FOLLOW_FIELDS, { folder: folderNamed(hub, viewer, to) });
   renameFolder(hub, viewer.id, from, folder);
   return plain();
 }

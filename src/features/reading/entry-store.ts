@@ -6,7 +6,7 @@ import { asking, FOLLOWS, IN_LIST, MAY_SEE, SEEN_TITLE, type Asking } from '../f
 import { store } from '../hub/hub.ts';
 import { LINK_ROWS } from '../posts/link-store.ts';
 import { POSTS, type Position } from '../posts/post-store.ts';
-import { fromSource, joinSource } from '../sources/source-store.ts';
+import { fromSource, joinSource, type SourceKind } from '../sources/source-store.ts';
 
 // A reader's list is the table `entries`: one row for each account and post of a source that the account follows, with
 // the post's state, and one for each post of another source that the account has marked or starred, or that a rule has
@@ -26,7 +26,7 @@ export type PostState = {
 };
 
 /** A post with the same link as the post `of`, in another source that the viewer follows and may see. */
-export type Double = { of: number; id: number; sourceId: number; sourceTitle: string; sourceKind: string };
+export type Double = { of: number; id: number; sourceId: number; sourceTitle: string; sourceKind: SourceKind };
 
 /** An account and a post, and the id of the rule that mutes the post. */
 export type EntryRow = [accountId: number, postId: number, ruleId?: number];

@@ -1,22 +1,35 @@
-import type { Viewer } from '../../platform/http/router.ts';
+import { flag, line, noted, optional, orNull } from '../../platform/http/fields.ts';
 import { notFound } from '../../platform/http/http-error.ts';
-import { follows, type FollowChange } from '../follows/follow-store.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import { FOLDER_MAX, follows, type FollowChange } from '../follows/follow-store.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
-import { maySeeSource, sources } from '../sources/source-store.ts';
+import { maySeeSource, sources, TITLE_MAX } from '../sources/source-store.ts';
 import { sectionOf } from './list-address.ts';
 import { listChoices } from './list-choice-store.ts';
 import { settleNow } from './settle-entries.ts';
 
 export type Follower = Pick<Viewer, 'id' | 'role'>;
 
+/** Fields of a follow; an absent one stays as it is. */
+export const FOLLOW_FIELDS = {
+  title: optional(orNull(noted(line({ max: TITLE_MAX }), 'Only you see this name of the source'))),
+  folder: optional(orNull(line({ max: FOLDER_MAX }))),
+  notify: optional(flag),
+  hideGlobally: optional(noted(flag, 'Views unread and list, without a folder, leave out the source’s posts')),
+};
+
 const UNREAD_AT_FIRST = 30;
 
-/** Follows a source, or changes fields of the follow. Throws 404 for a hidden source, 422 at the limit of follows. */
-export function followSource(hub: Hub, viewer: Follower, sourceId: number, change: FollowChange = {}): void {
-  hub.db.write('follow source', () => {
+/**
+ * Follows a source, or changes fields of the follow; returns whether the follow is new. Throws 404 for a hidden source,
+ * 422 at the limit of follows.
+ */
+export function followSource(hub: Hub, viewer: Follower, sourceId: number, change: FollowChange = {}): boolean {
+  return hub.db.write('follow source', () => {
     requireKnown(hub, viewer, sourceId);
-    if (!follows(hub).isFollowed(viewer.id, sourceId)) {
+    const isNew = !follows(hub).isFollowed(viewer.id, sourceId);
+    if (isNew) {
       if (isFull(hub, viewer, sourceId)) {
         throw metLimit(hub, 'follows-max', 0,
           `You can follow at most ${hub.config.sourcesMax} sources of other accounts. Unfollow some first.`);
@@ -27,6 +40,7 @@ export function followSource(hub: Hub, viewer: Follower, sourceId: number, chang
     const isRepeated = change.title !== undefined && change.title === sources(hub).find(sourceId)?.title;
     follows(hub).change(viewer.id, sourceId, isRepeated ? { ...change, title: null } : change);
     settleNow(hub, { accountId: viewer.id, sourceId });
+    return isNew;
   });
 }
 

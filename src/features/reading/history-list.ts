@@ -1,8 +1,7 @@
-import { isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { nextLink, pathId, readPage } from '../../platform/http/input.ts';
-import { json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
-import type { MemberRequest } from '../../platform/http/router.ts';
+import { readPage } from '../../platform/http/input.ts';
+import { page, type Page, type Reply } from '../../platform/http/reply.ts';
+import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -10,38 +9,20 @@ import { readingHistory, type ReadPost } from './reading-history-store.ts';
 
 const BATCH = 500;
 
-/** GET /api/history: a page of the viewer's reading history, newest entry first. */
-export function listHistory(hub: Hub, req: MemberRequest): Reply {
-  const { items, next } = readHistoryPage(hub, req);
-  return json({ items: items.map(historyJson), next }, 200, nextLink(req.path, req.query, next));
-}
-
 /** Clears the viewer's reading history in small transactions, so that other writers do not wait long. */
-export async function clearHistory(hub: Hub, { viewer }: MemberRequest): Promise<Reply> {
-  while (readingHistory(hub).removeOf(viewer.id, BATCH) === BATCH) await nextTurn();
-  return noContent();
+export async function clearHistory(hub: Hub, { id }: Viewer): Promise<void> {
+  while (readingHistory(hub).removeOf(id, BATCH) === BATCH) await nextTurn();
 }
 
-function readHistoryPage(hub: Hub, { query, viewer }: MemberRequest) {
+export function readHistoryPage(hub: Hub, { query, viewer }: MemberRequest) {
   return readPage<ReadPost, 'readAt' | 'postId'>(query, ['readAt', 'postId'], (after, limit) =>
     readingHistory(hub).list(viewer, after, limit));
-}
-
-/** An entry of the reading history in the API and in the export. */
-export function historyJson({ postId, title, sourceId, sourceTitle, readAt }: ReadPost) {
-  return { postId, title, source: { id: sourceId, title: sourceTitle }, readAt: isoTime(readAt) };
 }
 
 /** Page: the viewer's reading history, newest entry first. */
 export function showHistory(hub: Hub, req: MemberRequest): Reply {
   const shown = { ...readHistoryPage(hub, req), isFirstPage: !req.query.get('cursor') };
   return page(historyPage(shown, timesOf(hub, req.viewer)));
-}
-
-/** Removes a post from the viewer's reading history, even a post that the viewer may no longer see. */
-export function submitForget(hub: Hub, { params, viewer }: MemberRequest): Reply {
-  readingHistory(hub).forget(viewer.id, pathId(params));
-  return seeOther('/history');
 }
 
 function historyPage(

@@ -1,8 +1,7 @@
-import { readForm } from '../../platform/http/body.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { readAfter } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/http-error.ts';
-import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
+import { page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
 import { plural } from '../../platform/in-words.ts';
@@ -16,9 +15,7 @@ import { posts } from '../posts/post-store.ts';
 import { postList } from '../posts/post-views.ts';
 import { positionCursor, queryPosts } from '../posts/query-posts.ts';
 import { visibleSource } from '../sources/source-store.ts';
-import {
-  isPlain, listOfSection, listPath, readListAddress, sectionOf, showsOf, withChoice,
-} from './list-address.ts';
+import { isPlain, listOfSection, readListAddress, sectionOf, showsOf, withChoice } from './list-address.ts';
 import { LIST_ORDERS, LIST_SHOWS, listChoices, type Choice } from './list-choice-store.ts';
 import { COUNT_MAX } from './list-store.ts';
 import { listBar, listMain, listTitle, type ShownList } from './list-views.ts';
@@ -127,16 +124,15 @@ function textOf(count = 0): string {
   return count > 0 ? countText(count) : '';
 }
 
-/** POST /reading/choice: stores the order and the posts that the viewer chose for a list, and shows the list. */
-export async function submitChoice(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { list = '', choice = '' } = await readForm(req);
+/** Stores the order and the posts that the viewer chose for a list, in the words of its menu; returns the list. */
+export function chooseList(hub: Hub, viewer: Viewer, list: string, choice: string): View {
   const [view, chosen] = [listOfSection(list), readChoice(choice)];
   if (!view || !chosen || !showsOf(view).includes(chosen.show)) {
     throw new HttpError(422, 'Name a list, an order, and posts that this list can show.');
   }
-  nameOf(hub, req.viewer, view); // throws 404 for an unknown folder or a hidden source
-  hub.db.write('choose for a list', () => listChoices(hub).put(req.viewer.id, list, chosen));
-  return seeOther(listPath(view));
+  nameOf(hub, viewer, view); // throws 404 for an unknown folder or a hidden source
+  hub.db.write('choose for a list', () => listChoices(hub).put(viewer.id, list, chosen));
+  return view;
 }
 
 function readChoice(text: string): Choice | undefined {

@@ -1,12 +1,9 @@
 import { createHash } from 'node:crypto';
-import { hasPassed, isoTime, MINUTE } from '../../platform/clock.ts';
-import { readForm, readJson } from '../../platform/http/body.ts';
-import { createInput, pathId } from '../../platform/http/input.ts';
+import { hasPassed, MINUTE } from '../../platform/clock.ts';
+import { line, noted, optional, type Given } from '../../platform/http/fields.ts';
 import { notFound } from '../../platform/http/http-error.ts';
-import { json, noContent, seeOther, type Reply } from '../../platform/http/reply.ts';
-import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import { counts, metLimit, once, type Hub } from '../hub/hub.ts';
-import { saying } from '../hub/said.ts';
 import { EXPRESSION_MAX, parseExpression, requireExpression } from '../posts/expression.ts';
 import { posts } from '../posts/post-store.ts';
 import { listPath } from './list-address.ts';
@@ -16,6 +13,11 @@ import { entries } from './entry-store.ts';
 import { savedSearches, SEARCHES_MAX, type SavedSearch } from './saved-search-store.ts';
 
 const NAME_MAX = 100;
+
+export const SEARCH_FIELDS = {
+  q: line({ max: EXPRESSION_MAX }),
+  name: optional(noted(line({ max: NAME_MAX }), 'By default the expression')),
+};
 
 /** Number at which counting the posts of a saved search stops. */
 const FOUND_MAX = 100;
@@ -29,36 +31,6 @@ const DEAR_MS = 20;
 /** Time (ms) after which an unchanged `stateOfLists` spares no count, because the texts of posts may have changed. */
 const KEPT_FOR = 10 * MINUTE;
 
-/** GET /api/searches */
-export function listSearches(hub: Hub, { viewer }: MemberRequest): Reply {
-  const found = searchCounts(hub, viewer);
-  const items = savedSearches(hub).listOf(viewer.id).map((search) =>
-    ({ ...searchJson(search), count: found.get(search.id) ?? null }));
-  return json({ items, next: null });
-}
-
-/** POST /api/searches */
-export async function createSearch(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return json(searchJson(saveSearch(hub, req.viewer, await readJson(req))), 201);
-}
-
-/** DELETE /api/searches/:id */
-export function deleteSearch(hub: Hub, { viewer, params }: MemberRequest): Reply {
-  if (!savedSearches(hub).remove(viewer.id, pathId(params))) throw notFound('saved search');
-  return noContent();
-}
-
-export async function submitSearch(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { q } = saveSearch(hub, req.viewer, await readForm(req));
-  return seeOther(saying(searchPath(q), 'search-saved'));
-}
-
-export function submitRemoveSearch(hub: Hub, req: MemberRequest): Reply {
-  const search = savedSearches(hub).listOf(req.viewer.id).find(({ id }) => id === pathId(req.params));
-  deleteSearch(hub, req);
-  return seeOther(saying(searchPath(search?.q ?? ''), 'search-removed'));
-}
-
 /** The address of all posts that a saved search finds. */
 export function searchPath(q: string): string {
   return listPath({ kind: 'all', q });
@@ -69,17 +41,10 @@ export function foundText(count: number): string {
   return count < FOUND_MAX ? String(count) : `${FOUND_MAX - 1}+`;
 }
 
-/** A saved search as the API and the export show it. */
-export function searchJson({ id, name, q, createdAt }: SavedSearch) {
-  return { id, name, q, createdAt: isoTime(createdAt) };
-}
-
 /** Saves a search; the beginning of its expression is its default name. */
-export function saveSearch(hub: Hub, viewer: Viewer, values: Record<string, unknown>): SavedSearch {
-  const input = createInput(values);
-  const q = input.text('q', { max: EXPRESSION_MAX });
-  const name = input.optionalText('name', { max: NAME_MAX }) ?? q.slice(0, NAME_MAX);
-  input.done();
+export function saveSearch(
+  hub: Hub, viewer: Viewer, { q, name = q.slice(0, NAME_MAX) }: Given<typeof SEARCH_FIELDS>,
+): SavedSearch {
   requireExpression(q, 'q', { isRule: false });
   return hub.db.write('save search', () => {
     if (savedSearches(hub).listOf(viewer.id).length >= SEARCHES_MAX) {
@@ -89,6 +54,13 @@ export function saveSearch(hub: Hub, viewer: Viewer, values: Record<string, unkn
     if (!saved) throw new Error('the search was not saved');
     return saved;
   });
+}
+
+/** Returns the search that it has removed. */
+export function removeSearch(hub: Hub, id: number, { viewer }: { viewer: Viewer }): SavedSearch {
+  const search = savedSearches(hub).listOf(viewer.id).find((one) => one.id === id);
+  if (!search || !savedSearches(hub).remove(viewer.id, id)) throw notFound('saved search');
+  return search;
 }
 
 /** How many posts a saved search finds; null: one step could not count them. `state`: `stateOfLists` at the count. */

@@ -1,9 +1,10 @@
 import { isJsonObject, type JsonObject } from '../../platform/http/body.ts';
+import { readGiven } from '../../platform/http/fields.ts';
 import { HttpError, invalid } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import type { Hub } from '../hub/hub.ts';
-import { saveSearch } from '../reading/saved-searches.ts';
+import { saveSearch, SEARCH_FIELDS } from '../reading/saved-searches.ts';
 import { savedSearches } from '../reading/saved-search-store.ts';
 import { addNewRule } from './change-rule.ts';
 
@@ -45,7 +46,7 @@ export async function importRules(hub: Hub, viewer: Viewer, exported: Exported):
   await add('rules', ({ match, act, sourceId, folder }) => addNewRule(hub, viewer, { match, act, sourceId, folder }));
   await add('searches', (entry) => {
     const isKnown = savedSearches(hub).listOf(viewer.id).some(({ q }) => q === String(entry['q']).trim());
-    if (!isKnown) saveSearch(hub, viewer, entry);
+    if (!isKnown) saveSearch(hub, viewer, readGiven(SEARCH_FIELDS, entry));
     return !isKnown;
   });
   return done;

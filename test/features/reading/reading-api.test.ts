@@ -175,9 +175,11 @@ test('what is older than a time, above or below a post, or named, is marked and 
   assert.deepEqual(await ids(bob, 'unread'), [h, g, f, e]);
   assert.equal((await mark(bob, { posts: [g, a, b, 999] })).marked, 1);
   assert.deepEqual([await ids(bob, 'unread'), d, c], [[h, f, e], d, c]);
-  for (const wrong of [{}, { all: true, source: 1 }, { posts: ['1'] }, { all: false }, { all: true, before: 'today' }]) {
+  const empty = [{ folder: null }, { folder: '' }, { posts: null }, { source: null }, { all: null }];
+  for (const wrong of [{}, ...empty, { all: true, source: 1 }, { posts: ['1'] }, { all: false }, { all: true, before: 'today' }]) {
     assert.equal((await bob.post('/api/reading/mark-read', wrong)).status, 422, JSON.stringify(wrong));
   }
+  assert.deepEqual(await ids(bob, 'unread'), [h, f, e], 'an empty target does not mean all posts');
   assert.equal((await bob.post('/api/reading/mark-read', { folder: 'None' })).status, 404);
   assert.equal((await bob.post('/api/reading/mark-read', { source: 999 })).status, 404);
 });
