@@ -24,8 +24,9 @@ const postIds = field<number[]>(array(id).schema, (input, name) => {
 
 /** What to mark as read, of which a request names one. */
 const TARGETS = {
-  all: optional(noted(flag, { const: true })), folder: optional(filled(line({ max: FOLDER_MAX }))), source: optional(id),
-  posts: optional(filled(postIds)), // an empty target must not mean all posts
+  all: optional(noted(flag, { const: true })), source: optional(id),
+  // an empty one must not mean all posts
+  folder: optional(filled(line({ max: FOLDER_MAX }))), posts: optional(filled(postIds)),
 };
 
 const MARKING = {
