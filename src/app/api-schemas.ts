@@ -1,6 +1,5 @@
 import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { ALERT_STATES } from '../features/alerts/alert-store.ts';
-import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
 import { FORMATS } from '../features/posts/post-text-store.ts';
 import { LIST_ORDERS, LIST_SHOWS } from '../features/reading/list-choice-store.ts';
@@ -50,7 +49,6 @@ const used = { createdAt: time, lastUsedAt: orNull(time) };
 const token = { id, name: text, scope: choice(TOKEN_SCOPES), ...used, expiresAt: orNull(time), address: orNull(text) };
 const session = { id, ...used, expiresAt: time, address: orNull(text) };
 const titled = object({ id, title: text });
-const age = { ageSeconds: integer };
 const counted = { ...integer, maximum: 1_000, description: 'The number of posts, counted up to 1,000' };
 const party = object({ id, displayName: text });
 const sentOffer = {
@@ -81,11 +79,6 @@ export const SCHEMAS: Record<string, Schema> = {
   NewToken: object({ ...token, token: { ...text, description: 'Shown only once' } }),
   Invitation: object({ id, role, createdAt: time, expiresAt: time }),
   NewInvitation: object({ id, role, expiresAt: time, url: { ...text, description: 'Shown only once' } }),
-  Notification: object({
-    id, kind: text, title: text, path: text, createdAt: time, readAt: orNull(time),
-    count: { ...integer, description: 'Number of equal notifications, shown as one; createdAt: time of the latest' },
-    urgent: { ...flag, description: 'True for notifications about security and failures, false for news' },
-  }),
   Source: object({
     id, kind: choice(SOURCE_KINDS), title: text, visibility, owner: party,
     state: choice(SOURCE_STATES), paused: flag, lastSyncAt: orNull(time), lastSuccessAt: orNull(time),
@@ -136,8 +129,6 @@ export const SCHEMAS: Record<string, Schema> = {
     reason: { ...text, description: 'Why there is no full text, such as paywall or robots' },
     explanation: { ...text, description: 'A sentence for readers why the post has no full text' }, contentHtml: text,
   }),
-  Preview: object({ contentHtml: text }),
-  Draft: object({ draftId: id, title: text, publishAt: orNull(time), url: text }),
   Reading: object({
     unread: counted, starred: counted, folders: array(object({
       name: orNull(text), unread: counted,
@@ -206,18 +197,4 @@ export const SCHEMAS: Record<string, Schema> = {
     source: titled, ownerId: id, state: webhookState, lastEventAt: orNull(time), previousSecretUntil: orNull(time),
     createdAt: time,
   }),
-  Health: object({
-    ok: flag, failedJobs: integer, database: text, worker: object({ ok: flag, lastSeenSeconds: orNull(integer) }),
-    schemaVersion: integer, oldestDueJobSeconds: integer,
-    lastBackup: orNull(object({ ...age, verified: flag })),
-    lastVerifiedBackup: orNull(object(age)),
-    offsite: array(object(
-      { name: choice(DESTINATIONS), ok: flag, ageSeconds: orNull(integer) }, { checkAgeSeconds: orNull(integer) })),
-    recoveryKit: orNull(object({ ageSeconds: integer })),
-    lastProvenRestore: array(object({ destination: choice(DESTINATIONS), ageSeconds: integer })),
-    degraded: array({ type: 'string', enum: ['disk', 'backup-dir'] }),
-  }),
-  Alive: object({ ok: flag }),
-  Unready: object({ ok: flag, database: text, error: text },
-    { rescue: object({ file: text, verified: flag }), problem: text, whatToDo: text }),
 };

@@ -49,7 +49,7 @@ type Act<All extends Fields, Made, Json, By> = {
   status?: 200 | 201 | 202;
   /** In place of `shape`, for answers with several statuses, or with headers of their own. */
   shapes?: By;
-  reply?(made: NoInfer<Made>, hub: Hub, req: MemberRequest): AnyOf<By>;
+  reply?(made: NoInfer<Made>, hub: Hub, req: MemberRequest): AnyOf<NoInfer<By>>;
   /** Refusals of the API that neither its route nor another property implies. */
   refusals?: number[];
   /** `session`: an API token is not enough. */
