@@ -1,9 +1,8 @@
 import { TOKEN_DAYS_MAX } from '../features/accounts/change-account.ts';
 import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DISPLAY_NAME_MAX, INVITATION_HOURS } from '../features/accounts/join-hub.ts';
-import { FORMATS } from '../features/posts/post-text-store.ts';
 import {
-  anything, array, choice, flag, id, integer, listOf, named, object, orNull, role, text, time, visibility, type Schema,
+  anything, choice, flag, integer, listOf, named, object, orNull, role, text, time, visibility, type Schema,
 } from './api-schemas.ts';
 
 type Content = Readonly<Record<string, Schema>>;
@@ -38,8 +37,6 @@ const FULL_TEXT_OF_SOURCE = {
   fullText: choice(['asked', 'always']),
   fullTextOfLast: { ...flag, description: 'Whether to fetch the full texts of the last 20 posts now' },
 };
-const UPLOAD = [404, 409, 429, 503, 507];
-const FILES = { attachments: array({ ...text, format: 'binary' }) };
 
 function confirmed(
   answers: ApiOperation['answers'], required: Record<string, Schema> = {}, optional: Record<string, Schema> = {},
@@ -49,22 +46,10 @@ function confirmed(
   return { body, answers, refusals: [...refusals, 429], proof: 'session' };
 }
 
-const FORMAT = { ...choice(FORMATS), default: 'text/plain' };
-const POST = {
-  title: text, content: text, contentType: FORMAT,
-  url: orNull(text), publishedAt: time,
-};
-const LATER = {
-  publishAt: { ...time, description: 'The hub publishes the post at this time, within a year, not at publishedAt' },
-};
-const UNSCHEDULE = {
-  publishAt: { type: 'null', description: 'Alone in a request whose id is a draftId: ends the schedule of this draft' },
-};
 const TITLED = { title: text, visibility };
 const AT_PUBLISHER = { username: orNull(text), password: orNull(PASSWORD) };
 /** Replies to the transfer of a source: 200 with the source if its owner has changed, 202 with the offer otherwise. */
 const TRANSFERRED = { ...done('Source'), 202: json(object({ offer: named('SentOffer') })) };
-const NEW_POST = { sourceId: id, title: POST.title };
 
 /** The operations of the API by their routes. A PUT or DELETE route that is not in API answers 204 without a body. */
 export const API: Readonly<Record<string, ApiOperation>> = {
@@ -97,11 +82,6 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'POST /api/invitations': confirmed(created('NewInvitation'), {}, {
     role, hours: { ...integer, minimum: 1, maximum: INVITATION_HOURS.max, default: INVITATION_HOURS.standard },
   }),
-
-  'GET /api/notifications': list('Notification', { unread: choice(['0', '1']), only: choice(['urgent', 'news']) }),
-  'POST /api/notifications/read': {
-    body: json(object({}, { ids: array(id), all: { ...flag, const: true } })), answers: NOTHING,
-  },
 
   'GET /api/sources': { ...list('Source'), answers: { 200: json(listOf('Source')), ...UNCHANGED } },
   'POST /api/sources': {
@@ -136,40 +116,10 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'POST /api/offers/:id/decline': { answers: NOTHING, refusals: [410] },
   'DELETE /api/offers/:id': { answers: NOTHING, refusals: [410] },
   'POST /api/sources/:id/webhook/rotate': { answers: done('WebhookAccess'), refusals: [409] },
-  'POST /api/posts': {
-    body: {
-      ...json(object(NEW_POST, { ...POST, ...LATER })),
-      ...as('multipart/form-data', object(NEW_POST, { ...POST, ...LATER, ...FILES })),
-    },
-    answers: { 201: json({ anyOf: [named('Post'), named('Draft')] }) }, refusals: UPLOAD,
-  },
-  'POST /api/preview': {
-    body: json(object({}, { content: text, contentType: FORMAT })), answers: done('Preview'),
-  },
-  'PATCH /api/posts/:id': {
-    body: json(object({}, { ...POST, ...UNSCHEDULE })),
-    answers: { 200: json({ anyOf: [named('Post'), named('Draft')] }) }, refusals: [409],
-  },
-  'POST /api/posts/:id/withdraw': { answers: created('Draft'), refusals: [409] },
-  'POST /api/posts/:id/attachments': {
-    body: as('multipart/form-data', object(FILES)),
-    answers: { 201: json(object({ items: array(named('Attachment')) })) }, refusals: UPLOAD,
-  },
-  'DELETE /api/attachments/:id': { answers: NOTHING, refusals: [409] },
 
   'POST /api/webhooks/:id': {
     body: json(named('WebhookEvent')), answers: { 202: json(object({ accepted: flag })) },
     refusals: [401, 410, 429, 503, 507], proof: 'signature',
-  },
-  'GET /api/health': {
-    query: { probe: { ...choice(['live', 'ready']), default: 'ready' } },
-    answers: {
-      200: json({ anyOf: [named('Health'), named('Alive')] }), 503: json(named('Unready')),
-    },
-    proof: 'none',
-  },
-  'GET /api/metrics': {
-    answers: { 200: { ...as('text/plain'), ...as('application/openmetrics-text') } }, proof: 'metrics',
   },
   'GET /api/openapi.json': { answers: { 200: json(anything), ...UNCHANGED }, proof: 'none' },
 

@@ -1,5 +1,4 @@
 import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
-import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
 import { LIST_ORDERS, LIST_SHOWS } from '../features/reading/list-choice-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
@@ -47,7 +46,6 @@ const used = { createdAt: time, lastUsedAt: orNull(time) };
 const token = { id, name: text, scope: choice(TOKEN_SCOPES), ...used, expiresAt: orNull(time), address: orNull(text) };
 const session = { id, ...used, expiresAt: time, address: orNull(text) };
 const titled = object({ id, title: text });
-const age = { ageSeconds: integer };
 const party = object({ id, displayName: text });
 const sentOffer = {
   id, source: titled,
@@ -75,11 +73,6 @@ export const SCHEMAS: Record<string, Schema> = {
   Token: object(token),
   NewToken: object({ ...token, token: { ...text, description: 'Shown only once' } }),
   NewInvitation: object({ id, role, expiresAt: time, url: { ...text, description: 'Shown only once' } }),
-  Notification: object({
-    id, kind: text, title: text, path: text, createdAt: time, readAt: orNull(time),
-    count: { ...integer, description: 'Number of equal notifications, shown as one; createdAt: time of the latest' },
-    urgent: { ...flag, description: 'True for notifications about security and failures, false for news' },
-  }),
   Source: object({
     id, kind: choice(SOURCE_KINDS), title: text, visibility, owner: party,
     state: choice(SOURCE_STATES), paused: flag, lastSyncAt: orNull(time), lastSuccessAt: orNull(time),
@@ -105,8 +98,6 @@ export const SCHEMAS: Record<string, Schema> = {
   Imported: object({
     added: integer, alreadyFollowed: integer, leftOut: integer, refused: array(object({ url: text, reason: text })),
   }),
-  Preview: object({ contentHtml: text }),
-  Draft: object({ draftId: id, title: text, publishAt: orNull(time), url: text }),
   AccountExport: object({
     exportedAt: time, account: named('Account'),
     preferences: object({
@@ -142,18 +133,4 @@ export const SCHEMAS: Record<string, Schema> = {
     history: array(named('HistoryEntry')), notifications: array(named('Notification')),
     acts: array(named('AuditRecord')),
   }),
-  Health: object({
-    ok: flag, failedJobs: integer, database: text, worker: object({ ok: flag, lastSeenSeconds: orNull(integer) }),
-    schemaVersion: integer, oldestDueJobSeconds: integer,
-    lastBackup: orNull(object({ ...age, verified: flag })),
-    lastVerifiedBackup: orNull(object(age)),
-    offsite: array(object(
-      { name: choice(DESTINATIONS), ok: flag, ageSeconds: orNull(integer) }, { checkAgeSeconds: orNull(integer) })),
-    recoveryKit: orNull(object({ ageSeconds: integer })),
-    lastProvenRestore: array(object({ destination: choice(DESTINATIONS), ageSeconds: integer })),
-    degraded: array({ type: 'string', enum: ['disk', 'backup-dir'] }),
-  }),
-  Alive: object({ ok: flag }),
-  Unready: object({ ok: flag, database: text, error: text },
-    { rescue: object({ file: text, verified: flag }), problem: text, whatToDo: text }),
 };

@@ -24,7 +24,8 @@ import * as manySources from '../features/manage-sources/many-sources-pages.ts';
 import * as offers from '../features/manage-sources/offer-pages.ts';
 import * as sourcePages from '../features/manage-sources/source-pages.ts';
 import * as sources from '../features/manage-sources/source-routes.ts';
-import * as notifications from '../features/notifications/notification-list.ts';
+import { NOTIFICATION_ROUTES } from '../features/notifications/notification-acts.ts';
+import { showNotifications } from '../features/notifications/notification-list.ts';
 import * as files from '../features/posts/attachment-routes.ts';
 import * as expressions from '../features/posts/expression-views.ts';
 import { DELETE_POST_ROUTES } from '../features/posts/delete-post-acts.ts';
@@ -46,15 +47,14 @@ import { showItemFeed } from '../features/reader-api/item-feed.ts';
 import * as readerItems from '../features/reader-api/item-lists.ts';
 import * as webhookPages from '../features/webhooks/webhook-pages.ts';
 import * as webhooks from '../features/webhooks/webhook-routes.ts';
+import { WRITING_ROUTES } from '../features/writing/write-acts.ts';
 import * as writePages from '../features/writing/write-pages.ts';
-import * as writing from '../features/writing/write-post.ts';
-import * as scheduling from '../features/writing/scheduled-posts.ts';
 import * as readerSubscriptions from '../features/reader-api/subscriptions.ts';
 import {
   answerApp, appAccess, appHeaderAccess, checkCompatibility, clientLogin, plain, refuseApp, showPreferences, showToken,
   showUser, type AppHandler,
 } from '../features/reader-api/reader-request.ts';
-import { showHealth, showMetrics } from '../features/health/health-routes.ts';
+import { HEALTH_ROUTES } from '../features/health/health-routes.ts';
 import type { Endpoint } from '../features/hub/acts.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import { pathId } from '../platform/http/input.ts';
@@ -147,16 +147,8 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     thenSee(byId(withdrawInvitation), '/admin/invitations?said=invitation-withdrawn'),
   ),
 
-  at(
-    'GET /api/notifications', 'member', 'Notifications, newest first; unread=1: only unread notifications',
-    notifications.listNotifications,
-  ),
-  at('POST /api/notifications/read', 'member', 'Mark notifications as read', notifications.markNotificationsRead),
-  at('GET /notifications', 'member', 'Page: notifications', notifications.showNotifications),
-  at(
-    'POST /notifications/read', 'member', 'Form: mark all notifications as read',
-    thenSee(notifications.markAllRead, '/notifications?said=notifications-read'),
-  ),
+  ...endpoints(NOTIFICATION_ROUTES),
+  at('GET /notifications', 'member', 'Page: notifications', showNotifications),
 
   at('GET /api/sources', 'public', 'List of public sources and your own sources', sources.listSources),
   at('POST /api/sources', 'member', 'Add a source', sources.createSource),
@@ -233,8 +225,6 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ...endpoints(LIST_ROUTES),
   at('GET /reading/now', 'member', 'For the script hub.js: state of posts, and counts', reading.showNow),
   at('GET /reading/fresh', 'member', 'For the script hub.js: number of new posts', reading.showFresh),
-  at('POST /api/posts', 'member', 'Write a post (JSON, or multipart/form-data with files)', scheduling.createPost),
-  at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', scheduling.changePost),
   ...endpoints(DELETE_POST_ROUTES),
   at('GET /', 'public', 'Page: unread posts; public posts for visitors', showHome, {
     cached: ['q', 'cursor', 'limit', 'said'],
@@ -254,25 +244,18 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     'GET /full-texts/:id/:picture', 'public', 'File: a picture in the full text of a post',
     fullText.showPictureOfFullText,
   ),
-  at('POST /api/preview', 'member', 'A text as a post would show it', writing.previewText),
+  ...endpoints(WRITING_ROUTES),
   at('GET /write', 'member', 'Page: write a post', writePages.showWrite),
   at('POST /write', 'member', 'Form: write a post, with files', writePages.submitPost, LATE_WORDS),
-  at('POST /write/source', 'member', 'Form: make a source for the member’s own posts', writePages.submitOwnSource),
   at('GET /write/:draft', 'member', 'Page: go on with the draft of a post', writePages.showWrite),
   at('POST /write/:draft', 'member', 'Form: write a post, with files', writePages.submitPost, LATE_WORDS),
   at('POST /write/:draft/draft', 'member', 'Save the draft of a post while its author types', writePages.submitDraft),
-  at('POST /drafts/:id/discard', 'member', 'Form: discard a draft', writePages.submitDiscardDraft, REPAIRS),
-  at('POST /drafts/:id/restore', 'member', 'Form: restore a discarded draft', writePages.submitRestoreDraft),
   at('GET /posts/:id/edit', 'member', 'Page: change a post', writePages.showChangePost),
   at('POST /posts/:id/edit', 'member', 'Form: change a post and add files', writePages.submitPostChange, LATE_WORDS),
   at('POST /posts/:id/edit/draft', 'member', 'Save the draft of a change of a post', writePages.submitDraft),
-  at('POST /api/posts/:id/withdraw', 'member', 'Take a post back into a draft', writePages.withdrawPostJson),
-  at('POST /posts/:id/withdraw', 'member', 'Form: take a post back into a draft', writePages.submitWithdraw),
   at('GET /posts/:id/delete', 'member', 'Page: confirm deleting a post', deletion.confirmDeletePost),
 
   at('GET /attachments/:key/:filename', 'public', 'File: an attachment', files.showAttachment),
-  at('POST /api/posts/:id/attachments', 'member', 'Add files to a post of a native source', writing.createAttachments),
-  at('DELETE /api/attachments/:id', 'member', 'Remove an uploaded file from its post', writing.deleteAttachment),
   at('POST /attachments/:id/delete', 'member', 'Form: remove a file', writePages.submitDeleteAttachment, REPAIRS),
 
   ...endpoints(HISTORY_ROUTES),
@@ -333,11 +316,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   forApps('GET /reader/:rest*', 'Reader API: refuse an unknown call', unknownCall),
   forApps('POST /reader/:rest*', 'Reader API: refuse an unknown call', unknownCall),
 
-  at('GET /api/health', 'public', 'Readiness of the hub, or liveness: ?probe=live', showHealth, { anyHost: true }),
-  at(
-    'GET /api/metrics', 'public', 'Metrics in the Prometheus or OpenMetrics text format', showMetrics,
-    { checksBearer: true, anyHost: true },
-  ),
+  ...endpoints(HEALTH_ROUTES),
 
   at('GET /api/admin/accounts/:id', 'admin', 'One account', governing.showAccountOf),
   at('PATCH /api/admin/accounts/:id', 'admin', 'Give an account another role or state', governing.changeAccountOf),

@@ -5,7 +5,7 @@ import { openApi } from '../../src/app/openapi.ts';
 import { withOpenApi } from '../../src/app/routes.ts';
 import { noContent } from '../../src/platform/http/reply.ts';
 import { route } from '../../src/platform/http/router.ts';
-import { API } from '../../src/app/api-operations.ts';
+import { HEALTH_ROUTES } from '../../src/features/health/health-routes.ts';
 import type { ApiDocument, Schema } from '../support/api-document.ts';
 import { startHub } from '../support/hub.ts';
 import { SOURCES } from '../support/source-tree.ts';
@@ -109,9 +109,10 @@ test('on https the description names the cookie of https', () => {
 });
 
 test('metrics are for everybody, or for who has the token of their own', () => {
-  const scrape = route('GET /api/metrics', 'public', 'Metrics', nothing, { checksBearer: true });
+  const { operation = assert.fail() } = HEALTH_ROUTES.find(({ pattern }) => pattern === 'GET /api/metrics') ?? {};
+  const scrape = route('GET /api/metrics', 'public', 'Metrics', nothing, { checksBearer: true, operation });
   const described = (metricsToken: string | null) =>
-    (openApi([scrape], { operations: API, schemas: {} }, { ...INFO, metricsToken }) as ApiDocument)
+    (openApi([scrape], NOTHING_KNOWN, { ...INFO, metricsToken }) as ApiDocument)
       .paths['/api/metrics']?.['get'];
 
   assert.deepEqual(described(null)?.security, [{}]);

@@ -1,5 +1,6 @@
+import { anyOf, choice, noted, text, type Shown } from '../../platform/http/fields.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
-import { json, text, type Reply } from '../../platform/http/reply.ts';
+import { json, text as textReply, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { errorFields } from '../../platform/log.ts';
 import {
@@ -8,13 +9,36 @@ import {
 import { isRestoreUnderWay } from '../backups/restore-state.ts';
 import { databaseNote, isDatabaseGone } from '../hub/database-file.ts';
 import { describeDatabase } from '../hub/database-note.ts';
+import type { Endpoint } from '../hub/acts.ts';
 import type { Hub } from '../hub/hub.ts';
 import { probes } from './answer-probes.ts';
 import { metricFamilies, readMetrics } from './metrics.ts';
 import { isSecret } from './own-check.ts';
-import { readHealth } from './read-health.ts';
+import { ALIVE, HEALTH, readHealth, UNREADY } from './read-health.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
+
+export const HEALTH_ROUTES: Endpoint[] = [
+  {
+    pattern: 'GET /api/health', access: 'public', summary: 'Readiness of the hub, or liveness: ?probe=live',
+    settings: { anyHost: true }, handler: showHealth,
+    operation: {
+      query: { probe: noted(choice(['live', 'ready']), { default: 'ready' }).schema },
+      answers: {
+        200: { 'application/json': anyOf(HEALTH, ALIVE).schema }, 503: { 'application/json': UNREADY.schema },
+      },
+      proof: 'none',
+    },
+  },
+  {
+    pattern: 'GET /api/metrics', access: 'public', summary: 'Metrics in the Prometheus or OpenMetrics text format',
+    settings: { checksBearer: true, anyHost: true }, handler: showMetrics,
+    operation: {
+      answers: { 200: { 'text/plain': text.schema, 'application/openmetrics-text': text.schema } },
+      proof: 'metrics',
+    },
+  },
+];
 
 /** GET /api/health: not ready (503) during a restore, and while the database is lost or cannot be read. */
 export function showHealth(hub: Hub, req: HubRequest): Reply {
@@ -46,7 +70,7 @@ function databaseGone(hub: Hub): Reply {
   return unready('database-gone', { ...(rescue && { rescue }), ...describeDatabase(note) });
 }
 
-function unready(error: string, more: object = {}): Reply {
+function unready(error: string, more: Partial<Shown<typeof UNREADY>> = {}): Reply {
   return json({ ok: false, database: 'unreadable', error, ...more }, 503, NO_STORE);
 }
 
@@ -60,7 +84,7 @@ export function showMetrics(hub: Hub, { headers }: HubRequest): Reply {
   const format = negotiateFormat(headers.accept);
   const render = format === 'openmetrics' ? renderOpenMetrics : renderPrometheus;
   return probes(hub).answer(format, () =>
-    text(render(metricFamilies(readMetrics(hub))), CONTENT_TYPE[format], { ...NO_STORE, vary: 'Accept' }));
+    textReply(render(metricFamilies(readMetrics(hub))), CONTENT_TYPE[format], { ...NO_STORE, vary: 'Accept' }));
 }
 
 /** Whether a request's Authorization header contains `token`. `Bearer` is case-insensitive (RFC 9110, section 11.1). */

@@ -1,27 +1,37 @@
 import { wholeSeconds } from '../../platform/clock.ts';
 import { createSchemaVersion } from '../../platform/db/migrate.ts';
+import {
+  array, choice, flag, integer, named, object, optional, orNull, text, type Shown,
+} from '../../platform/http/fields.ts';
 import { recoveryKitPrintedAt } from '../backups/backup-status.ts';
-import type { Destination } from '../backups/offsite-status.ts';
+import { DESTINATIONS } from '../backups/offsite-status.ts';
 import { oldestDueSeconds, store, type Hub } from '../hub/hub.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
-import { readWorker, startReading, type Condition, type HubReading, type WorkerState } from './condition.ts';
+import { readWorker, startReading, type HubReading } from './condition.ts';
 import { CONDITIONS } from './conditions.ts';
 
-type Health = {
-  ok: true;
-  failedJobs: number;
-  database: 'ok';
-  worker: WorkerState;
-  schemaVersion: number;
-  oldestDueJobSeconds: number;
-  lastBackup: { ageSeconds: number; verified: boolean } | null;
-  lastVerifiedBackup: { ageSeconds: number } | null;
-  /** `ageSeconds`: since the destination last had all backups. */
-  offsite: { name: Destination; ok: boolean; ageSeconds: number | null; checkAgeSeconds?: number | null }[];
-  recoveryKit: { ageSeconds: number } | null;
-  lastProvenRestore: { destination: Destination; ageSeconds: number }[];
-  degraded: NonNullable<Condition['degrades']>[];
-};
+const age = object({ ageSeconds: integer });
+
+export const HEALTH = named('Health', object({
+  ok: flag, failedJobs: integer, database: text, worker: object({ ok: flag, lastSeenSeconds: orNull(integer) }),
+  schemaVersion: integer, oldestDueJobSeconds: integer,
+  lastBackup: orNull(object({ ageSeconds: integer, verified: flag })), lastVerifiedBackup: orNull(age),
+  offsite: array(object({
+    name: choice(DESTINATIONS), ok: flag,
+    ageSeconds: orNull(integer), // since the destination last had all backups
+    checkAgeSeconds: optional(orNull(integer)),
+  })),
+  recoveryKit: orNull(age),
+  lastProvenRestore: array(object({ destination: choice(DESTINATIONS), ageSeconds: integer })),
+  degraded: array(choice(['disk', 'backup-dir'])),
+}));
+type Health = Shown<typeof HEALTH>;
+
+export const ALIVE = named('Alive', object({ ok: flag }));
+export const UNREADY = named('Unready', object({
+  ok: flag, database: text, error: text, rescue: optional(object({ file: text, verified: flag })),
+  problem: optional(text), whatToDo: optional(text),
+}));
 
 export const schemaVersionReader = store(({ db }) => createSchemaVersion(db));
 

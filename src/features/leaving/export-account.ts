@@ -21,7 +21,7 @@ import { imports, type ImportLine } from '../manage-sources/import-store.ts';
 import { offerJson } from '../manage-sources/offer-pages.ts';
 import { offers, type Offer } from '../manage-sources/offer-store.ts';
 import { sourceJson } from '../manage-sources/source-routes.ts';
-import { notificationJson } from '../notifications/notification-list.ts';
+import { NOTIFICATION } from '../notifications/notification-acts.ts';
 import { notifications, type Notification } from '../notifications/notification-store.ts';
 import { drafts, type Draft } from '../writing/draft-store.ts';
 import { postJson } from '../posts/query-posts.ts';
@@ -75,7 +75,7 @@ const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>
     inBatches<ReadPost>((last) => readingHistory(hub).list(account, last, BATCH)).map(historyJson),
   notifications: (hub, { id }) => inBatches<Notification>((last) => notifications(hub).list({
     accountId: id, unreadOnly: false, after: last?.id ?? Number.MAX_SAFE_INTEGER, limit: BATCH,
-  })).map(notificationJson),
+  })).map(NOTIFICATION.show),
   acts: (hub, { id }) =>
     inBatches<AuditRecord>((last) => auditRecords(hub).listOf(id, last?.id ?? 0, BATCH)).map(AUDIT_RECORD.show),
 };

@@ -1,25 +1,15 @@
-import { isoTime } from '../../platform/clock.ts';
-import { readJson } from '../../platform/http/body.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
-import { isUnreadOnly, nextLink, readPage } from '../../platform/http/input.ts';
-import { HttpError, invalid } from '../../platform/http/http-error.ts';
-import { json, noContent, page, type Page, type Reply } from '../../platform/http/reply.ts';
+import { isUnreadOnly, readPage } from '../../platform/http/input.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import type { Hub } from '../hub/hub.ts';
 import { notifications, type Notification } from './notification-store.ts';
 
-const MAX_IDS = 1000;
-
 const BATCH = 500; // marked as read in one transaction, in a few milliseconds
-
-/** GET /api/notifications: a page of the viewer's notifications, newest first. */
-export function listNotifications(hub: Hub, req: MemberRequest): Reply {
-  const { items, next } = requestedPage(hub, req);
-  return json({ items: items.map(notificationJson), next }, 200, nextLink(req.path, req.query, next));
-}
 
 /** Page: notifications about security and failures, and news, each in a section; `?only=` shows and pages just one. */
 export function showNotifications(hub: Hub, req: MemberRequest): Reply {
@@ -29,7 +19,7 @@ export function showNotifications(hub: Hub, req: MemberRequest): Reply {
   return page(notificationsPage({ sections, unreadOnly: isUnreadOnly(req.query) }, timesOf(hub, req.viewer)));
 }
 
-const SECTIONS = ['urgent', 'news'] as const;
+export const SECTIONS = ['urgent', 'news'] as const;
 type Section = (typeof SECTIONS)[number];
 
 function sectionIn(query: URLSearchParams): Section | undefined {
@@ -39,36 +29,19 @@ function sectionIn(query: URLSearchParams): Section | undefined {
   return only;
 }
 
-function requestedPage(hub: Hub, { query, viewer }: MemberRequest, only = sectionIn(query)) {
+/** A page of the viewer's notifications, newest first. */
+export function requestedPage(hub: Hub, { query, viewer }: MemberRequest, only = sectionIn(query)) {
   const wanted = { accountId: viewer.id, unreadOnly: isUnreadOnly(query), only };
   return readPage<Notification, 'id'>(query, ['id'], (after, limit) =>
     notifications(hub).list({ ...wanted, after: after?.id ?? Number.MAX_SAFE_INTEGER, limit }));
 }
 
-/** POST /api/notifications/read: marks the notifications `ids`, or all, as read. Throws 422 if the body is invalid. */
-export async function markNotificationsRead(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { ids, all } = await readJson(req);
-  if (all === true && ids === undefined) await markAllRead(hub, req);
-  else if (all === undefined && isIds(ids)) notifications(hub).markRead(req.viewer.id, ids);
-  else throw invalid([{ pointer: '/ids', detail: `Send either "ids", at most ${MAX_IDS}, or "all": true.` }]);
-  return noContent();
-}
-
 /** Marks all notifications as read, in small transactions, except notifications that arrive in the meantime. */
-export async function markAllRead(hub: Hub, { viewer: { id } }: MemberRequest): Promise<void> {
-  const unread = { accountId: id, unreadOnly: true, after: Number.MAX_SAFE_INTEGER, limit: 1 };
+export async function markAllRead(hub: Hub, accountId: number): Promise<void> {
+  const unread = { accountId, unreadOnly: true, after: Number.MAX_SAFE_INTEGER, limit: 1 };
   const [newest] = notifications(hub).list(unread);
   if (!newest) return;
-  while (notifications(hub).markReadUpTo(id, newest.id, BATCH) === BATCH) await nextTurn();
-}
-
-function isIds(value: unknown): value is number[] {
-  return Array.isArray(value) && value.length <= MAX_IDS && value.every((id) => Number.isSafeInteger(id));
-}
-
-/** A notification in the API and in the export. */
-export function notificationJson({ createdAt, readAt, urgent, ...rest }: Notification) {
-  return { ...rest, urgent: urgent === 1, createdAt: isoTime(createdAt), readAt: isoTime(readAt) };
+  while (notifications(hub).markReadUpTo(accountId, newest.id, BATCH) === BATCH) await nextTurn();
 }
 
 type Shown = { only: Section; items: Notification[]; next: string | null };

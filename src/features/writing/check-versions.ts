@@ -60,7 +60,7 @@ export function lateness(hub: Hub, accountId: number, form: string, { name, revi
 }
 
 /** Returns an error 409 if a post no longer has the `version` that it had when its form was shown. */
-export function staleness(hub: Hub, id: number, version: unknown): HttpError | undefined {
+export function staleness(hub: Hub, id: number, version: string | undefined): HttpError | undefined {
   const current = posts(hub).versionOf(id);
   if (version === undefined || version === current) return undefined;
   const detail = 'The post was changed after you opened this form. Your text has not replaced the newer one.';

@@ -15,7 +15,7 @@ import { revisionOf } from './check-versions.ts';
 import { drafts, type DraftFields } from './draft-store.ts';
 import type { Typed } from './form-fields.ts';
 import { formPath, postIdOf, proofFor } from './keep-draft.ts';
-import { POST_MAX } from './write-post.ts';
+import { POST_MAX } from './post-fields.ts';
 import { paragraphsToText, shortMarkup } from './written-text.ts';
 import type { PostForm } from './write-views.ts';
 

@@ -1,6 +1,6 @@
 import type { DraftFields, Tab } from './draft-store.ts';
 import { tabOf } from './keep-draft.ts';
-import { POST_MAX } from './write-post.ts';
+import { POST_MAX } from './post-fields.ts';
 
 /** Maximum characters of each field of a post in a draft and in the form, and the field's name in sentences. */
 const FIELDS = {

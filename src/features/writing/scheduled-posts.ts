@@ -1,44 +1,40 @@
-import { DAY, isoTime } from '../../platform/clock.ts';
-import { readJson } from '../../platform/http/body.ts';
-import { pathId, readInput } from '../../platform/http/input.ts';
-import { HttpError, invalid } from '../../platform/http/http-error.ts';
-import { json, type Reply } from '../../platform/http/reply.ts';
-import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
-import { wallTime } from '../../platform/http/times.ts';
+import { isoTime } from '../../platform/clock.ts';
+import { id, named, object, from, orNull, readGiven, text, time, type Shown } from '../../platform/http/fields.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import { accounts } from '../accounts/account-store.ts';
 import { draftFiles } from '../attachments/draft-file-store.ts';
-import {
-  firstValues, isMultipart, keepFiles, receiveUpload, type ReceivedFile,
-} from '../attachments/receive-upload.ts';
+import { keepFiles, type ReceivedFile } from '../attachments/receive-upload.ts';
 import type { Actor, By } from '../audit/audit.ts';
 import { enqueue, type Hub, type JobKind, type StoreHub } from '../hub/hub.ts';
 import { DEFAULT_PREFERENCES } from '../hub/preferences.ts';
 import { notifications } from '../notifications/notification-store.ts';
-import { postJson } from '../posts/query-posts.ts';
+import type { WholePost } from '../posts/post-store.ts';
 import { drafts, formOfScheduled, MAX_DRAFTS, type Draft, type DraftFields, type Tab } from './draft-store.ts';
 import { fittingFields } from './form-fields.ts';
-import { isSameText, keepDraft, newKey, requireRoomForDraft } from './keep-draft.ts';
-import { JSON_LIMIT, NO_FILES, prepareNewPost, rewritePost, storeNewPost, writePost } from './write-post.ts';
+import { isSameText, keepDraft, newKey, requireRoomForDraft, tabOf } from './keep-draft.ts';
+import { POST_FIELDS, type ChangeFields, type PostFields } from './post-fields.ts';
+import { prepareNewPost, rewritePost, storeNewPost } from './write-post.ts';
 
-const FURTHEST = 366 * DAY;
 const PLANNED_AT_ONCE = 50;
 
-/** Reads the time of a form (`2026-11-27T09:00`, in the viewer's time zone) or of the API (RFC 3339), as unix ms. */
-export function readPublishAt(hub: Hub, typed: string, { preferences }: Viewer): number {
-  const at = wallTime(typed, preferences.timeZone ?? undefined);
-  if (at !== undefined && at > hub.clock() && at <= hub.clock() + FURTHEST) return at;
-  const detail = 'publishAt must be a time within the next year, such as 2026-12-31T12:00:00Z.';
-  throw invalid([{ pointer: '/publishAt', detail }]);
+/** What a request has made a draft of. Its author can change it on the page `url`. */
+export const DRAFT = named('Draft', object({
+  draftId: from('id', id), title: text, publishAt: orNull(time), url: text,
+}));
+
+export function draftJson(hub: Hub, { id, form, fields, publishAt }: Draft): Shown<typeof DRAFT> {
+  return DRAFT.show({ id, title: fields['title'] ?? '', publishAt, url: hub.config.baseUrl + form });
 }
 
-/** `form`: the path of the form that shows the draft. `at`: unix ms. `values`: the fields as a program sent them. */
-type Scheduled = {
-  form: string; fields: DraftFields; tab: Tab; files: ReceivedFile[]; at: number; values?: Record<string, unknown>;
-};
+/** `form`: the path of the form that shows the draft. `at`: unix ms. */
+type Scheduled = { form: string; fields: DraftFields; tab: Tab; files: ReceivedFile[]; at: number };
 
 /** Checks a new post and stores it as a draft that the worker publishes. */
-export async function schedulePost(hub: Hub, { at, files, values, ...post }: Scheduled, by: By): Promise<Draft> {
-  await prepareNewPost(hub, values ?? valuesOf(post.fields), by);
+export async function schedulePost(
+  hub: Hub, given: PostFields, { at, files, ...post }: Scheduled, by: By,
+): Promise<Draft> {
+  await prepareNewPost(hub, given, by);
   await keepFiles(hub, files);
   return hub.db.write('schedule post', () => {
     drafts(hub).endSchedule(by.viewer.id, post.form);
@@ -49,47 +45,27 @@ export async function schedulePost(hub: Hub, { at, files, values, ...post }: Sch
   });
 }
 
-/** API: the answer to a request that has made a draft. The author can change it on the page `url`. */
-export function draftCreated(hub: Hub, draft: Draft): Reply {
-  return json(draftJson(hub, draft), 201, { location: hub.config.baseUrl + draft.form });
+/** Schedules a post that has no form yet. */
+export function scheduleNew(hub: Hub, given: PostFields, at: number, files: ReceivedFile[], by: By): Promise<Draft> {
+  const { sourceId, title, content = '', contentType = 'text/plain', url } = given;
+  const typed = { sourceId: String(sourceId), title, content, contentType, url: url ?? '', publishAt: isoTime(at) };
+  return schedulePost(hub, given, { form: `/write/${newKey()}`, ...fittingFields(typed), files, at }, by);
 }
 
-function draftJson(hub: Hub, { id, form, fields, publishAt }: Draft): object {
-  const url = hub.config.baseUrl + form;
-  return { draftId: id, title: fields['title'], publishAt: publishAt && isoTime(publishAt), url };
+type Changes = ChangeFields & { publishAt?: null };
+
+/** The draft whose schedule a request ends: `publishAt` alone names it by its id. */
+export function draftOfChange(hub: Hub, id: number, { publishAt, ...changes }: Changes, viewer: Viewer) {
+  const isAlone = publishAt === null && Object.keys(changes).length === 0;
+  return isAlone ? drafts(hub).findById(viewer.id, id) : undefined;
 }
 
-/** API: creates a post, from JSON or a form with files; with `publishAt`, a draft that the worker publishes. */
-export async function createPost(hub: Hub, req: MemberRequest): Promise<Reply> {
-  if (!isMultipart(req)) return createFrom(hub, req, await readJson(req, JSON_LIMIT), []);
-  return receiveUpload(hub, req, ({ fields, files }) => createFrom(hub, req, firstValues(fields), files));
-}
-
-async function createFrom(
-  hub: Hub, req: MemberRequest, values: Record<string, unknown>, files: ReceivedFile[],
-): Promise<Reply> {
-  if (values['publishAt'] === undefined) {
-    const post = await writePost(hub, values, { files }, req);
-    return json(postJson(hub, post), 201, { location: `${hub.config.baseUrl}/api/posts/${post.id}` });
-  }
-  const at = readPublishAt(hub, readInput(values, (input) => input.text('publishAt', { max: 64 })), req.viewer);
-  const texts = Object.entries(values).flatMap(([name, value]) =>
-    (typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : []));
-  const sent = { contentType: 'text/plain', ...Object.fromEntries(texts), publishAt: isoTime(at) };
-  const post = { form: `/write/${newKey()}`, ...fittingFields(sent), files, at, values };
-  return draftCreated(hub, await schedulePost(hub, post, req));
-}
-
-/** API: changes the fields of a post that the request names. `publishAt: null` alone ends the schedule of a draft. */
-export async function changePost(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { publishAt, ...values } = await readJson(req, JSON_LIMIT);
-  const id = pathId(req.params);
-  if (publishAt != null) throw invalid([{ pointer: '/publishAt', detail: 'publishAt can only be null: unschedule.' }]);
-  const isAlone = publishAt === null && Object.keys(values).length === 0;
-  const draft = isAlone ? drafts(hub).findById(req.viewer.id, id) : undefined;
-  if (!draft) return json(postJson(hub, await rewritePost(hub, id, values, NO_FILES, req)));
-  unschedule(hub, req.viewer.id, formOfScheduled(draft));
-  return json(draftJson(hub, drafts(hub).findById(req.viewer.id, id) ?? draft));
+/** Changes the given fields of a post, or ends the schedule of a draft. */
+export async function changePost(hub: Hub, id: number, given: Changes, by: By): Promise<WholePost | Draft> {
+  const draft = draftOfChange(hub, id, given, by.viewer);
+  if (!draft) return rewritePost(hub, id, given, { files: [] }, by);
+  unschedule(hub, by.viewer.id, formOfScheduled(draft));
+  return drafts(hub).findById(by.viewer.id, id) ?? draft;
 }
 
 /** Ends the schedule of a form. A newer draft keeps the form; what was scheduled, if it differs, gets its own. */
@@ -117,8 +93,9 @@ function makeDraft(hub: StoreHub, scheduled: Draft): Draft {
   return { ...scheduled, form: own, publishAt: null };
 }
 
-function valuesOf({ publishAt, contentType, ...fields }: DraftFields): DraftFields {
-  return { ...fields, contentType: contentType || 'text/plain' };
+/** The fields of the post that a draft becomes. */
+function postOf({ fields }: Draft): PostFields {
+  return readGiven(POST_FIELDS, { ...fields, contentType: fields['contentType'] || 'text/plain' });
 }
 
 /** Enqueues jobs for the scheduled posts that are due, PLANNED_AT_ONCE at a time. */
@@ -143,7 +120,8 @@ export const publishDraft: JobKind<{ draftId: number }> = {
     try {
       const by = authorOf(hub, draft.accountId);
       const actor: Actor = { id: by.viewer.id, name: by.viewer.username, address: null };
-      const post = await prepareNewPost(hub, valuesOf(draft.fields), by, formOfScheduled(draft), draft);
+      const form = { path: formOfScheduled(draft), tab: tabOf({}) };
+      const post = await prepareNewPost(hub, postOf(draft), by, form, draft);
       return () => publish(hub, draft, () => storeNewPost(hub, post, [], by, actor));
     } catch (error) {
       if (!(error instanceof HttpError) || error.status === 503) throw error; // busy: the worker repeats the job

@@ -7,7 +7,8 @@ import { changeablePost } from '../posts/post-access.ts';
 import { posts, type WholePost } from '../posts/post-store.ts';
 import { postTexts } from '../posts/post-text-store.ts';
 import { withdrawnStates } from '../reading/withdrawn-state-store.ts';
-import { drafts, type Draft, type DraftFields } from './draft-store.ts';
+import { drafts, type Draft } from './draft-store.ts';
+import { fieldsOfPost } from './fill-form.ts';
 import { isSameText, keepDraft, newKey } from './keep-draft.ts';
 
 const CHANGED = 'The post was changed just now, or has an unpublished change: publish or discard that first.';
@@ -16,8 +17,9 @@ const CHANGED = 'The post was changed just now, or has an unpublished change: pu
  * Takes a post back into a draft. The post's address answers 404 until the draft is published. Throws 403 unless the
  * viewer owns the source, 409 if the post has changed or has a draft of a change.
  */
-export function withdrawPost(hub: Hub, before: WholePost, fields: DraftFields, by: By): Draft {
-  const { id } = before;
+export async function withdrawPost(hub: Hub, id: number, by: By): Promise<Draft> {
+  const before = changeablePost(hub, id, by.viewer);
+  const fields = { sourceId: String(before.sourceId), ...await fieldsOfPost(hub, before, by.viewer) };
   return hub.db.write('take back post', () => {
     const post = changeablePost(hub, id, by.viewer);
     if (post.ownerId !== by.viewer.id) throw new HttpError(403, 'Only the owner of the source can take it back.');
@@ -34,6 +36,15 @@ export function withdrawPost(hub: Hub, before: WholePost, fields: DraftFields, b
     drafts(hub).setWithdrawn(draft.id, { id, guid, publishedAt, createdAt, form: publishedFrom });
     audit(hub, 'post.withdrawn', by, { kind: 'post', id, name: post.title });
     return draft;
+  });
+}
+
+/** The form of the draft into which a post is taken back, also if the button was pressed twice. */
+export function formOfWithdrawn(hub: Hub, id: number, by: By): Promise<string> {
+  return withdrawPost(hub, id, by).then(({ form }) => form, (error: unknown) => {
+    const taken = drafts(hub).formOfWithdrawn(by.viewer.id, id);
+    if (taken === undefined) throw error;
+    return taken;
   });
 }
 

@@ -1,6 +1,7 @@
 import { MINUTE } from '../../platform/clock.ts';
 import { toHttpError } from '../../platform/http/answer-request.ts';
-import { readForm, readJson } from '../../platform/http/body.ts';
+import { readJson } from '../../platform/http/body.ts';
+import { readGiven } from '../../platform/http/fields.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
 import { readMultipart } from '../../platform/http/read-multipart.ts';
 import { HttpError, invalid } from '../../platform/http/http-error.ts';
@@ -19,9 +20,9 @@ import {
 import { noteError } from '../errors/error-store.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
 import { takeTurn, type Hub } from '../hub/hub.ts';
+import type { RefusedForm } from '../hub/acts.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
 import type { NamedLimit } from '../hub/limits.ts';
-import { addSource } from '../manage-sources/add-source.ts';
 import { changeablePost, writableSource } from '../posts/post-access.ts';
 import type { WholePost } from '../posts/post-store.ts';
 import { postTexts } from '../posts/post-text-store.ts';
@@ -30,11 +31,11 @@ import { drafts, type Draft, type DraftFields } from './draft-store.ts';
 import { fieldsOfPost, fillForm, shownContent } from './fill-form.ts';
 import { cutSentences, fittingFields, withLineFeeds } from './form-fields.ts';
 import {
-  formPath, giveKey, keepDraft, newKey, openDraft, provenAccount, removeDraftFile, restoreDraft,
+  formPath, giveKey, keepDraft, newKey, openDraft, provenAccount, removeDraftFile, tabOf,
 } from './keep-draft.ts';
-import { draftCreated, readPublishAt, schedulePost, unschedule as endSchedule } from './scheduled-posts.ts';
-import { withdrawPost } from './withdraw-post.ts';
-import { JSON_LIMIT, previewContent, previewPost, removeFile, rewritePost, writePost } from './write-post.ts';
+import { CHANGE_FIELDS, inThePast, JSON_LIMIT, POST_FIELDS, readSentPost, TEXT_FIELDS } from './post-fields.ts';
+import { schedulePost, unschedule as endSchedule } from './scheduled-posts.ts';
+import { previewContent, removeFile, rewritePost, writePost, type Beside } from './write-post.ts';
 import { changePostPage, firstPlacePage, writePage, type PostForm } from './write-views.ts';
 
 /** Of one account. A late form is one that was sent after its session ended. */
@@ -75,29 +76,25 @@ function writableSources(hub: Hub, viewer: Viewer, chosen = ''): Source[] {
 
 /** POST /write and /write/:draft: publishes or schedules a post, or does what `submitForm` does for other buttons. */
 export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return submitForm(hub, req, (form) => writeForm(hub, req, form), async (values, files) => {
+  return submitForm(hub, req, (form) => writeForm(hub, req, form), async (values, sent) => {
     if (!values['sourceId']) throw invalid([{ pointer: '/sourceId', detail: 'Choose a source for this post.' }]);
-    const form = formPath(req);
-    const later = values['publishAt'];
-    if (!later) return said(await writePost(hub, values, { files, form }, req), 'post-published');
-    const at = readPublishAt(hub, later, req.viewer);
-    await schedulePost(hub, { form, ...fittingFields(values), files, at }, req);
+    const typed = { ...values, publishAt: values['publishAt'] || undefined };
+    const { publishAt: at, ...post } = readSentPost(hub, typed, req.viewer);
+    if (at === undefined) return said(await writePost(hub, post, sent, req), 'post-published');
+    await schedulePost(hub, post, { form: formPath(req), ...fittingFields(values), files: sent.files, at }, req);
     return saying('/write', 'post-scheduled');
   });
 }
 
-/** Form: makes a native source for the member's posts, and leads back to the post's form. */
-export async function submitOwnSource(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { form = '', ...values } = await readForm(req);
-  const path = form.startsWith('/write/') ? form : '/write';
-  try {
-    const { source } = await addSource(hub, { ...values, kind: 'native' }, req);
-    return seeOther(saying(`${path}?source=${source.id}`, 'own-source-made'));
-  } catch (problem) {
-    if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
-    const written = fillForm(hub, req, path, fittingFields(drafts(hub).find(req.viewer.id, path)?.fields ?? {}));
-    return page(firstPlacePage({ values, problem }, written), problem.status, problem.headers);
-  }
+/** The path of the form that asked first for a source of the member's own. */
+export function formOfPlace({ form = '' }: Record<string, string>): string {
+  return form.startsWith('/write/') ? form : '/write';
+}
+
+export function showPlaceAgain(hub: Hub, req: MemberRequest, { values, problem }: RefusedForm): Reply {
+  const path = formOfPlace(values);
+  const written = fillForm(hub, req, path, fittingFields(drafts(hub).find(req.viewer.id, path)?.fields ?? {}));
+  return page(firstPlacePage({ values, problem }, written), problem.status, problem.headers);
 }
 
 /** Page: the form of a stored post. */
@@ -113,8 +110,10 @@ export async function showChangePost(hub: Hub, req: MemberRequest): Promise<Repl
 /** POST /posts/:id/edit: stores a changed post with new files, or does what `submitForm` does for other buttons. */
 export function submitPostChange(hub: Hub, req: MemberRequest): Promise<Reply> {
   const post = changeablePost(hub, pathId(req.params), req.viewer);
-  return submitForm(hub, req, (form) => changePostPage(post, form), async (values, files) =>
-    said(await rewritePost(hub, post.id, values, { files, form: formPath(req) }, req), 'post-saved'));
+  return submitForm(hub, req, (form) => changePostPage(post, form), async (values, sent) => {
+    const changes = readGiven(CHANGE_FIELDS, values, { check: inThePast(hub) });
+    return said(await rewritePost(hub, post.id, changes, sent, req), 'post-saved');
+  });
 }
 
 function said({ id }: WholePost, code: SaidCode): string {
@@ -131,39 +130,9 @@ export async function submitDraft(hub: Hub, req: MemberRequest): Promise<Reply> 
   if (typed.cut.length > 0) throw new HttpError(422, cutSentences(typed.cut, 'kept').join(' '));
   const { revision } = keepDraft(hub, req.viewer, path, typed);
   if (sent['preview'] !== '1') return json({ revision });
-  const preview = await shownContent(hub, req, typed.fields, await previewContent(hub, sent, req));
+  const contentHtml = await previewContent(hub, readGiven(TEXT_FIELDS, sent), req);
+  const preview = await shownContent(hub, req, typed.fields, contentHtml);
   return json({ revision, preview: preview.markup });
-}
-
-/** Takes a post back into a draft, and opens it, also if the button was pressed twice. */
-export async function submitWithdraw(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const form = await takeBack(hub, req).then((draft) => draft.form, (error: unknown) => {
-    const taken = drafts(hub).formOfWithdrawn(req.viewer.id, pathId(req.params));
-    if (taken === undefined) throw error;
-    return taken;
-  });
-  return seeOther(saying(form, 'post-withdrawn'));
-}
-
-export async function withdrawPostJson(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return draftCreated(hub, await takeBack(hub, req));
-}
-
-async function takeBack(hub: Hub, req: MemberRequest): Promise<Draft> {
-  const post = changeablePost(hub, pathId(req.params), req.viewer);
-  const fields = { sourceId: String(post.sourceId), ...await fieldsOfPost(hub, post, req.viewer) };
-  return withdrawPost(hub, post, fields, req);
-}
-
-/** POST /drafts/:id/discard: discards a draft, which can be restored for a day. */
-export function submitDiscardDraft(hub: Hub, req: MemberRequest): Reply {
-  hub.db.write('discard draft', () => drafts(hub).discard(req.viewer.id, pathId(req.params)));
-  return seeOther(saying('/write', 'draft-discarded'));
-}
-
-/** POST /drafts/:id/restore: restores a discarded draft. */
-export function submitRestoreDraft(hub: Hub, req: MemberRequest): Reply {
-  return seeOther(saying(restoreDraft(hub, req.viewer.id, pathId(req.params)), 'draft-restored'));
 }
 
 /** Removes a file of a post. The author's unsaved changes of the post become a draft. */
@@ -188,7 +157,7 @@ export async function submitDeleteAttachment(hub: Hub, req: MemberRequest): Prom
  */
 async function submitForm(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page,
-  act: (values: DraftFields, files: ReceivedFile[]) => Promise<string>,
+  act: (values: DraftFields, sent: Beside) => Promise<string>,
 ): Promise<Reply> {
   const typed = new Map<string, string[]>();
   const [path, accountId] = [formPath(req), req.viewer.id];
@@ -210,11 +179,11 @@ async function submitForm(
       }
       if (preview !== undefined) {
         await keep(files).catch(logging(hub));
-        const { title, contentHtml } = await previewPost(hub, values, req);
-        const content = await shownContent(hub, req, values, contentHtml);
-        return page(again({ ...fillForm(hub, req, path, fittingFields(values)), preview: { title, content } }));
+        const shown = await previewOf(hub, req, values);
+        return page(again({ ...fillForm(hub, req, path, fittingFields(values)), preview: shown }));
       }
-      return seeOther(await act(values, files).catch(async (error: unknown) => {
+      const form = { path, tab: tabOf(values), version: values['version'] };
+      return seeOther(await act(values, { files, form }).catch(async (error: unknown) => {
         await keep(files).catch(logging(hub));
         throw error;
       }));
@@ -233,6 +202,14 @@ async function submitForm(
     const form = fillForm(hub, req, path, fittingFields(firstValues(typed)), problem);
     return page(again({ ...form, problem, isWhole, hasFiles }), problem.status, problem.headers);
   }
+}
+
+async function previewOf(
+  hub: Hub, req: MemberRequest, values: DraftFields,
+): Promise<NonNullable<PostForm['preview']>> {
+  const fields = { ...CHANGE_FIELDS, title: POST_FIELDS.title };
+  const { title, ...text } = readGiven(fields, values, { check: inThePast(hub) });
+  return { title, content: await shownContent(hub, req, values, await previewContent(hub, text, req)) };
 }
 
 /** Logs why a draft was not kept, unless it was refused; the form that is shown again still has the text. */

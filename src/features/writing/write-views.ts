@@ -18,7 +18,7 @@ import type { Draft, ListedDraft } from './draft-store.ts';
 import { changedElsewhere, draftList, draftNote, draftSigns, draftState, otherText } from './draft-views.ts';
 import { cutSentences, type CutField } from './form-fields.ts';
 import { postIdOf } from './keep-draft.ts';
-import { POST_MAX } from './write-post.ts';
+import { POST_MAX } from './post-fields.ts';
 
 /**
  * `cut`: the fields that were too long. Of a refused form, `isWhole`: whether all of the post's text came, `hasFiles`:
