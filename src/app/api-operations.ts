@@ -1,6 +1,3 @@
-import { TOKEN_DAYS_MAX } from '../features/accounts/change-account.ts';
-import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
-import { DISPLAY_NAME_MAX, INVITATION_HOURS } from '../features/accounts/join-hub.ts';
 import { ALERT_STATES } from '../features/alerts/alert-store.ts';
 import { AUDIT_EVENTS } from '../features/audit/audit.ts';
 import { FOLDER_MAX } from '../features/follows/follow-store.ts';
@@ -9,7 +6,7 @@ import { FORMATS } from '../features/posts/post-text-store.ts';
 import { TITLE_MAX } from '../features/sources/source-store.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
 import {
-  anything, array, choice, flag, id, integer, listOf, named, object, orNull, role, text, time, visibility, type Schema,
+  anything, array, choice, flag, id, integer, listOf, named, object, orNull, text, time, visibility, type Schema,
 } from './api-schemas.ts';
 
 type Content = Readonly<Record<string, Schema>>;
@@ -56,8 +53,7 @@ function adminList(name: string, query: Record<string, Schema> = {}, others: Con
   };
 }
 
-const LOGIN = { username: text, password: { ...text, format: 'password' } };
-const PASSWORD = LOGIN.password;
+const PASSWORD = { ...text, format: 'password' };
 const LOOK = { name: text, text, hue: { ...integer, minimum: 0, maximum: 359 } };
 const FULL_TEXT_OF_SOURCE = {
   fullText: choice(['asked', 'always']),
@@ -65,14 +61,6 @@ const FULL_TEXT_OF_SOURCE = {
 };
 const UPLOAD = [404, 409, 429, 503, 507];
 const FILES = { attachments: array({ ...text, format: 'binary' }) };
-
-function confirmed(
-  answers: ApiOperation['answers'], required: Record<string, Schema> = {}, optional: Record<string, Schema> = {},
-  refusals: number[] = [],
-): ApiOperation {
-  const body = json(object({ ...required, currentPassword: PASSWORD }, optional));
-  return { body, answers, refusals: [...refusals, 429], proof: 'session' };
-}
 
 const FORMAT = { ...choice(FORMATS), default: 'text/plain' };
 const POST = {
@@ -94,36 +82,7 @@ const NEW_POST = { sourceId: id, title: POST.title };
 
 /** The operations of the API by their routes. A PUT or DELETE route that is not in API answers 204 without a body. */
 export const API: Readonly<Record<string, ApiOperation>> = {
-  'POST /api/accounts': {
-    body: json(object({ invitation: text, ...LOGIN }, { displayName: { ...text, maxLength: DISPLAY_NAME_MAX } })),
-    answers: created('Account'), refusals: [409, 410, 429], proof: 'none',
-  },
-  'POST /api/session': { body: json(object(LOGIN)), answers: done('Account'), refusals: [429], proof: 'none' },
-  'DELETE /api/session': { answers: NOTHING, proof: 'session' },
-  'GET /api/sessions': { answers: { 200: json(listOf('Session')) } },
-  'DELETE /api/sessions': confirmed(NOTHING),
-  'GET /api/sessions/:id': { answers: done('Session') },
-  'DELETE /api/sessions/:id': confirmed(NOTHING),
-  'GET /api/account': { answers: done('Account') },
-  'PATCH /api/account': {
-    body: json(object({}, { displayName: text, currentPassword: PASSWORD, newPassword: PASSWORD })),
-    answers: done('Account'), refusals: [429],
-  },
-  'DELETE /api/account': {
-    body: json(object({ password: PASSWORD, confirmation: { ...text, const: 'DELETE' } })),
-    answers: NOTHING, refusals: [409, 429], proof: 'session',
-  },
-  'GET /api/account/export': { answers: done('AccountExport') },
-  'GET /api/tokens': { answers: { 200: json(listOf('Token')) } },
-  'POST /api/tokens': confirmed(created('NewToken'), { name: { ...text, maxLength: 80 } }, {
-    scope: { ...choice(TOKEN_SCOPES), default: 'write' },
-    expiresAt: time, days: { ...integer, minimum: 1, maximum: TOKEN_DAYS_MAX },
-  }),
-
   'GET /api/invitations': adminList('Invitation'),
-  'POST /api/invitations': confirmed(created('NewInvitation'), {}, {
-    role, hours: { ...integer, minimum: 1, maximum: INVITATION_HOURS.max, default: INVITATION_HOURS.standard },
-  }),
 
   'GET /api/notifications': list('Notification', { unread: choice(['0', '1']), only: choice(['urgent', 'news']) }),
   'POST /api/notifications/read': {
@@ -243,8 +202,6 @@ export const API: Readonly<Record<string, ApiOperation>> = {
 
   'GET /api/admin/accounts': adminList('ListedAccount'),
   'GET /api/admin/accounts/:id': { answers: done('ListedAccount') },
-  'PATCH /api/admin/accounts/:id': confirmed(done('ListedAccount'), {}, { role, disabled: flag }, [409]),
-  'POST /api/admin/accounts/:id/reset-password': confirmed(created('PasswordLink'), {}, {}, [409]),
   'PATCH /api/admin/hub': { body: json(object({}, LOOK)), answers: { 200: json(object(LOOK)) } },
   'GET /api/admin/alerts': adminList('AlertDelivery', { state: choice(ALERT_STATES) }),
   'GET /api/admin/audit': adminList('AuditRecord', {

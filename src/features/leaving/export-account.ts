@@ -3,11 +3,12 @@ import { isoTime } from '../../platform/clock.ts';
 import { inBatches } from '../../platform/db/batched-writes.ts';
 import type { Preferences } from '../../platform/http/router.ts';
 import { inChunks } from '../../platform/http/reply.ts';
-import { sessionJson, tokenJson } from '../accounts/account-routes.ts';
-import { accountJson, invitations, type Account } from '../accounts/account-store.ts';
+import { EXPORTED_SESSION } from '../accounts/account-acts.ts';
+import { ACCOUNT, invitations, type Account } from '../accounts/account-store.ts';
 import { ownAccount } from '../accounts/change-account.ts';
 import { apiTokens, sessions, signInNetworks, type ApiToken } from '../accounts/credential-store.ts';
 import { invitationJson } from '../accounts/invitation-list.ts';
+import { TOKEN } from '../accounts/token-acts.ts';
 import { draftFiles } from '../attachments/draft-file-store.ts';
 import { auditJson } from '../audit/audit-list.ts';
 import { auditRecords, type AuditRecord } from '../audit/audit-store.ts';
@@ -44,11 +45,11 @@ const DRAFT_BATCH = 1;
 
 /** Each part of the export reads its rows while the export is sent. */
 const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>> = {
-  sessions: (hub, { id }) => sessions(hub).listOf(id).map(sessionJson),
+  sessions: (hub, { id }) => sessions(hub).listOf(id).map(EXPORTED_SESSION.show),
   signInNetworks: (hub, { id }) => signInNetworks(hub).listOf(id).map(({ network, seenAt }) =>
     ({ network, lastUsedAt: isoTime(seenAt) })),
   tokens: (hub, { id }) =>
-    inBatches<ApiToken>((last) => apiTokens(hub).listOf(id, last?.id ?? 0, BATCH)).map(tokenJson),
+    inBatches<ApiToken>((last) => apiTokens(hub).listOf(id, last?.id ?? 0, BATCH)).map(TOKEN.show),
   invitations: (hub, { id }) => invitations(hub).listOf(id).map(invitationJson),
   sources: (hub, { id }) =>
     ownSources(hub, id).map((source) => sourceJson(hub, source, { isOwner: true, isFollowed: null })),
@@ -88,7 +89,7 @@ export function exportAccount(hub: Hub, by: By): Readable {
 }
 
 function* written(hub: Hub, account: Account, preferences: Preferences): Generator<string> {
-  const head = { exportedAt: isoTime(hub.clock()), account: accountJson(account), preferences };
+  const head = { exportedAt: isoTime(hub.clock()), account: ACCOUNT.show(account), preferences };
   yield JSON.stringify(head).slice(0, -1);
   for (const [name, part] of Object.entries(PARTS)) {
     yield `,\n${JSON.stringify(name)}:[`;
