@@ -1,11 +1,7 @@
-import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { ALERT_STATES } from '../features/alerts/alert-store.ts';
 import { DESTINATIONS } from '../features/backups/offsite-status.ts';
-import { OUTCOMES } from '../features/manage-sources/import-store.ts';
 import { FORMATS } from '../features/posts/post-text-store.ts';
-import { LIST_ORDERS, LIST_SHOWS } from '../features/reading/list-choice-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
-import { CHOICES, SWITCHES } from '../features/hub/preferences.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
 
 export type Schema = { readonly [keyword: string]: unknown };
@@ -16,7 +12,7 @@ export const flag: Schema = { type: 'boolean' };
 export const anything: Schema = { type: 'object', additionalProperties: true };
 export const id: Schema = { type: 'integer', minimum: 1 };
 export const time: Schema = { type: 'string', format: 'date-time' };
-export const role: Schema = choice(['admin', 'member']);
+const role: Schema = choice(['admin', 'member']);
 export const visibility: Schema = choice(VISIBILITIES);
 
 export function choice(values: readonly string[]): Schema {
@@ -45,10 +41,6 @@ export function listOf(name: string, optional: Record<string, Schema> = {}): Sch
   return object({ items: array(named(name)), next: orNull(text) }, optional);
 }
 
-const account = { id, username: text, displayName: text, role, createdAt: time };
-const used = { createdAt: time, lastUsedAt: orNull(time) };
-const token = { id, name: text, scope: choice(TOKEN_SCOPES), ...used, expiresAt: orNull(time), address: orNull(text) };
-const session = { id, ...used, expiresAt: time, address: orNull(text) };
 const titled = object({ id, title: text });
 const age = { ageSeconds: integer };
 const counted = { ...integer, maximum: 1_000, description: 'The number of posts, counted up to 1,000' };
@@ -58,7 +50,6 @@ const sentOffer = {
   to: { ...orNull(party), description: 'The receiver of the offered source; null if the hub chose the receiver' },
   expiresAt: time,
 };
-const offer = { ...sentOffer, direction: choice(['received', 'sent']), from: party, offeredAt: time };
 const webhookState = choice(['active', 'silent', 'disabled']);
 
 export const SCHEMAS: Record<string, Schema> = {
@@ -71,16 +62,7 @@ export const SCHEMAS: Record<string, Schema> = {
     bytesLeft: { ...integer, description: 'Bytes left in the account’s quota for uploaded files' },
     bytesMissing: { ...integer, description: 'Bytes by which your quota is too small for an offered source' },
   }),
-  Account: object(account),
-  ListedAccount: object({ ...account, disabled: flag, sources: integer, contentBytes: integer }),
-  PasswordLink: object({ url: { ...text, description: 'Shown only once' }, expiresAt: time }),
-  Session: object({
-    ...session, current: { ...flag, description: 'Whether this session has sent the request for the list of sessions' },
-  }),
-  Token: object(token),
-  NewToken: object({ ...token, token: { ...text, description: 'Shown only once' } }),
   Invitation: object({ id, role, createdAt: time, expiresAt: time }),
-  NewInvitation: object({ id, role, expiresAt: time, url: { ...text, description: 'Shown only once' } }),
   Notification: object({
     id, kind: text, title: text, path: text, createdAt: time, readAt: orNull(time),
     count: { ...integer, description: 'Number of equal notifications, shown as one; createdAt: time of the latest' },
@@ -101,7 +83,7 @@ export const SCHEMAS: Record<string, Schema> = {
     }),
   }),
   SentOffer: object(sentOffer),
-  Offer: object(offer),
+  Offer: object({ ...sentOffer, direction: choice(['received', 'sent']), from: party, offeredAt: time }),
   WebhookAccess: object({ webhook: object({ url: text, secret: text }) }),
   WebhookEvent: object({
     type: { ...text, description: 'post.published, post.updated, post.deleted; other events change no post' },
@@ -149,41 +131,6 @@ export const SCHEMAS: Record<string, Schema> = {
     count: { ...orNull(integer), description: 'Unread posts that the search finds, up to 100; null: not counted' },
   }),
   HistoryEntry: object({ postId: id, title: text, source: titled, readAt: time }),
-  AccountExport: object({
-    exportedAt: time, account: named('Account'),
-    preferences: object({
-      timeZone: orNull(text),
-      ...Object.fromEntries(Object.entries(CHOICES).map(([name, values]) => [name, choice(values)])),
-      ...Object.fromEntries(SWITCHES.map((name) => [name, flag])),
-    }),
-    sessions: array(object(session)), signInNetworks: array(object({ network: text, lastUsedAt: time })),
-    tokens: array(named('Token')), invitations: array(named('Invitation')),
-    sources: array(named('Source')), posts: array(named('Post')),
-    // The fields of a draft's form are additional properties of the draft.
-    drafts: array({ ...object({ form: text, savedAt: time }), additionalProperties: text }),
-    offers: array(object({
-      ...offer, endedAt: { ...orNull(time), description: 'When the offer of a source was declined or expired' },
-    })),
-    imports: array(object({
-      visibility, madeAt: time, doneAt: orNull(time),
-      lines: array(object({
-        url: text, title: text, folder: orNull(text), outcome: orNull(choice(OUTCOMES)), reason: orNull(text),
-        sourceId: orNull(id),
-      })),
-    })),
-    follows: array(object({
-      sourceId: id, title: orNull(text), ownTitle: orNull(text), folder: orNull(text), notify: flag,
-      hideGlobally: flag, readUpTo: integer, since: time,
-    })),
-    listChoices: array(object({ list: text, order: choice(LIST_ORDERS), show: choice(LIST_SHOWS), chosenAt: time })),
-    stars: array(object({ postId: id, title: orNull(text), starredAt: time })),
-    rules: array(named('Rule')), searches: array(named('SavedSearch')),
-    mutedPosts: array(object({ sourceId: id, postId: id, ruleId: id })),
-    withdrawnStates: array(object({ draftId: id, read: orNull(flag), starredAt: orNull(time) })),
-    readMarks: array(object({ sourceId: id, postId: id, read: flag, markedAt: orNull(time) })),
-    history: array(named('HistoryEntry')), notifications: array(named('Notification')),
-    acts: array(named('AuditRecord')),
-  }),
   AuditRecord: object({
     id, at: time, act: text, actor: object({ id: orNull(id), name: text }),
     target: orNull(object({ kind: text, id: orNull(id), name: orNull(text) })),

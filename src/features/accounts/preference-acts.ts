@@ -1,4 +1,4 @@
-import { choice, field, flag, line, type Field } from '../../platform/http/fields.ts';
+import { choice, field, flag, line, orNull, type Field } from '../../platform/http/fields.ts';
 import { localPath } from '../../platform/http/input.ts';
 import { noContent } from '../../platform/http/reply.ts';
 import type { Preferences } from '../../platform/http/router.ts';
@@ -22,7 +22,7 @@ function orElse<Value, Otherwise>(one: Field<Value>, otherwise: Otherwise) {
 type OfForm = { [Name in keyof Preferences]: Field<Preferences[Name], Preferences[Name], Preferences[Name]> };
 
 export const PREFERENCES = {
-  timeZone: orElse(zone, null),
+  timeZone: orElse(orNull(zone), null),
   ...Object.fromEntries(Object.entries(CHOICES).map(([name, all]) => [name, orElse(choice<string>(all), all[0])])),
   ...Object.fromEntries(SWITCHES.map((name) => [name, orElse(flag, false)])),
 } as OfForm;

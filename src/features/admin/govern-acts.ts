@@ -32,12 +32,12 @@ const BUTTONS: Record<string, { role: string } | { disabled: string }> = {
   'enable': { disabled: '0' },
 };
 
-/** Their paths need a known account, as `id-guards.ts` says. */
+/** The guard of their paths has found the account. */
 export const GOVERNING_ROUTES: Endpoint[] = [
   ...act({
     api: 'PATCH /api/admin/accounts/:id', form: 'POST /admin/accounts/:id', access: 'admin',
     summary: 'Give an account another role or state',
-    fields: GOVERNING, check: checkGoverning, proof: CONFIRMED.proof, refusals: [409, ...CONFIRMED.refusals],
+    fields: GOVERNING, check: checkGoverning, ...CONFIRMED, refusals: [409, 429],
     run: (hub, change, req) => governAccount(hub, pathId(req.params), change, req),
     shape: LISTED_ACCOUNT, show: (_changed, hub, req) => LISTED_ACCOUNT.show(requestedAccount(hub, req)),
     instead: showNewLink,
@@ -48,7 +48,7 @@ export const GOVERNING_ROUTES: Endpoint[] = [
   ...act({
     api: 'POST /api/admin/accounts/:id/reset-password', access: 'admin',
     summary: 'Make a link for a new password, which is shown only once',
-    fields: CONFIRMATION, proof: CONFIRMED.proof, refusals: [409, ...CONFIRMED.refusals],
+    fields: CONFIRMATION, ...CONFIRMED, refusals: [409, 429],
     run: makeLink, status: 201, shape: PASSWORD_LINK, show: PASSWORD_LINK.show,
   }),
 ];

@@ -1,14 +1,13 @@
 import type { Readable } from 'node:stream';
 import { isoTime } from '../../platform/clock.ts';
 import { inBatches } from '../../platform/db/batched-writes.ts';
+import type { Shown } from '../../platform/http/fields.ts';
 import type { Preferences } from '../../platform/http/router.ts';
 import { inChunks } from '../../platform/http/reply.ts';
-import { EXPORTED_SESSION } from '../accounts/account-acts.ts';
 import { ACCOUNT, invitations, type Account } from '../accounts/account-store.ts';
 import { ownAccount } from '../accounts/change-account.ts';
 import { apiTokens, sessions, signInNetworks, type ApiToken } from '../accounts/credential-store.ts';
 import { invitationJson } from '../accounts/invitation-list.ts';
-import { TOKEN } from '../accounts/token-acts.ts';
 import { draftFiles } from '../attachments/draft-file-store.ts';
 import { auditJson } from '../audit/audit-list.ts';
 import { auditRecords, type AuditRecord } from '../audit/audit-store.ts';
@@ -32,10 +31,10 @@ import { entries, type Mark, type MutedPost, type Star } from '../reading/entry-
 import { readingHistory, type ReadPost } from '../reading/reading-history-store.ts';
 import { savedSearches } from '../reading/saved-search-store.ts';
 import { searchJson } from '../reading/saved-searches.ts';
-import { RULE } from '../rules/rule-acts.ts';
 import { rules } from '../rules/rule-store.ts';
 import { withdrawnStates } from '../reading/withdrawn-state-store.ts';
 import { maySee, maySeeSource, sources, type Source } from '../sources/source-store.ts';
+import { ROWS } from './exported-rows.ts';
 
 const BATCH = 200;
 
@@ -44,12 +43,11 @@ const POST_BATCH = 20;
 const DRAFT_BATCH = 1;
 
 /** Each part of the export reads its rows while the export is sent. */
-const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>> = {
-  sessions: (hub, { id }) => sessions(hub).listOf(id).map(EXPORTED_SESSION.show),
-  signInNetworks: (hub, { id }) => signInNetworks(hub).listOf(id).map(({ network, seenAt }) =>
-    ({ network, lastUsedAt: isoTime(seenAt) })),
+const PARTS: { [Part in ExportPart]: (hub: Hub, account: Account) => Iterable<Shown<(typeof ROWS)[Part]>> } = {
+  sessions: (hub, { id }) => sessions(hub).listOf(id).map(ROWS.sessions.show),
+  signInNetworks: (hub, { id }) => signInNetworks(hub).listOf(id).map(ROWS.signInNetworks.show),
   tokens: (hub, { id }) =>
-    inBatches<ApiToken>((last) => apiTokens(hub).listOf(id, last?.id ?? 0, BATCH)).map(TOKEN.show),
+    inBatches<ApiToken>((last) => apiTokens(hub).listOf(id, last?.id ?? 0, BATCH)).map(ROWS.tokens.show),
   invitations: (hub, { id }) => invitations(hub).listOf(id).map(invitationJson),
   sources: (hub, { id }) =>
     ownSources(hub, id).map((source) => sourceJson(hub, source, { isOwner: true, isFollowed: null })),
@@ -62,16 +60,15 @@ const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>
   follows: (hub, account) => ownFollows(hub, account),
   listChoices: (hub, { id }) =>
     inBatches<ListChoice>((last) => listChoices(hub).listOf(id, last?.list ?? '', BATCH)).map(
-      ({ chosenAt, ...rest }) => ({ ...rest, chosenAt: isoTime(chosenAt) })),
+      ROWS.listChoices.show),
   stars: (hub, account) => ownStars(hub, account),
   readMarks: (hub, { id }) => inBatches<Mark>((last) => entries(hub).marksOf(id, last?.postId ?? 0, BATCH)).map(
     ({ isRead, markedAt, ...of }) =>
       ({ ...of, read: isRead === 1, markedAt: markedAt === 0 ? null : isoTime(markedAt) })),
-  rules: (hub, { id }) => rules(hub).listOf(id).map(RULE.show),
+  rules: (hub, { id }) => rules(hub).listOf(id).map(ROWS.rules.show),
   searches: (hub, { id }) => savedSearches(hub).listOf(id).map(searchJson),
   mutedPosts: (hub, { id }) => inBatches<MutedPost>((last) => entries(hub).mutesOf(id, last?.postId ?? 0, BATCH)),
-  withdrawnStates: (hub, { id }) => withdrawnStates(hub).listOf(id).map(({ read, starredAt, ...draft }) =>
-    ({ ...draft, read: read === null ? null : read === 1, starredAt: isoTime(starredAt) })),
+  withdrawnStates: (hub, { id }) => withdrawnStates(hub).listOf(id).map(ROWS.withdrawnStates.show),
   history: (hub, account) =>
     inBatches<ReadPost>((last) => readingHistory(hub).list(account, last, BATCH)).map(historyJson),
   notifications: (hub, { id }) => inBatches<Notification>((last) => notifications(hub).list({
@@ -119,37 +116,34 @@ function* ownPosts(hub: Hub, viewerId: number): Generator<object> {
   }
 }
 
-function filesOfDraft(hub: Hub, draftId: number): object[] {
+function filesOfDraft(hub: Hub, draftId: number): Shown<typeof ROWS.drafts>['files'] {
   return draftFiles(hub).ofDraft(draftId).map(({ filename, mediaType, bytes, sha256 }) =>
     ({ filename, mediaType, bytes, sha256 }));
 }
 
-function ownOffer(hub: Hub, account: Account, offer: Offer): object {
+function ownOffer(hub: Hub, account: Account, offer: Offer): Shown<typeof ROWS.offers> {
   const { source, ...rest } = offerJson(offer, account.id);
   const isKnown = offer.endedAt === null || maySeeSource(hub, offer.sourceId, account);
   return { ...rest, source: { ...source, title: isKnown ? source.title : null }, endedAt: isoTime(offer.endedAt) };
 }
 
-function* ownImports(hub: Hub, accountId: number): Generator<object> {
-  for (const { id, visibility, madeAt, doneAt } of imports(hub).listOf(accountId, 0, BATCH)) {
-    const lines = inBatches<ImportLine>((last) => imports(hub).lines(id, last?.line ?? 0, BATCH)).map(
-      ({ url, title, folder, outcome, reason, sourceId }) => ({ url, title, folder, outcome, reason, sourceId }));
-    yield { visibility, madeAt: isoTime(madeAt), doneAt: isoTime(doneAt), lines: [...lines] };
+function* ownImports(hub: Hub, accountId: number): Generator<Shown<typeof ROWS.imports>> {
+  for (const one of imports(hub).listOf(accountId, 0, BATCH)) {
+    const lines = inBatches<ImportLine>((last) => imports(hub).lines(one.id, last?.line ?? 0, BATCH));
+    yield ROWS.imports.show({ ...one, lines: [...lines] });
   }
 }
 
-function* ownFollows(hub: Hub, account: Account): Generator<object> {
+function* ownFollows(hub: Hub, account: Account): Generator<Shown<typeof ROWS.follows>> {
   const all = inBatches<Follow>((last) => follows(hub).listOf(account.id, last?.sourceId ?? 0, BATCH));
-  for (const { sourceId, ownTitle, folder, notify, hideGlobally, readUpTo, createdAt } of all) {
-    const source = sources(hub).find(sourceId);
+  for (const follow of all) {
+    const source = sources(hub).find(follow.sourceId);
     if (!source) continue;
-    const title = maySee(source, account) ? source.title : null;
-    const switches = { notify: notify === 1, hideGlobally: hideGlobally === 1 };
-    yield { sourceId, title, ownTitle, folder, ...switches, readUpTo, since: isoTime(createdAt) };
+    yield ROWS.follows.show({ ...follow, title: maySee(source, account) ? source.title : null });
   }
 }
 
-function* ownStars(hub: Hub, account: Account): Generator<object> {
+function* ownStars(hub: Hub, account: Account): Generator<Shown<typeof ROWS.stars>> {
   for (const { postId, starredAt } of inBatches<Star>((last) =>
     entries(hub).starsOf(account.id, last?.postId ?? 0, BATCH))) {
     const [post] = posts(hub).listed([postId]);

@@ -31,8 +31,8 @@ export const LEAVE_CONFIRMATION = 'DELETE';
 
 export const LEAVING = {
   password: currentPassword,
-  confirmation: field({ type: 'string', const: LEAVE_CONFIRMATION }, (input, name) => (
-    input.value(name) === LEAVE_CONFIRMATION ? LEAVE_CONFIRMATION : input.refuse(name, `must be ${LEAVE_CONFIRMATION}.`))),
+  confirmation: field({ type: 'string', const: LEAVE_CONFIRMATION }, (input, name) =>
+    (input.value(name) === LEAVE_CONFIRMATION ? true : input.refuse(name, `must be ${LEAVE_CONFIRMATION}.`))),
 };
 
 export type OwnedSource = Pick<Source, 'id' | 'title'>;
