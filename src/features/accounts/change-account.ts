@@ -17,7 +17,7 @@ const onlyForNew: typeof currentPassword = {
 };
 
 export const ACCOUNT_CHANGES = {
-  displayName: optional(displayName), currentPassword: optional(onlyForNew), newPassword: optional(newPassword),
+  displayName: optional(displayName), newPassword: optional(newPassword), currentPassword: optional(onlyForNew),
 };
 type Changes = Given<typeof ACCOUNT_CHANGES>;
 
