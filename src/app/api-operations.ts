@@ -1,8 +1,5 @@
-import { TOKEN_DAYS_MAX } from '../features/accounts/change-account.ts';
-import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
-import { DISPLAY_NAME_MAX, INVITATION_HOURS } from '../features/accounts/join-hub.ts';
 import {
-  anything, choice, flag, integer, listOf, named, object, orNull, role, text, time, visibility, type Schema,
+  anything, choice, flag, integer, listOf, named, object, orNull, text, visibility, type Schema,
 } from './api-schemas.ts';
 
 type Content = Readonly<Record<string, Schema>>;
@@ -31,20 +28,11 @@ const UNCHANGED = { 304: null };
 const list = (name: string, query: Record<string, Schema> = {}): ApiOperation =>
   ({ query: { ...PAGE, ...query }, answers: { 200: json(listOf(name)) } });
 
-const LOGIN = { username: text, password: { ...text, format: 'password' } };
-const PASSWORD = LOGIN.password;
+const PASSWORD = { ...text, format: 'password' };
 const FULL_TEXT_OF_SOURCE = {
   fullText: choice(['asked', 'always']),
   fullTextOfLast: { ...flag, description: 'Whether to fetch the full texts of the last 20 posts now' },
 };
-
-function confirmed(
-  answers: ApiOperation['answers'], required: Record<string, Schema> = {}, optional: Record<string, Schema> = {},
-  refusals: number[] = [],
-): ApiOperation {
-  const body = json(object({ ...required, currentPassword: PASSWORD }, optional));
-  return { body, answers, refusals: [...refusals, 429], proof: 'session' };
-}
 
 const TITLED = { title: text, visibility };
 const AT_PUBLISHER = { username: orNull(text), password: orNull(PASSWORD) };
@@ -53,35 +41,6 @@ const TRANSFERRED = { ...done('Source'), 202: json(object({ offer: named('SentOf
 
 /** The operations of the API by their routes. A PUT or DELETE route that is not in API answers 204 without a body. */
 export const API: Readonly<Record<string, ApiOperation>> = {
-  'POST /api/accounts': {
-    body: json(object({ invitation: text, ...LOGIN }, { displayName: { ...text, maxLength: DISPLAY_NAME_MAX } })),
-    answers: created('Account'), refusals: [409, 410, 429], proof: 'none',
-  },
-  'POST /api/session': { body: json(object(LOGIN)), answers: done('Account'), refusals: [429], proof: 'none' },
-  'DELETE /api/session': { answers: NOTHING, proof: 'session' },
-  'GET /api/sessions': { answers: { 200: json(listOf('Session')) } },
-  'DELETE /api/sessions': confirmed(NOTHING),
-  'GET /api/sessions/:id': { answers: done('Session') },
-  'DELETE /api/sessions/:id': confirmed(NOTHING),
-  'GET /api/account': { answers: done('Account') },
-  'PATCH /api/account': {
-    body: json(object({}, { displayName: text, currentPassword: PASSWORD, newPassword: PASSWORD })),
-    answers: done('Account'), refusals: [429],
-  },
-  'DELETE /api/account': {
-    body: json(object({ password: PASSWORD, confirmation: { ...text, const: 'DELETE' } })),
-    answers: NOTHING, refusals: [409, 429], proof: 'session',
-  },
-  'GET /api/account/export': { answers: done('AccountExport') },
-  'GET /api/tokens': { answers: { 200: json(listOf('Token')) } },
-  'POST /api/tokens': confirmed(created('NewToken'), { name: { ...text, maxLength: 80 } }, {
-    scope: { ...choice(TOKEN_SCOPES), default: 'write' },
-    expiresAt: time, days: { ...integer, minimum: 1, maximum: TOKEN_DAYS_MAX },
-  }),
-
-  'POST /api/invitations': confirmed(created('NewInvitation'), {}, {
-    role, hours: { ...integer, minimum: 1, maximum: INVITATION_HOURS.max, default: INVITATION_HOURS.standard },
-  }),
 
   'GET /api/sources': { ...list('Source'), answers: { 200: json(listOf('Source')), ...UNCHANGED } },
   'POST /api/sources': {
@@ -124,6 +83,4 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/openapi.json': { answers: { 200: json(anything), ...UNCHANGED }, proof: 'none' },
 
   'GET /api/admin/accounts/:id': { answers: done('ListedAccount') },
-  'PATCH /api/admin/accounts/:id': confirmed(done('ListedAccount'), {}, { role, disabled: flag }, [409]),
-  'POST /api/admin/accounts/:id/reset-password': confirmed(created('PasswordLink'), {}, {}, [409]),
 };

@@ -1,8 +1,4 @@
-import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
-import { OUTCOMES } from '../features/manage-sources/import-store.ts';
-import { LIST_ORDERS, LIST_SHOWS } from '../features/reading/list-choice-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
-import { CHOICES, SWITCHES } from '../features/hub/preferences.ts';
 
 export type Schema = { readonly [keyword: string]: unknown };
 
@@ -12,7 +8,6 @@ export const flag: Schema = { type: 'boolean' };
 export const anything: Schema = { type: 'object', additionalProperties: true };
 export const id: Schema = { type: 'integer', minimum: 1 };
 export const time: Schema = { type: 'string', format: 'date-time' };
-export const role: Schema = choice(['admin', 'member']);
 export const visibility: Schema = choice(VISIBILITIES);
 
 export function choice(values: readonly string[]): Schema {
@@ -41,10 +36,6 @@ export function listOf(name: string, optional: Record<string, Schema> = {}): Sch
   return object({ items: array(named(name)), next: orNull(text) }, optional);
 }
 
-const account = { id, username: text, displayName: text, role, createdAt: time };
-const used = { createdAt: time, lastUsedAt: orNull(time) };
-const token = { id, name: text, scope: choice(TOKEN_SCOPES), ...used, expiresAt: orNull(time), address: orNull(text) };
-const session = { id, ...used, expiresAt: time, address: orNull(text) };
 const titled = object({ id, title: text });
 const party = object({ id, displayName: text });
 const sentOffer = {
@@ -52,7 +43,6 @@ const sentOffer = {
   to: { ...orNull(party), description: 'The receiver of the offered source; null if the hub chose the receiver' },
   expiresAt: time,
 };
-const offer = { ...sentOffer, direction: choice(['received', 'sent']), from: party, offeredAt: time };
 const webhookState = choice(['active', 'silent', 'disabled']);
 
 export const SCHEMAS: Record<string, Schema> = {
@@ -65,14 +55,6 @@ export const SCHEMAS: Record<string, Schema> = {
     bytesLeft: { ...integer, description: 'Bytes left in the account’s quota for uploaded files' },
     bytesMissing: { ...integer, description: 'Bytes by which your quota is too small for an offered source' },
   }),
-  Account: object(account),
-  PasswordLink: object({ url: { ...text, description: 'Shown only once' }, expiresAt: time }),
-  Session: object({
-    ...session, current: { ...flag, description: 'Whether this session has sent the request for the list of sessions' },
-  }),
-  Token: object(token),
-  NewToken: object({ ...token, token: { ...text, description: 'Shown only once' } }),
-  NewInvitation: object({ id, role, expiresAt: time, url: { ...text, description: 'Shown only once' } }),
   Source: object({
     id, kind: choice(SOURCE_KINDS), title: text, visibility, owner: party,
     state: choice(SOURCE_STATES), paused: flag, lastSyncAt: orNull(time), lastSuccessAt: orNull(time),
@@ -88,7 +70,7 @@ export const SCHEMAS: Record<string, Schema> = {
     }),
   }),
   SentOffer: object(sentOffer),
-  Offer: object(offer),
+  Offer: object({ ...sentOffer, direction: choice(['received', 'sent']), from: party, offeredAt: time }),
   WebhookAccess: object({ webhook: object({ url: text, secret: text }) }),
   WebhookEvent: object({
     type: { ...text, description: 'post.published, post.updated, post.deleted; other events change no post' },
@@ -97,40 +79,5 @@ export const SCHEMAS: Record<string, Schema> = {
   }),
   Imported: object({
     added: integer, alreadyFollowed: integer, leftOut: integer, refused: array(object({ url: text, reason: text })),
-  }),
-  AccountExport: object({
-    exportedAt: time, account: named('Account'),
-    preferences: object({
-      timeZone: orNull(text),
-      ...Object.fromEntries(Object.entries(CHOICES).map(([name, values]) => [name, choice(values)])),
-      ...Object.fromEntries(SWITCHES.map((name) => [name, flag])),
-    }),
-    sessions: array(object(session)), signInNetworks: array(object({ network: text, lastUsedAt: time })),
-    tokens: array(named('Token')), invitations: array(named('Invitation')),
-    sources: array(named('Source')), posts: array(named('Post')),
-    // The fields of a draft's form are additional properties of the draft.
-    drafts: array({ ...object({ form: text, savedAt: time }), additionalProperties: text }),
-    offers: array(object({
-      ...offer, endedAt: { ...orNull(time), description: 'When the offer of a source was declined or expired' },
-    })),
-    imports: array(object({
-      visibility, madeAt: time, doneAt: orNull(time),
-      lines: array(object({
-        url: text, title: text, folder: orNull(text), outcome: orNull(choice(OUTCOMES)), reason: orNull(text),
-        sourceId: orNull(id),
-      })),
-    })),
-    follows: array(object({
-      sourceId: id, title: orNull(text), ownTitle: orNull(text), folder: orNull(text), notify: flag,
-      hideGlobally: flag, readUpTo: integer, since: time,
-    })),
-    listChoices: array(object({ list: text, order: choice(LIST_ORDERS), show: choice(LIST_SHOWS), chosenAt: time })),
-    stars: array(object({ postId: id, title: orNull(text), starredAt: time })),
-    rules: array(named('Rule')), searches: array(named('SavedSearch')),
-    mutedPosts: array(object({ sourceId: id, postId: id, ruleId: id })),
-    withdrawnStates: array(object({ draftId: id, read: orNull(flag), starredAt: orNull(time) })),
-    readMarks: array(object({ sourceId: id, postId: id, read: flag, markedAt: orNull(time) })),
-    history: array(named('HistoryEntry')), notifications: array(named('Notification')),
-    acts: array(named('AuditRecord')),
   }),
 };

@@ -1,4 +1,5 @@
 import { apiTokens, sessions } from '../features/accounts/credential-store.ts';
+import { requireAccount } from '../features/accounts/govern-account.ts';
 import { attachments } from '../features/attachments/attachment-store.ts';
 import { requestedIconSet } from '../features/attachments/icon-set.ts';
 import { requestedIcon } from '../features/attachments/icon-routes.ts';
@@ -52,9 +53,10 @@ const GUARDS: [part: string, guard: Guard | null][] = [
   ['/sessions/:id', own('session', isOwnSession)],
   ['/tokens/:id', own('token', isOwnToken)],
   ['/apps/:id', own('token', isOwnToken)],
+  ['/admin/accounts/:id', (hub, { params }) => requireAccount(hub, pathId(params))],
   ['/webhooks/:id', null], // its sender proves to know the secret
   // For administrators only, from whom none of these is hidden.
-  ['/admin/accounts/:id', null], ['/admin/jobs/:id', null], ['/invitations/:id', null],
+  ['/admin/jobs/:id', null], ['/invitations/:id', null],
   // No ids: names, secrets, and what follows an id.
   ['/:name', null], ['/:token', null], ['/:filename', null], ['/:picture', null],
   ['/:stream*', null], ['/:rest*', null],

@@ -1,10 +1,12 @@
 import * as accountPages from '../features/accounts/account-pages.ts';
-import * as accounts from '../features/accounts/account-routes.ts';
+import { ACCOUNT_ROUTES } from '../features/accounts/account-acts.ts';
 import * as apps from '../features/accounts/app-pages.ts';
-import { revokeToken } from '../features/accounts/change-account.ts';
-import * as inviting from '../features/accounts/invitation-list.ts';
-import { withdrawInvitation } from '../features/accounts/join-hub.ts';
+import { INVITATION_ROUTES } from '../features/accounts/invitation-acts.ts';
+import { PREFERENCE_ROUTES } from '../features/accounts/preference-acts.ts';
+import { SIGN_IN_ROUTES } from '../features/accounts/sign-in-routes.ts';
+import { TOKEN_ROUTES } from '../features/accounts/token-acts.ts';
 import * as governing from '../features/admin/account-list.ts';
+import { GOVERNING_ROUTES } from '../features/admin/govern-acts.ts';
 import { LOOK_ROUTES, showLook } from '../features/admin/hub-look-pages.ts';
 import { JOB_ROUTES } from '../features/admin/job-list.ts';
 import { stepsAboveList } from '../features/admin/next-steps.ts';
@@ -14,6 +16,7 @@ import * as icons from '../features/attachments/icon-routes.ts';
 import { showIconSet } from '../features/attachments/icon-set.ts';
 import { FULL_TEXT_ROUTES } from '../features/full-text/full-text-acts.ts';
 import * as fullText from '../features/full-text/full-text-routes.ts';
+import { LEAVING_ROUTES } from '../features/leaving/leaving-acts.ts';
 import * as leavingPages from '../features/leaving/leaving-pages.ts';
 import { acceptOffer, declineOffer, withdrawOffer } from '../features/manage-sources/answer-offer.ts';
 import { pauseSource, resumeSource } from '../features/manage-sources/change-source.ts';
@@ -88,9 +91,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /sources/:id.atom', 'public', 'Posts of a source as Atom', feeds.showAtomFeed, { cached: [] }),
   at('GET /sources/:id.json', 'public', 'Posts of a source as JSON Feed', feeds.showJsonFeed, { cached: [] }),
 
-  at('POST /api/accounts', 'public', 'Join by an invitation', accounts.createAccount),
-  at('POST /api/session', 'public', 'Sign in', accounts.createSession, REPAIRS),
-  at('DELETE /api/session', 'member', 'Sign out', accounts.deleteSession),
+  ...endpoints(SIGN_IN_ROUTES),
   at('GET /join/:token', 'public', 'Page: join by an invitation', accountPages.showJoin),
   at('POST /join/:token', 'public', 'Form: join', accountPages.submitJoin),
   at('GET /new-password/:token', 'public', 'Page: choose a new password by a link', accountPages.showNewPassword),
@@ -99,53 +100,16 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /sign-in', 'public', 'Form: sign in', accountPages.submitSignIn, REPAIRS),
   at('POST /sign-out', 'member', 'Form: sign out', accountPages.submitSignOut, REPAIRS),
 
-  at('GET /api/account', 'member', 'Your own account', accounts.showAccount),
-  at(
-    'PATCH /api/account', 'member',
-    'Change your display name or password; a new password ends other sessions, API tokens keep working',
-    accounts.changeAccountJson,
-  ),
-  at('GET /api/tokens', 'member', 'Your API tokens, without their values', accounts.listTokens),
-  at('POST /api/tokens', 'member', 'Create an API token; its value is shown only once', accounts.createToken),
-  at('DELETE /api/tokens/:id', 'member', 'Revoke an API token', byId(revokeToken)),
+  ...endpoints([...ACCOUNT_ROUTES, ...PREFERENCE_ROUTES, ...TOKEN_ROUTES]),
   at('GET /settings', 'member', 'Page: account settings', accountPages.showSettings),
-  at('POST /settings/name', 'member', 'Form: change the display name', accountPages.submitName),
-  at('POST /settings/preferences', 'member', 'Form: change preferences', accountPages.submitPreferences),
-  at('POST /settings/time-zone', 'member', 'Form: store the time zone of the browser', accountPages.submitZone),
-  at('POST /settings/next-steps', 'member', 'Form: hide the getting-started list', accountPages.submitStepsAway),
-  at('POST /settings/password', 'member', 'Form: change the password', accountPages.submitPassword),
-  at('GET /api/sessions', 'member', 'Your sessions: made, last used, address', accounts.listSessions),
-  at('DELETE /api/sessions', 'member', 'End all your other sessions', accounts.deleteOtherSessions),
-  at('GET /api/sessions/:id', 'member', 'One of your sessions', accounts.showSession),
-  at('DELETE /api/sessions/:id', 'member', 'End one of your sessions', accounts.deleteSessionById),
-  at('POST /settings/sessions', 'member', 'Form: end other sessions', accountPages.submitEndSessions, REPAIRS),
-  at('POST /settings/tokens', 'member', 'Form: create an API token', accountPages.submitToken),
-  at(
-    'POST /settings/tokens/:id/revoke', 'member', 'Form: revoke an API token',
-    thenSee(byId(revokeToken), '/settings?said=token-revoked#tokens'), REPAIRS,
-  ),
-
   at('GET /settings/apps', 'member', 'Page: app passwords, and how to connect apps', apps.showApps),
-  at('POST /settings/apps', 'member', 'Form: create an app password', apps.submitApp),
-  at(
-    'POST /settings/apps/:id/end', 'member', 'Form: end an app password',
-    thenSee(byId(revokeToken), '/settings/apps?said=app-password-ended'), REPAIRS,
-  ),
   at('GET /settings/apps/check', 'member', 'Page: whether the Authorization header arrives', apps.showHeaderCheck),
 
-  at('DELETE /api/account', 'member', 'Delete your account', leavingPages.deleteAccount),
-  at('GET /api/account/export', 'member', 'All your personal data as one JSON document', leavingPages.downloadAccount),
+  ...endpoints(LEAVING_ROUTES),
   at('GET /settings/delete', 'member', 'Page: confirm deleting the account', leavingPages.showLeave),
-  at('POST /settings/delete', 'member', 'Form: delete the account', leavingPages.submitLeave, REPAIRS),
   at('GET /goodbye', 'public', 'Page: the account is deleted', leavingPages.showGoodbye),
 
-  at('POST /api/invitations', 'admin', 'Create an invitation link', accounts.createInvitation),
-  at('DELETE /api/invitations/:id', 'admin', 'Withdraw an invitation', byId(withdrawInvitation)),
-  at('POST /admin/invitations', 'admin', 'Form: create an invitation', inviting.submitInvitation),
-  at(
-    'POST /admin/invitations/:id/withdraw', 'admin', 'Form: withdraw an invitation',
-    thenSee(byId(withdrawInvitation), '/admin/invitations?said=invitation-withdrawn'),
-  ),
+  ...endpoints(INVITATION_ROUTES),
 
   ...endpoints(NOTIFICATION_ROUTES),
   at('GET /notifications', 'member', 'Page: notifications', showNotifications),
@@ -319,13 +283,8 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ...endpoints(HEALTH_ROUTES),
 
   at('GET /api/admin/accounts/:id', 'admin', 'One account', governing.showAccountOf),
-  at('PATCH /api/admin/accounts/:id', 'admin', 'Give an account another role or state', governing.changeAccountOf),
-  at(
-    'POST /api/admin/accounts/:id/reset-password', 'admin',
-    'Make a link for a new password, which is shown only once', governing.createPasswordLink,
-  ),
+  ...endpoints(GOVERNING_ROUTES),
   at('GET /admin/accounts/:id', 'admin', 'Page: one account', governing.showAccountPage),
-  at('POST /admin/accounts/:id', 'admin', 'Form: change an account, or make a password link', governing.submitAccount),
   at('GET /admin', 'admin', 'Page: overview', overview.showOverview),
   ...endpoints([...LOOK_ROUTES, ...ALERT_ROUTES]),
   at('GET /admin/hub', 'admin', 'Page: name, text and accent of the hub', showLook),

@@ -1,4 +1,4 @@
-import { accountJson, accounts, type Account, type Role } from '../features/accounts/account-store.ts';
+import { ACCOUNT, accounts, type Account, type Role } from '../features/accounts/account-store.ts';
 import { makePasswordLink, setState, type PasswordLink } from '../features/accounts/govern-account.ts';
 import { INVITATION_HOURS, joinUrl, makeInvitation } from '../features/accounts/join-hub.ts';
 import { settleJob } from '../features/admin/job-list.ts';
@@ -66,7 +66,7 @@ function showLink({ url, expiresAt }: PasswordLink, json: unknown, { out }: Comm
 async function listAccounts(json: unknown, { out, lookAtHub }: CommandContext): Promise<ExitCode> {
   const { hub } = await lookAtHub();
   const all = accounts(hub).list(0, Number.MAX_SAFE_INTEGER).map((account) =>
-    ({ ...accountJson(account), disabled: account.disabledAt !== null }));
+    ({ ...ACCOUNT.show(account), disabled: account.disabledAt !== null }));
   const line = ({ id, username, role, disabled, createdAt, displayName }: (typeof all)[number]): string =>
     `${[id, username, role, disabled ? 'disabled' : 'active', createdAt, displayName].join('\t')}\n`;
   out(json ? `${JSON.stringify(all)}\n` : all.map(line).join(''));

@@ -397,9 +397,9 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'withdrawing an invitation is for administrators',
-    file: 'src/app/routes.ts',
-    from: "'POST /admin/invitations/:id/withdraw', 'admin'",
-    to: "'POST /admin/invitations/:id/withdraw', 'member'",
+    file: 'src/features/accounts/invitation-acts.ts',
+    from: "'POST /admin/invitations/:id/withdraw', access: 'admin',",
+    to: "'POST /admin/invitations/:id/withdraw',",
     test: 'test/app/route-access.test.ts',
     name: 'visitors may call only public routes, and only administrators may call routes that administer',
   },
@@ -500,10 +500,18 @@ export const MUTATIONS: Mutation[] = [
     name: 'a new password needs the current one, ends all other sessions and is the only one that works',
   },
   {
+    promise: 'what needs the password is not for API tokens',
+    file: 'src/features/hub/acts.ts',
+    from: "if (proof === 'session') requireSession(req.viewer);",
+    to: '',
+    test: 'test/features/accounts/sessions.test.ts',
+    name: 'no token makes tokens, invitations or password links, changes roles, ends sessions or removes the account',
+  },
+  {
     promise: 'an API token cannot change the password',
-    file: 'src/features/accounts/passwords.ts',
-    from: "if (viewer.via === 'session') return input.secret(",
-    to: 'if (viewer.id > 0) return input.secret(',
+    file: 'src/features/accounts/change-account.ts',
+    from: "if (input.has('newPassword')) requireSession(viewer);\n  else if",
+    to: 'if',
     test: 'test/features/accounts/password-changes.test.ts',
     name: 'an API token outlives a password change, and may not make one',
   },
@@ -830,8 +838,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'leaving needs the word DELETE',
     file: 'src/features/leaving/leave-hub.ts',
-    from: "if (values['confirmation'] !== LEAVE_CONFIRMATION)",
-    to: "if (values['confirmation'] === '')",
+    from: 'input.value(name) === LEAVE_CONFIRMATION ?',
+    to: "input.value(name) !== '' ?",
     test: 'test/features/leaving/leaving.slow.test.ts',
     name: 'leaving needs the password and the word DELETE, each told apart',
   },
@@ -3228,7 +3236,7 @@ export const MUTATIONS: Mutation[] = [
   // What the hub is told is true, or refused.
   {
     promise: 'a token whose end is not understood is not made as one that never ends',
-    file: 'src/features/accounts/account-pages.ts',
+    file: 'src/features/accounts/token-acts.ts',
     from: "days === '' ? {} : { days }",
     to: "/^\\d+$/.test(days ?? '') ? { days } : {}",
     test: 'test/app/unknown-values.test.ts',
@@ -3814,7 +3822,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'an API token ends no session',
-    file: 'src/features/accounts/account-routes.ts',
+    file: 'src/features/accounts/sign-in-routes.ts',
     from: "if (req.viewer.via !== 'session') throw",
     to: 'if (!req.viewer) throw',
     test: 'test/features/accounts/accounts.test.ts',
@@ -3892,14 +3900,6 @@ export const MUTATIONS: Mutation[] = [
     to: "'read'",
     test: 'test/app/openapi-answers.slow.test.ts',
     name: 'every operation takes what is documented, gives what is documented, and refuses as documented',
-  },
-  {
-    promise: 'what a body may hold is described',
-    file: 'src/app/api-operations.ts',
-    from: 'role, hours: {',
-    to: 'role, days: {',
-    test: 'test/app/openapi.test.ts',
-    name: 'each member of a body and each parameter of a query that a handler reads by its name is described',
   },
   {
     promise: 'nothing is marked as read that arrived after the page was made',

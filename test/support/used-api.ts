@@ -5,7 +5,6 @@ import type { TestContext } from 'node:test';
 import { noteDrill, noteOffsite, noteRun } from '../../src/features/backups/note-run.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { fullTexts } from '../../src/features/full-text/full-text-store.ts';
-import { drafts } from '../../src/features/writing/draft-store.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { documentedApi, type ApiDocument, type ApiRequest, type DocumentedApi } from './api-document.ts';
 import { createClient, type Answer, type Client } from './client.ts';
@@ -16,7 +15,7 @@ import { dropTable } from './stored-rows.ts';
 import { startOrigin } from './origin.ts';
 import { raise } from './receiver.ts';
 import { standardEvent } from './signed-events.ts';
-import { FORM_TYPE, formWith } from './uploads.ts';
+import { FORM_TYPE, formWith, sendForm } from './uploads.ts';
 import { eventBody } from './webhooks.ts';
 
 const SETTINGS = {
@@ -186,7 +185,7 @@ export async function usePosts({ ada, bob, hub, call }: Used, notes: number) {
   const { undo } = (await call(bob, 'POST /api/reading/mark-read', { body: { posts: [id] } })).made;
   await call(bob, 'POST /api/reading/undo', { body: { undo } });
   await call(bob, 'GET /api/history');
-  drafts(hub.handle).save(2, '/write', { title: 'Not yet' });
+  await sendForm(hub, bob, '/write/a-draft-with-key', formWith({ title: 'Not yet', save: '1' }, [file(1)]));
   const bad = '<opml version="2.0"><body><outline text="F"><outline xmlUrl="javascript:x"/></outline></body></opml>';
   assert.equal((await bob.form('/sources/import', { opml: bad, visibility: 'private' })).status, 303);
   await bob.form('/reading/choice', { list: 'unread', choice: 'oldest each' });

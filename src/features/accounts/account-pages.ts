@@ -1,25 +1,22 @@
 import { readForm } from '../../platform/http/body.ts';
-import { orAgain } from '../../platform/http/form-faults.ts';
-import { createInput, localPath, pathId } from '../../platform/http/input.ts';
-import { HttpError, invalid } from '../../platform/http/http-error.ts';
-import { noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
-import type { HubRequest, MemberRequest, Preferences } from '../../platform/http/router.ts';
-import { isTimeZone, timesOf } from '../../platform/http/times.ts';
+import { localPath } from '../../platform/http/input.ts';
+import { HttpError } from '../../platform/http/http-error.ts';
+import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import { timesOf } from '../../platform/http/times.ts';
 import type { Hub } from '../hub/hub.ts';
-import { CHOICES, SWITCHES } from '../hub/preferences.ts';
 import { saying } from '../hub/said.ts';
-import { deleteSession } from './account-routes.ts';
 import {
   invitationGonePage, joinPage, newPasswordPage, passwordLinkGonePage,
 } from './account-views.ts';
-import { endedSession, sessionCookie, signIn, type SignedIn } from './authenticate.ts';
-import { changeAccount, endSessions, makeToken, ownAccount } from './change-account.ts';
+import { sessionCookie, signIn, type SignedIn } from './authenticate.ts';
+import { ownAccount } from './change-account.ts';
 import { apiTokens, sessions, TOKENS_MAX } from './credential-store.ts';
 import { accountOfLink, choosePassword } from './govern-account.ts';
 import { findInvitation, joinHub } from './join-hub.ts';
-import { preferences } from './preferences-store.ts';
 import { accountSettingsPage, type SentSettings } from './settings-views.ts';
 import { hasCookie, signInPage } from './sign-in-pages.ts';
+import { deleteSession } from './sign-in-routes.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
@@ -105,78 +102,4 @@ export function showSettings(hub: Hub, { viewer }: MemberRequest, sent?: SentSet
   const who = { account, preferences: viewer.preferences, current };
   const shown = accountSettingsPage({ ...who, ...own, times: timesOf(hub, viewer), sent });
   return page(shown, sent?.problem?.status, sent?.problem?.headers);
-}
-
-export function submitName(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return answerForm(hub, req, 'name', ({ displayName = '' }) => change(hub, req, { displayName }));
-}
-
-export function submitPassword(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return answerForm(hub, req, 'password', ({ currentPassword, newPassword = '' }) =>
-    change(hub, req, { currentPassword, newPassword }));
-}
-
-async function change(hub: Hub, req: MemberRequest, values: Record<string, unknown>): Promise<Reply> {
-  await changeAccount(hub, values, req);
-  return seeOther(saying('/settings', values['newPassword'] === undefined ? 'name-saved' : 'password-changed'));
-}
-
-/** Form: replaces all preferences; a box that is not ticked is off. */
-export function submitPreferences(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return answerForm(hub, req, 'preferences', async (values) => {
-    preferences(hub).set(req.viewer.id, readPreferences(values));
-    return seeOther(saying('/settings', 'preferences-saved'));
-  });
-}
-
-/** Form: creates an API token, whose value the page shows once. */
-export function submitToken(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return answerForm(hub, req, 'token', async ({ days, ...values }) => {
-    const expiry = days === '' ? {} : { days }; // empty: it never expires
-    const { token } = await makeToken(hub, { ...values, ...expiry }, req);
-    return showSettings(hub, req, { form: 'token', newToken: token });
-  });
-}
-
-/** Form: stores the time zone of the viewer's browser, which a script on the page sends once. */
-export async function submitZone(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { timeZone = '' } = await readForm(req);
-  if (!isTimeZone(timeZone || 'none')) throw invalid([{ pointer: '/timeZone', detail: 'is no time zone.' }]);
-  preferences(hub).set(req.viewer.id, { ...req.viewer.preferences, timeZone });
-  return req.headers.accept?.includes('json') ? noContent() : seeOther('/settings');
-}
-
-/** Form: hides the getting-started list, then returns to the page `from`. */
-export async function submitStepsAway(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { from } = await readForm(req);
-  preferences(hub).set(req.viewer.id, { ...req.viewer.preferences, nextSteps: false });
-  return seeOther(saying(localPath(from), 'steps-put-away'));
-}
-
-function readPreferences(values: Record<string, unknown>): Preferences {
-  const input = createInput(values);
-  const timeZone = input.optionalText('timeZone', { max: 100 }) || null;
-  if (timeZone !== null && !isTimeZone(timeZone)) input.refuse('timeZone', 'is no known time zone.');
-  const choices = Object.entries(CHOICES).map(([name, all]) => [name, input.optionalChoice(name, all) ?? all[0]]);
-  const switches = SWITCHES.map((name) => [name, input.optionalSwitch(name) ?? false]);
-  input.done();
-  return { timeZone, ...Object.fromEntries([...choices, ...switches]) as Omit<Preferences, 'timeZone'> };
-}
-
-/** Form: ends one session, or with `others` all except the current one. */
-export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return answerForm(hub, req, 'sessions', async (values) => {
-    const id = values['session'] === 'others' ? undefined : pathId({ id: values['session'] ?? '' });
-    await endSessions(hub, values, req, id);
-    const said = saying('/settings#sessions', id === undefined ? 'others-ended' : 'sessions-ended');
-    return seeOther(said, id === req.viewer.credentialId ? endedSession(hub) : {});
-  });
-}
-
-/** A refused form is shown again with its error. */
-async function answerForm(
-  hub: Hub, req: MemberRequest, form: SentSettings['form'], act: (values: Record<string, string>) => Promise<Reply>,
-): Promise<Reply> {
-  const values = await readForm(req);
-  return orAgain(() => act(values), (problem) => showSettings(hub, req, { form, values, problem }));
 }

@@ -1,4 +1,4 @@
-import { isoTime } from '../../platform/clock.ts';
+import { choice, id, named, object, text, time } from '../../platform/http/fields.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
 import { hashSecret, newSecret } from '../../platform/secrets.ts';
@@ -6,16 +6,16 @@ import { store, type StoreHub } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 
 export type Role = Viewer['role'];
+export const ROLES: readonly Role[] = ['admin', 'member'];
 export type Account = {
   id: number; username: string; displayName: string; role: Role; createdAt: number; disabledAt: number | null;
 };
 export type AccountWithHash = Account & { passwordHash: string };
 type NewAccount = { username: string; displayName: string; role: Role; passwordHash: string };
 
-/** What its owner may see; administrators see more (`listedJson` in account-list.ts). */
-export function accountJson({ id, username, displayName, role, createdAt }: Account) {
-  return { id, username, displayName, role, createdAt: isoTime(createdAt) };
-}
+/** What its owner may see; administrators see more. */
+export const ACCOUNT_MEMBERS = { id, username: text, displayName: text, role: choice(ROLES), createdAt: time };
+export const ACCOUNT = named('Account', object(ACCOUNT_MEMBERS));
 
 const PRESENT = 'left_at IS NULL';
 const COLUMNS = 'id, username, display_name AS displayName, role, created_at AS createdAt, disabled_at AS disabledAt';

@@ -1,5 +1,4 @@
-import { readForm } from '../../platform/http/body.ts';
-import { faultOf, faulty, orAgain } from '../../platform/http/form-faults.ts';
+import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
 import { settingsSection } from '../../platform/http/page-parts.ts';
@@ -8,7 +7,6 @@ import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import type { Hub } from '../hub/hub.ts';
 import { passwordField, problemAbove, type FormState } from './account-views.ts';
-import { makeToken } from './change-account.ts';
 import { apiTokens, TOKENS_MAX, type ApiToken, type NewToken } from './credential-store.ts';
 
 /** A form that asked for a new app password. `made`: the new app password, whose value the page shows once. */
@@ -27,14 +25,6 @@ export function showApps(hub: Hub, { viewer }: MemberRequest, sent: SentApp = {}
   const shown = appsPage({ username, baseUrl: hub.config.baseUrl, passwords, times: timesOf(hub, viewer), ...sent });
   const caching = sent.made && { 'cache-control': 'no-store' };
   return page(shown, sent.problem?.status, { ...sent.problem?.headers, ...caching });
-}
-
-/** Form: creates an app password, which the next page shows once. */
-export async function submitApp(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const values = await readForm(req);
-  return orAgain(
-    async () => showApps(hub, req, { made: await makeToken(hub, { ...values, scope: 'reader' }, req) }),
-    (problem) => showApps(hub, req, { values, problem }));
 }
 
 /** Page: tells whether the browser's Authorization header arrives. With status 401, the browser asks for a password. */

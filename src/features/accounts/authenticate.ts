@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { SECOND } from '../../platform/clock.ts';
 import { clientAddress } from '../../platform/http/call-handler.ts';
+import { line, readGiven, secret } from '../../platform/http/fields.ts';
 import { cookieName, readCookie, setCookie } from '../../platform/http/headers.ts';
-import { readInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
 import type { Caller, Viewer } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
@@ -92,11 +92,12 @@ export function endedSession({ config: { secure } }: Hub): { 'set-cookie': strin
 /** `session`: the secret of the new session, for the cookie. */
 export type SignedIn = { account: Account; session: string };
 
+/** Fields of who signs in. */
+export const LOGIN = { username: line({ max: 200 }), password: secret(1, PASSWORD_MAX) };
+
 /** Throws 401 without saying whether name or password is wrong; 403 for a disabled account; 429 after many failures. */
 export async function signIn(hub: Hub, values: Record<string, unknown>, address: string): Promise<SignedIn> {
-  const { username, password } = readInput(values, (input) => (
-    { username: input.text('username', { max: 200 }), password: input.secret('password', 1, PASSWORD_MAX) }));
-  const signedIn = await checkPassword(hub, { username, password, address }, (account) => {
+  const signedIn = await checkPassword(hub, { ...readGiven(LOGIN, values), address }, (account) => {
     const { id, username: name, disabledAt } = account;
     if (disabledAt !== null) throw new HttpError(403, 'This account is disabled. Ask an administrator.');
     audit(hub, 'session.created', { id, name, address });

@@ -1,25 +1,24 @@
-import { createInput, readInput } from '../../platform/http/input.ts';
+import { choice, flag, optional, readGiven, type Given } from '../../platform/http/fields.ts';
+import type { Input } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/http-error.ts';
 import { actorOf, audit, type Actor, type By } from '../audit/audit.ts';
 import { takeTurns, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
-import { accounts, invitations, publicPart, type Account, type Role } from './account-store.ts';
+import { accounts, invitations, publicPart, ROLES, type Account, type Role } from './account-store.ts';
 import { passwordLinks, revokeCredentials, sessions } from './credential-store.ts';
 import { JOIN_LIMIT } from './join-hub.ts';
-import { byNetwork, confirmed, PASSWORD_MAX, PASSWORD_MIN, passwords, readConfirmation } from './passwords.ts';
+import { byNetwork, confirmed, currentPassword, newPassword, passwords } from './passwords.ts';
 import type { SignedIn } from './authenticate.ts';
 
-type Values = Record<string, unknown>;
-type Change = { role?: Role | undefined; disabled?: boolean | undefined };
+export const GOVERNING = { role: optional(choice(ROLES)), disabled: optional(flag), currentPassword };
+type Change = { role?: Role; disabled?: boolean };
 
-export async function governAccount(hub: Hub, id: number, values: Values, by: By): Promise<Account> {
-  const input = createInput(values);
-  const change = { role: input.optionalChoice('role', ['admin', 'member']), disabled: input.optionalFlag('disabled') };
-  const isNothing = change.role === undefined && change.disabled === undefined;
-  if (isNothing) input.refuse('role', 'must be sent, or disabled.');
-  const password = readConfirmation(input, by);
-  input.done();
-  return confirmed(hub, password, by, () => setState(hub, id, change, actorOf(by)));
+export function checkGoverning(input: Input, { role, disabled }: Change): void {
+  if (role === undefined && disabled === undefined) input.refuse('role', 'must be sent, or disabled.');
+}
+
+export async function governAccount(hub: Hub, id: number, change: Given<typeof GOVERNING>, by: By): Promise<Account> {
+  return confirmed(hub, change.currentPassword, by, () => setState(hub, id, change, actorOf(by)));
 }
 
 /** Disabling an account ends its credentials. Throws 409 if the change would leave no enabled administrator. */
@@ -42,8 +41,7 @@ export function setState(hub: Hub, id: number, change: Change, actor: Actor): Ac
   });
 }
 
-export async function linkForPassword(hub: Hub, id: number, values: Values, by: By): Promise<PasswordLink> {
-  const password = readInput(values, (input) => readConfirmation(input, by));
+export async function linkForPassword(hub: Hub, id: number, password: string, by: By): Promise<PasswordLink> {
   return confirmed(hub, password, by, () => makePasswordLink(hub, id, actorOf(by)));
 }
 
@@ -75,10 +73,12 @@ function requireLink(hub: Hub, token: string): Account {
 }
 
 /** Sets a new password through a password link; ends the link, the account's sessions and its tokens; signs in. */
-export async function choosePassword(hub: Hub, token: string, values: Values, address: string): Promise<SignedIn> {
+export async function choosePassword(
+  hub: Hub, token: string, values: Record<string, unknown>, address: string,
+): Promise<SignedIn> {
   takeTurns(hub, byNetwork(JOIN_LIMIT, address));
   requireLink(hub, token);
-  const password = readInput(values, (input) => input.secret('password', PASSWORD_MIN, PASSWORD_MAX));
+  const { password } = readGiven({ password: newPassword }, values);
   const hash = await passwords(hub).hash(password);
   return hub.db.write('choose password', () => {
     // While the new password was hashed, another request may have used the password link.
@@ -92,7 +92,7 @@ export async function choosePassword(hub: Hub, token: string, values: Values, ad
   });
 }
 
-function requireAccount(hub: Hub, id: number): Account {
+export function requireAccount(hub: Hub, id: number): Account {
   const account = accounts(hub).find(id);
   if (!account) throw notFound('account');
   return publicPart(account);

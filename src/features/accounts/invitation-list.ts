@@ -1,8 +1,6 @@
-import { readForm } from '../../platform/http/body.ts';
 import { choice, id, named, object, time } from '../../platform/http/fields.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { HttpError } from '../../platform/http/http-error.ts';
 import type { Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
@@ -10,7 +8,7 @@ import { adminList } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { invitations, type Invitation } from './account-store.ts';
 import { passwordField, problemAbove, type FormState } from './account-views.ts';
-import { INVITATION_HOURS, invite, joinUrl } from './join-hub.ts';
+import { INVITATION_HOURS } from './join-hub.ts';
 
 export const INVITATION = named('Invitation', object({
   id, role: choice(['admin', 'member']), createdAt: time, expiresAt: time,
@@ -30,19 +28,16 @@ export const invitationList = adminList<Invitation>({
   more: 'More invitations',
 });
 
-/** Form: creates an invitation, whose link the page shows once; a refused form is shown again with the error. */
-export async function submitInvitation(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const values = await readForm(req);
-  try {
-    const { token } = await invite(hub, values, req);
-    return invitationList.showPage(hub, req, { above: inviteForm({ newUrl: joinUrl(hub.config, token) }) });
-  } catch (problem) {
-    if (!(problem instanceof HttpError)) throw problem;
-    return invitationList.showPage(hub, req, { above: inviteForm({ values, problem }), status: problem.status });
-  }
+type SentInvitation = FormState & { newUrl?: string };
+
+/** The page again, with a refused form or a new link, which is shown once. */
+export function showInvitations(hub: Hub, req: MemberRequest, sent: SentInvitation): Reply {
+  return invitationList.showPage(hub, req, {
+    above: inviteForm(sent), ...(sent.problem && { status: sent.problem.status }),
+  });
 }
 
-function inviteForm({ values = {}, problem, newUrl }: FormState & { newUrl?: string }): Html {
+function inviteForm({ values = {}, problem, newUrl }: SentInvitation): Html {
   return html`
 ${newUrl && html`
 <div class="done" role="status"><p>Send somebody this link. It is shown only once, and works once:</p>

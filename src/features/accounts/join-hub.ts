@@ -1,31 +1,41 @@
 import { HOUR, MINUTE } from '../../platform/clock.ts';
-import { createInput } from '../../platform/http/input.ts';
+import { choice, line, noted, optional, readGiven, whole, type Given } from '../../platform/http/fields.ts';
 import { HttpError, notFound } from '../../platform/http/http-error.ts';
 import { actorOf, audit, THE_HUB, type Actor, type By } from '../audit/audit.ts';
 import { metLimit, takeTurns, type Hub, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import type { Config } from '../hub/read-config.ts';
 import {
-  accounts, invitations, INVITATIONS_MAX, type Invitation, type NewInvitation, type Role,
+  accounts, invitations, INVITATIONS_MAX, ROLES, type Invitation, type NewInvitation, type Role,
 } from './account-store.ts';
 import { sessions } from './credential-store.ts';
-import { byNetwork, confirmed, PASSWORD_MAX, PASSWORD_MIN, passwords, readConfirmation } from './passwords.ts';
+import { byNetwork, confirmed, currentPassword, newPassword, passwords } from './passwords.ts';
 import type { SignedIn } from './authenticate.ts';
 
-export const DISPLAY_NAME_MAX = 80;
+export const displayName = line({ max: 80 });
 export const INVITATION_HOURS = { standard: 72, max: 24 * 30 };
 
 const SET_UP_LIFETIME = 24 * HOUR;
 export const JOIN_LIMIT: NamedLimit = { name: 'join', burst: 20, everyMs: MINUTE };
 const USERNAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?$/;
 
-export async function invite(hub: Hub, values: Record<string, unknown>, by: By): Promise<NewInvitation> {
-  const input = createInput(values);
-  const role = input.optionalChoice('role', ['admin', 'member']) ?? 'member';
-  const hours = input.optionalInteger('hours', 1, INVITATION_HOURS.max) ?? INVITATION_HOURS.standard;
-  const password = readConfirmation(input, by);
-  input.done();
-  return confirmed(hub, password, by, () => makeInvitation(hub, role, hours * HOUR, actorOf(by)));
+/** Fields of who joins, besides the invitation. */
+export const JOINING = {
+  username: line({
+    max: 32, pattern: USERNAME, expected: 'may contain letters, digits, and . _ - between letters or digits.',
+  }),
+  displayName: optional(displayName), password: newPassword,
+};
+
+export const INVITING = {
+  role: optional(choice(ROLES)),
+  hours: optional(noted(whole(1, INVITATION_HOURS.max), { default: INVITATION_HOURS.standard })),
+  currentPassword,
+};
+
+export async function invite(hub: Hub, wanted: Given<typeof INVITING>, by: By): Promise<NewInvitation> {
+  const { role = 'member', hours = INVITATION_HOURS.standard } = wanted;
+  return confirmed(hub, wanted.currentPassword, by, () => makeInvitation(hub, role, hours * HOUR, actorOf(by)));
 }
 
 /** `lifetime`: in ms. Throws 422 if the account of the actor has INVITATIONS_MAX open invitations. */
@@ -80,8 +90,9 @@ export async function joinHub(
 ): Promise<SignedIn> {
   takeTurns(hub, byNetwork(JOIN_LIMIT, address));
   requireInvitation(hub, token);
-  const { password, ...name } = readJoin(values);
-  if (accounts(hub).findByName(name.username)) throw nameTaken();
+  const { username, displayName: shown = username, password } = readGiven(JOINING, values);
+  if (accounts(hub).findByName(username)) throw nameTaken();
+  const name = { username, displayName: shown };
   return createAccount(hub, token, name, await passwords(hub).hash(password), address);
 }
 
@@ -107,17 +118,6 @@ function requireInvitation(hub: Hub, token: string): Invitation {
   const invitation = findInvitation(hub, token);
   if (!invitation) throw new HttpError(410, 'This invitation was used or has expired. Ask for a new one.');
   return invitation;
-}
-
-function readJoin(values: Record<string, unknown>): { username: string; displayName: string; password: string } {
-  const input = createInput(values);
-  const username = input.text('username', {
-    max: 32, pattern: USERNAME, expected: 'may contain letters, digits, and . _ - between letters or digits.',
-  });
-  const displayName = input.optionalText('displayName', { max: DISPLAY_NAME_MAX }) ?? username;
-  const password = input.secret('password', PASSWORD_MIN, PASSWORD_MAX);
-  input.done();
-  return { username, displayName, password };
 }
 
 function nameTaken(): HttpError {

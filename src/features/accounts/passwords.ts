@@ -2,7 +2,7 @@ import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { MINUTE, SECOND } from '../../platform/clock.ts';
-import type { Input } from '../../platform/http/input.ts';
+import { secret, type Field } from '../../platform/http/fields.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
 import { networksOf } from '../../platform/net/address-guard.ts';
@@ -17,6 +17,20 @@ import { signInNetworks } from './credential-store.ts';
 /** The shortest and the longest new password, in bytes of UTF-8. */
 export const PASSWORD_MIN = 10;
 export const PASSWORD_MAX = 1024;
+
+export const newPassword = secret(PASSWORD_MIN, PASSWORD_MAX);
+
+/** The password of who asks for what a session alone must not do; `password` is another name for it. */
+export const currentPassword: Field<string, string, string> = {
+  ...secret(1, PASSWORD_MAX),
+  read(input, name) {
+    const sent = ['currentPassword', 'password'].find((one) => input.value(one) !== undefined) ?? name;
+    return input.secret(sent, 1, PASSWORD_MAX);
+  },
+};
+
+/** Of acts with that field. */
+export const CONFIRMED: { proof: 'session'; refusals: number[] } = { proof: 'session', refusals: [429] };
 
 /** OWASP's minimum for argon2id (2023): 19 MiB, 2 passes, 1 lane. */
 const CURRENT = { memory: 19 * 1024, passes: 2, parallelism: 1 };
@@ -134,18 +148,11 @@ export function byNetwork({ name, burst, everyMs }: NamedLimit, address: string)
   return networksOf(address).map((network, n) => [{ name, burst: burst * 2 ** n, everyMs: everyMs / 2 ** n }, network]);
 }
 
-/** Reads the password from `currentPassword` or `password`. Throws 403 for a request with an API token. */
-export function readConfirmation(input: Input, { viewer }: By, missing = 'currentPassword'): string {
-  const name = ['currentPassword', 'password'].find((one) => input.value(one) !== undefined) ?? missing;
-  if (viewer.via === 'session') return input.secret(name, 1, PASSWORD_MAX);
-  throw new HttpError(403, 'An API token cannot do this: it needs a session and the current password.');
-}
-
 /** Throws 403 for a wrong password. */
 export async function confirmed<T>(
-  hub: Hub, password: string, by: By, act: () => T, newPassword?: string,
+  hub: Hub, password: string, by: By, act: () => T, toStore?: string,
 ): Promise<T> {
-  const done = await checkPassword(hub, { ...confirmation(password, by), newPassword }, act);
+  const done = await checkPassword(hub, { ...confirmation(password, by), newPassword: toStore }, act);
   if (!done) throw new HttpError(403, 'The current password is wrong.');
   return done.result;
 }

@@ -1,17 +1,13 @@
-import { readForm, readJson } from '../../platform/http/body.ts';
-import { orAgain } from '../../platform/http/form-faults.ts';
-import { choice, flag, id, integer, madeOf, named, object, text, time } from '../../platform/http/fields.ts';
+import { flag, from, integer, named, object } from '../../platform/http/fields.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { notFound, type HttpError } from '../../platform/http/http-error.ts';
 import { formProblem, json, page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
-import { isoTime } from '../../platform/clock.ts';
 import { byteSize, plural } from '../../platform/in-words.ts';
-import { accounts, type Account } from '../accounts/account-store.ts';
+import { ACCOUNT_MEMBERS, accounts, type Account } from '../accounts/account-store.ts';
 import { passwordField } from '../accounts/account-views.ts';
-import { governAccount, linkForPassword } from '../accounts/govern-account.ts';
 import { adminList } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { contentUsage } from '../sources/content-usage-store.ts';
@@ -19,10 +15,11 @@ import { sources } from '../sources/source-store.ts';
 
 type ListedAccount = Account & { sources: number; contentBytes: number };
 
-const LISTED_ACCOUNT = named('ListedAccount', madeOf(object({
-  id, username: text, displayName: text, role: choice(['admin', 'member']), createdAt: time, disabled: flag,
-  sources: integer, contentBytes: integer,
-}), (account: ListedAccount) => ({ ...account, disabled: account.disabledAt !== null })));
+const isSet = { schema: flag.schema, show: (at: number | null) => at !== null };
+
+export const LISTED_ACCOUNT = named('ListedAccount', object({
+  ...ACCOUNT_MEMBERS, disabled: from('disabledAt', isSet), sources: integer, contentBytes: integer,
+}));
 
 export const accountList = adminList<ListedAccount>({
   name: 'accounts',
@@ -63,7 +60,7 @@ function roleName(role: Account['role']): string {
   return role === 'admin' ? 'administrator' : 'member';
 }
 
-function find(hub: Hub, { params }: MemberRequest): ListedAccount {
+export function requestedAccount(hub: Hub, { params }: MemberRequest): ListedAccount {
   const account = accounts(hub).find(pathId(params));
   const [listed] = account ? withSources(hub, [account]) : [];
   if (!listed) throw notFound('account');
@@ -72,48 +69,15 @@ function find(hub: Hub, { params }: MemberRequest): ListedAccount {
 
 /** GET /api/admin/accounts/:id: an account with its role and state. */
 export function showAccountOf(hub: Hub, req: MemberRequest): Reply {
-  return json(LISTED_ACCOUNT.show(find(hub, req)));
-}
-
-/** PATCH /api/admin/accounts/:id: gives an account another role or state. */
-export async function changeAccountOf(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { id } = find(hub, req);
-  await governAccount(hub, id, await readJson(req), req);
-  return showAccountOf(hub, req);
-}
-
-/** POST /api/admin/accounts/:id/reset-password: answers 201 with a link for a new password. */
-export async function createPasswordLink(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { id } = find(hub, req);
-  const { url, expiresAt } = await linkForPassword(hub, id, await readJson(req), req);
-  return json({ url, expiresAt: isoTime(expiresAt) }, 201);
+  return json(LISTED_ACCOUNT.show(requestedAccount(hub, req)));
 }
 
 type Sent = { problem?: HttpError; url?: string; done?: string };
 
 /** Page: one account. `sent`: the error, the password link or the message that a sent form leads to. */
 export function showAccountPage(hub: Hub, req: MemberRequest, sent: Sent = {}): Reply {
-  return page(accountPage(find(hub, req), sent, timesOf(hub, req.viewer)), sent.problem?.status, sent.problem?.headers);
-}
-
-const CHANGES: Record<string, { role: string } | { disabled: boolean }> = {
-  'make-admin': { role: 'admin' },
-  'make-member': { role: 'member' },
-  'disable': { disabled: true },
-  'enable': { disabled: false },
-};
-
-/** Form: changes the role or state of an account, or makes a password link; shows the account again, or the error. */
-export async function submitAccount(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { id } = find(hub, req);
-  const { act = '', currentPassword } = await readForm(req);
-  return orAgain(async () => {
-    if (act === 'reset-password') {
-      return showAccountPage(hub, req, { url: (await linkForPassword(hub, id, { currentPassword }, req)).url });
-    }
-    await governAccount(hub, id, { ...CHANGES[act], currentPassword }, req);
-    return showAccountPage(hub, req, { done: 'The account was changed.' });
-  }, (problem) => showAccountPage(hub, req, { problem }));
+  const shown = accountPage(requestedAccount(hub, req), sent, timesOf(hub, req.viewer));
+  return page(shown, sent.problem?.status, sent.problem?.headers);
 }
 
 /** Whether the form that changes an account shows the error at its top; a wrong password is shown at its own field. */

@@ -7,7 +7,7 @@ import { nextLink, pathId, type Input } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
 import { json, noContent, seeOther, type Reply, type ReplyHeaders } from '../../platform/http/reply.ts';
 import type {
-  Access, MemberRequest, Operation, Pattern, RequestFor, RouteSettings, Schema,
+  Access, MemberRequest, Operation, Pattern, RequestFor, RouteSettings, Schema, Viewer,
 } from '../../platform/http/router.ts';
 import type { Hub } from './hub.ts';
 
@@ -129,12 +129,16 @@ async function answerForm(declared: AnyAct, hub: Hub, req: MemberRequest): Promi
 async function perform(
   { fields = {}, check, run, proof }: AnyAct, hub: Hub, req: MemberRequest, values: JsonObject, isForm = false,
 ): Promise<unknown> {
-  if (proof === 'session' && req.viewer.via === 'token') throw new HttpError(403, NEEDS_SESSION);
+  if (proof === 'session') requireSession(req.viewer);
   const given = readGiven(fields, values, { isForm, check: (input, read) => check?.(input, read, hub, req) });
   return run(hub, given, req);
 }
 
-const NEEDS_SESSION = 'An API token cannot do this: it needs a session and the current password.';
+/** For acts that need a session only with some of their fields; the others have `proof`. */
+export function requireSession({ via }: Viewer): void {
+  if (via === 'session') return;
+  throw new HttpError(403, 'An API token cannot do this: it needs a session and the current password.');
+}
 
 /** The effect of an act on what its path names. */
 export function byId<Made>(effect: (hub: Hub, id: number, req: MemberRequest) => Made) {

@@ -1,27 +1,23 @@
 import type { Readable } from 'node:stream';
 import { isoTime } from '../../platform/clock.ts';
 import { inBatches } from '../../platform/db/batched-writes.ts';
+import type { Shown } from '../../platform/http/fields.ts';
 import type { Preferences } from '../../platform/http/router.ts';
 import { inChunks } from '../../platform/http/reply.ts';
-import { sessionJson, tokenJson } from '../accounts/account-routes.ts';
-import { accountJson, invitations, type Account } from '../accounts/account-store.ts';
+import { ACCOUNT, invitations, type Account } from '../accounts/account-store.ts';
 import { ownAccount } from '../accounts/change-account.ts';
 import { apiTokens, sessions, signInNetworks, type ApiToken } from '../accounts/credential-store.ts';
-import { INVITATION } from '../accounts/invitation-list.ts';
 import { draftFiles } from '../attachments/draft-file-store.ts';
-import { AUDIT_RECORD } from '../audit/audit-list.ts';
 import { auditRecords, type AuditRecord } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { follows, type Follow } from '../follows/follow-store.ts';
 import { historyJson } from '../reading/history-acts.ts';
-import { SAVED_SEARCH } from '../reading/search-acts.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { ExportPart } from '../hub/tables.ts';
 import { imports, type ImportLine } from '../manage-sources/import-store.ts';
 import { offerJson } from '../manage-sources/offer-pages.ts';
 import { offers, type Offer } from '../manage-sources/offer-store.ts';
 import { sourceJson } from '../manage-sources/source-routes.ts';
-import { NOTIFICATION } from '../notifications/notification-acts.ts';
 import { notifications, type Notification } from '../notifications/notification-store.ts';
 import { drafts, type Draft } from '../writing/draft-store.ts';
 import { postJson } from '../posts/query-posts.ts';
@@ -31,10 +27,10 @@ import { listChoices, type ListChoice } from '../reading/list-choice-store.ts';
 import { entries, type Mark, type MutedPost, type Star } from '../reading/entry-store.ts';
 import { readingHistory, type ReadPost } from '../reading/reading-history-store.ts';
 import { savedSearches } from '../reading/saved-search-store.ts';
-import { RULE } from '../rules/rule-acts.ts';
 import { rules } from '../rules/rule-store.ts';
 import { withdrawnStates } from '../reading/withdrawn-state-store.ts';
 import { maySee, maySeeSource, sources, type Source } from '../sources/source-store.ts';
+import { ROWS } from './exported-rows.ts';
 
 const BATCH = 200;
 
@@ -43,13 +39,12 @@ const POST_BATCH = 20;
 const DRAFT_BATCH = 1;
 
 /** Each part of the export reads its rows while the export is sent. */
-const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>> = {
-  sessions: (hub, { id }) => sessions(hub).listOf(id).map(sessionJson),
-  signInNetworks: (hub, { id }) => signInNetworks(hub).listOf(id).map(({ network, seenAt }) =>
-    ({ network, lastUsedAt: isoTime(seenAt) })),
+const PARTS: { [Part in ExportPart]: (hub: Hub, account: Account) => Iterable<Shown<(typeof ROWS)[Part]>> } = {
+  sessions: (hub, { id }) => sessions(hub).listOf(id).map(ROWS.sessions.show),
+  signInNetworks: (hub, { id }) => signInNetworks(hub).listOf(id).map(ROWS.signInNetworks.show),
   tokens: (hub, { id }) =>
-    inBatches<ApiToken>((last) => apiTokens(hub).listOf(id, last?.id ?? 0, BATCH)).map(tokenJson),
-  invitations: (hub, { id }) => invitations(hub).listOf(id).map(INVITATION.show),
+    inBatches<ApiToken>((last) => apiTokens(hub).listOf(id, last?.id ?? 0, BATCH)).map(ROWS.tokens.show),
+  invitations: (hub, { id }) => invitations(hub).listOf(id).map(ROWS.invitations.show),
   sources: (hub, { id }) =>
     ownSources(hub, id).map((source) => sourceJson(hub, source, { isOwner: true, isFollowed: null })),
   posts: (hub, { id }) => ownPosts(hub, id),
@@ -60,24 +55,22 @@ const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>
   imports: (hub, { id }) => ownImports(hub, id),
   follows: (hub, account) => ownFollows(hub, account),
   listChoices: (hub, { id }) =>
-    inBatches<ListChoice>((last) => listChoices(hub).listOf(id, last?.list ?? '', BATCH)).map(
-      ({ chosenAt, ...rest }) => ({ ...rest, chosenAt: isoTime(chosenAt) })),
+    inBatches<ListChoice>((last) => listChoices(hub).listOf(id, last?.list ?? '', BATCH)).map(ROWS.listChoices.show),
   stars: (hub, account) => ownStars(hub, account),
   readMarks: (hub, { id }) => inBatches<Mark>((last) => entries(hub).marksOf(id, last?.postId ?? 0, BATCH)).map(
     ({ isRead, markedAt, ...of }) =>
       ({ ...of, read: isRead === 1, markedAt: markedAt === 0 ? null : isoTime(markedAt) })),
-  rules: (hub, { id }) => rules(hub).listOf(id).map(RULE.show),
-  searches: (hub, { id }) => savedSearches(hub).listOf(id).map(SAVED_SEARCH.show),
+  rules: (hub, { id }) => rules(hub).listOf(id).map(ROWS.rules.show),
+  searches: (hub, { id }) => savedSearches(hub).listOf(id).map(ROWS.searches.show),
   mutedPosts: (hub, { id }) => inBatches<MutedPost>((last) => entries(hub).mutesOf(id, last?.postId ?? 0, BATCH)),
-  withdrawnStates: (hub, { id }) => withdrawnStates(hub).listOf(id).map(({ read, starredAt, ...draft }) =>
-    ({ ...draft, read: read === null ? null : read === 1, starredAt: isoTime(starredAt) })),
+  withdrawnStates: (hub, { id }) => withdrawnStates(hub).listOf(id).map(ROWS.withdrawnStates.show),
   history: (hub, account) =>
     inBatches<ReadPost>((last) => readingHistory(hub).list(account, last, BATCH)).map(historyJson),
   notifications: (hub, { id }) => inBatches<Notification>((last) => notifications(hub).list({
     accountId: id, unreadOnly: false, after: last?.id ?? Number.MAX_SAFE_INTEGER, limit: BATCH,
-  })).map(NOTIFICATION.show),
+  })).map(ROWS.notifications.show),
   acts: (hub, { id }) =>
-    inBatches<AuditRecord>((last) => auditRecords(hub).listOf(id, last?.id ?? 0, BATCH)).map(AUDIT_RECORD.show),
+    inBatches<AuditRecord>((last) => auditRecords(hub).listOf(id, last?.id ?? 0, BATCH)).map(ROWS.acts.show),
 };
 
 /** The personal data of an account as one JSON document, without files; streamed so that it may have any size. */
@@ -88,7 +81,7 @@ export function exportAccount(hub: Hub, by: By): Readable {
 }
 
 function* written(hub: Hub, account: Account, preferences: Preferences): Generator<string> {
-  const head = { exportedAt: isoTime(hub.clock()), account: accountJson(account), preferences };
+  const head = { exportedAt: isoTime(hub.clock()), account: ACCOUNT.show(account), preferences };
   yield JSON.stringify(head).slice(0, -1);
   for (const [name, part] of Object.entries(PARTS)) {
     yield `,\n${JSON.stringify(name)}:[`;
@@ -107,7 +100,7 @@ function ownSources(hub: Hub, accountId: number): Generator<Source> {
 }
 
 /** The posts in the person's native sources; posts of feeds are not personal data. */
-function* ownPosts(hub: Hub, viewerId: number): Generator<object> {
+function* ownPosts(hub: Hub, viewerId: number): Generator<Shown<typeof ROWS.posts>> {
   for (const { id: sourceId, kind } of ownSources(hub, viewerId)) {
     if (kind !== 'native') continue;
     const query = { viewerId, sourceId, limit: POST_BATCH };
@@ -118,37 +111,34 @@ function* ownPosts(hub: Hub, viewerId: number): Generator<object> {
   }
 }
 
-function filesOfDraft(hub: Hub, draftId: number): object[] {
+function filesOfDraft(hub: Hub, draftId: number): Shown<typeof ROWS.drafts>['files'] {
   return draftFiles(hub).ofDraft(draftId).map(({ filename, mediaType, bytes, sha256 }) =>
     ({ filename, mediaType, bytes, sha256 }));
 }
 
-function ownOffer(hub: Hub, account: Account, offer: Offer): object {
+function ownOffer(hub: Hub, account: Account, offer: Offer): Shown<typeof ROWS.offers> {
   const { source, ...rest } = offerJson(offer, account.id);
   const isKnown = offer.endedAt === null || maySeeSource(hub, offer.sourceId, account);
   return { ...rest, source: { ...source, title: isKnown ? source.title : null }, endedAt: isoTime(offer.endedAt) };
 }
 
-function* ownImports(hub: Hub, accountId: number): Generator<object> {
-  for (const { id, visibility, madeAt, doneAt } of imports(hub).listOf(accountId, 0, BATCH)) {
-    const lines = inBatches<ImportLine>((last) => imports(hub).lines(id, last?.line ?? 0, BATCH)).map(
-      ({ url, title, folder, outcome, reason, sourceId }) => ({ url, title, folder, outcome, reason, sourceId }));
-    yield { visibility, madeAt: isoTime(madeAt), doneAt: isoTime(doneAt), lines: [...lines] };
+function* ownImports(hub: Hub, accountId: number): Generator<Shown<typeof ROWS.imports>> {
+  for (const one of imports(hub).listOf(accountId, 0, BATCH)) {
+    const lines = inBatches<ImportLine>((last) => imports(hub).lines(one.id, last?.line ?? 0, BATCH));
+    yield ROWS.imports.show({ ...one, lines: [...lines] });
   }
 }
 
-function* ownFollows(hub: Hub, account: Account): Generator<object> {
+function* ownFollows(hub: Hub, account: Account): Generator<Shown<typeof ROWS.follows>> {
   const all = inBatches<Follow>((last) => follows(hub).listOf(account.id, last?.sourceId ?? 0, BATCH));
-  for (const { sourceId, ownTitle, folder, notify, hideGlobally, readUpTo, createdAt } of all) {
-    const source = sources(hub).find(sourceId);
+  for (const follow of all) {
+    const source = sources(hub).find(follow.sourceId);
     if (!source) continue;
-    const title = maySee(source, account) ? source.title : null;
-    const switches = { notify: notify === 1, hideGlobally: hideGlobally === 1 };
-    yield { sourceId, title, ownTitle, folder, ...switches, readUpTo, since: isoTime(createdAt) };
+    yield ROWS.follows.show({ ...follow, title: maySee(source, account) ? source.title : null });
   }
 }
 
-function* ownStars(hub: Hub, account: Account): Generator<object> {
+function* ownStars(hub: Hub, account: Account): Generator<Shown<typeof ROWS.stars>> {
   for (const { postId, starredAt } of inBatches<Star>((last) =>
     entries(hub).starsOf(account.id, last?.postId ?? 0, BATCH))) {
     const [post] = posts(hub).listed([postId]);

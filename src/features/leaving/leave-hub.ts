@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { SECOND } from '../../platform/clock.ts';
 import { emptyLog } from '../../platform/db/open-database.ts';
-import { createInput } from '../../platform/http/input.ts';
+import { field } from '../../platform/http/fields.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { accounts, invitations, type Role } from '../accounts/account-store.ts';
 import { passwordLinks, revokeCredentials, signInNetworks } from '../accounts/credential-store.ts';
-import { checkPassword, confirmation, readConfirmation } from '../accounts/passwords.ts';
+import { checkPassword, confirmation, currentPassword } from '../accounts/passwords.ts';
 import { leavers, type Leaver, type Thing } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { follows } from '../follows/follow-store.ts';
@@ -29,11 +29,17 @@ import { sources, type Source } from '../sources/source-store.ts';
 
 export const LEAVE_CONFIRMATION = 'DELETE';
 
+export const LEAVING = {
+  password: currentPassword,
+  confirmation: field({ type: 'string', const: LEAVE_CONFIRMATION }, (input, name) =>
+    (input.value(name) === LEAVE_CONFIRMATION ? true : input.refuse(name, `must be ${LEAVE_CONFIRMATION}.`))),
+};
+
 export type OwnedSource = Pick<Source, 'id' | 'title'>;
 
 /** Throws 403 for a wrong password; see also `checkPassword` and `obstacleToLeaving`. */
-export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By): Promise<void> {
-  const done = await checkPassword(hub, confirmation(readLeave(values, by), by), ({ id, role }) => {
+export async function leaveHub(hub: Hub, password: string, by: By): Promise<void> {
+  const done = await checkPassword(hub, confirmation(password, by), ({ id, role }) => {
     by.recheck();
     const obstacle = obstacleToLeaving(hub, { id, role });
     if (obstacle) throw obstacle;
@@ -69,14 +75,6 @@ export function obstacleToLeaving(hub: Hub, { id, role }: Pick<Viewer, 'id' | 'r
 /** Without those that are being removed. */
 export function ownedSources(hub: Hub, accountId: number): OwnedSource[] {
   return sources(hub).listOwned(accountId, 0, Number.MAX_SAFE_INTEGER).map(({ id, title }) => ({ id, title }));
-}
-
-function readLeave(values: Record<string, unknown>, by: By): string {
-  const input = createInput(values);
-  const password = readConfirmation(input, by, 'password');
-  if (values['confirmation'] !== LEAVE_CONFIRMATION) input.refuse('confirmation', `must be ${LEAVE_CONFIRMATION}.`);
-  input.done();
-  return password;
 }
 
 const WAIT_FOR_SOURCES = 10 * SECOND;

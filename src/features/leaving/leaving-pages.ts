@@ -1,27 +1,12 @@
-import { readForm, readJson } from '../../platform/http/body.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { HttpError } from '../../platform/http/http-error.ts';
-import { noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import type { HttpError } from '../../platform/http/http-error.ts';
+import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { passwordField, problemAbove } from '../accounts/account-views.ts';
-import { endedSession } from '../accounts/authenticate.ts';
 import type { Hub } from '../hub/hub.ts';
-import { exportAccount } from './export-account.ts';
 import { offers } from '../manage-sources/offer-store.ts';
-import { LEAVE_CONFIRMATION, leaveHub, obstacleToLeaving, ownedSources, type OwnedSource } from './leave-hub.ts';
-
-/** Form: deletes the account and signs out; a refused form is shown again with the error. */
-export async function submitLeave(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const values = await readForm(req);
-  try {
-    await leaveHub(hub, values, req);
-    return seeOther('/goodbye', endedSession(hub));
-  } catch (problem) {
-    if (!(problem instanceof HttpError)) throw problem;
-    return showLeave(hub, req, problem);
-  }
-}
+import { LEAVE_CONFIRMATION, obstacleToLeaving, ownedSources, type OwnedSource } from './leave-hub.ts';
 
 /** Page: the form for deleting the viewer's account, or the obstacle to it. `problem`: the error of a refused form. */
 export function showLeave(hub: Hub, { viewer }: MemberRequest, problem?: HttpError): Reply {
@@ -96,19 +81,4 @@ export function showGoodbye(): Reply {
   <p><a class="button" href="/">Newest posts</a></p>
 </section>`;
   return page({ title: 'Account deleted', main, shape: 'door' });
-}
-
-/** DELETE /api/account: deletes the viewer's account. */
-export async function deleteAccount(hub: Hub, req: MemberRequest): Promise<Reply> {
-  await leaveHub(hub, await readJson(req), req);
-  return noContent(endedSession(hub));
-}
-
-/** GET /api/account/export: the viewer's personal data as one JSON document. */
-export function downloadAccount(hub: Hub, req: MemberRequest): Reply {
-  const headers = {
-    'content-type': 'application/json; charset=utf-8',
-    'content-disposition': 'attachment; filename="content-hub-account.json"',
-  };
-  return { status: 200, headers, body: exportAccount(hub, req) };
 }

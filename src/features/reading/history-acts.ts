@@ -4,7 +4,7 @@ import { act, byId, view, type Endpoint } from '../hub/acts.ts';
 import { clearHistory, readHistoryPage } from './history-list.ts';
 import { readingHistory, type ReadPost } from './reading-history-store.ts';
 
-const HISTORY_ENTRY = named('HistoryEntry', object({
+export const HISTORY_ENTRY = named('HistoryEntry', object({
   postId: id, title: text, source: object({ id, title: text }), readAt: time,
 }));
 

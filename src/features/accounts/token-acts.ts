@@ -1,0 +1,53 @@
+import { choice, from, id, listOf, named, noted, object, orNull, text, time } from '../../platform/http/fields.ts';
+import { readLimit, readPage } from '../../platform/http/input.ts';
+import { act, byId, view, type Endpoint } from '../hub/acts.ts';
+import { saying } from '../hub/said.ts';
+import { settingsAgain } from './account-acts.ts';
+import { showSettings } from './account-pages.ts';
+import { showApps } from './app-pages.ts';
+import { checkExpiry, makeToken, revokeToken, WANTED_TOKEN } from './change-account.ts';
+import { apiTokens, TOKEN_SCOPES, TOKENS_MAX, type ApiToken } from './credential-store.ts';
+import { CONFIRMED } from './passwords.ts';
+
+const TOKEN_MEMBERS = {
+  id, name: text, scope: choice(TOKEN_SCOPES), createdAt: time, expiresAt: orNull(time),
+  lastUsedAt: from('seenAt', orNull(time)), address: orNull(text),
+};
+
+export const TOKEN = named('Token', object(TOKEN_MEMBERS));
+const MADE_TOKEN = named('NewToken', object({ ...TOKEN_MEMBERS, token: noted(text, 'Shown only once') }));
+
+const MAKING = { fields: WANTED_TOKEN, check: checkExpiry, run: makeToken, ...CONFIRMED };
+const REVOKING = { run: byId(revokeToken), usesReserve: true };
+
+export const TOKEN_ROUTES: Endpoint[] = [
+  view(
+    'GET /api/tokens', { access: 'member', summary: 'Your API tokens, without their values' }, listOf(TOKEN),
+    (hub, { viewer, query }) => {
+      const { items, next } = readPage<ApiToken, 'id'>(query, ['id'], (after, limit) =>
+        apiTokens(hub).listOf(viewer.id, after?.id ?? 0, limit), readLimit(query, TOKENS_MAX));
+      return { items: items.map(TOKEN.show), next };
+    },
+  ),
+  ...act({
+    api: 'POST /api/tokens', form: 'POST /settings/tokens',
+    summary: 'Create an API token; its value is shown only once',
+    ...MAKING, status: 201, shape: MADE_TOKEN, show: MADE_TOKEN.show,
+    typed: ({ days, ...values }) => ({ ...values, ...days === '' ? {} : { days } }), // empty: it never expires
+    next: ({ token }, hub, req) => showSettings(hub, req, { form: 'token', newToken: token }),
+    again: settingsAgain('token'),
+  }),
+  ...act({
+    form: 'POST /settings/apps', summary: 'Create an app password', ...MAKING,
+    typed: (values) => ({ ...values, scope: 'reader' }),
+    next: (made, hub, req) => showApps(hub, req, { made }), again: showApps,
+  }),
+  ...act({
+    api: 'DELETE /api/tokens/:id', form: 'POST /settings/tokens/:id/revoke', summary: 'Revoke an API token',
+    ...REVOKING, to: saying('/settings#tokens', 'token-revoked'),
+  }),
+  ...act({
+    form: 'POST /settings/apps/:id/end', summary: 'End an app password', ...REVOKING,
+    to: saying('/settings/apps', 'app-password-ended'),
+  }),
+];
