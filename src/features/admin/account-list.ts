@@ -82,7 +82,7 @@ export function showAccountPage(hub: Hub, req: MemberRequest, sent: Sent = {}): 
 
 /** Whether the form that changes an account shows the error at its top; a wrong password is shown at its own field. */
 function isAboutTheAct(problem: HttpError | undefined): problem is HttpError {
-  return problem !== undefined && problem.status !== 403 && problem.errors[0]?.pointer !== '/currentPassword';
+  return problem !== undefined && problem.status !== 403 && problem.errors.at(-1)?.pointer !== '/currentPassword';
 }
 
 function accountPage(account: ListedAccount, sent: Sent, times: Times): Page {
