@@ -9,7 +9,7 @@ import { FORMATS } from '../features/posts/post-text-store.ts';
 import { TITLE_MAX } from '../features/sources/source-store.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
 import {
-  anything, array, choice, flag, id, integer, listOf, named, object, orNull, role, text, time, visibility, type Schema,
+  anything, array, choice, flag, id, integer, listOf, named, object, orNull, role, text, time, type Schema,
 } from './api-schemas.ts';
 
 type Content = Readonly<Record<string, Schema>>;
@@ -59,10 +59,6 @@ function adminList(name: string, query: Record<string, Schema> = {}, others: Con
 const LOGIN = { username: text, password: { ...text, format: 'password' } };
 const PASSWORD = LOGIN.password;
 const LOOK = { name: text, text, hue: { ...integer, minimum: 0, maximum: 359 } };
-const FULL_TEXT_OF_SOURCE = {
-  fullText: choice(['asked', 'always']),
-  fullTextOfLast: { ...flag, description: 'Whether to fetch the full texts of the last 20 posts now' },
-};
 const UPLOAD = [404, 409, 429, 503, 507];
 const FILES = { attachments: array({ ...text, format: 'binary' }) };
 
@@ -86,10 +82,6 @@ const LATER = {
 const UNSCHEDULE = {
   publishAt: { type: 'null', description: 'Alone in a request whose id is a draftId: ends the schedule of this draft' },
 };
-const TITLED = { title: text, visibility };
-const AT_PUBLISHER = { username: orNull(text), password: orNull(PASSWORD) };
-/** Replies to the transfer of a source: 200 with the source if its owner has changed, 202 with the offer otherwise. */
-const TRANSFERRED = { ...done('Source'), 202: json(object({ offer: named('SentOffer') })) };
 const NEW_POST = { sourceId: id, title: POST.title };
 
 /** The operations of the API by their routes. A PUT or DELETE route that is not in API answers 204 without a body. */
@@ -130,39 +122,6 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     body: json(object({}, { ids: array(id), all: { ...flag, const: true } })), answers: NOTHING,
   },
 
-  'GET /api/sources': { ...list('Source'), answers: { 200: json(listOf('Source')), ...UNCHANGED } },
-  'POST /api/sources': {
-    body: json({ anyOf: [
-      object({ kind: choice(['feed']), url: { ...text, description: 'A feed, or a web page that links to a feed' } }, {
-        ...TITLED, ...AT_PUBLISHER, folder: text,
-      }),
-      object({ kind: choice(['webhook', 'native']), title: text }, { visibility, folder: text }),
-    ] }),
-    answers: { ...done('Source'), ...created('Source') }, refusals: [409, 429],
-  },
-  'GET /api/sources.opml': { answers: { 200: as('text/x-opml') } },
-  'POST /api/sources/import': {
-    query: { visibility: { ...visibility, default: 'public' } },
-    body: { ...as('text/x-opml'), ...as('application/xml') }, answers: done('Imported'),
-  },
-  'GET /api/sources/:id': { answers: { ...done('Source'), ...UNCHANGED } },
-  'PATCH /api/sources/:id': {
-    body: json(object({}, {
-      ...TITLED, ...AT_PUBLISHER, paused: flag, url: text, showsAuthors: flag, ...FULL_TEXT_OF_SOURCE,
-    })),
-    answers: done('Source'),
-    refusals: [409, 429, 503],
-  },
-  'POST /api/sources/:id/sync': { answers: { 202: json(named('Source')) }, refusals: [409, 429] },
-  'POST /api/sources/:id/transfer': {
-    body: json(object({ username: text })), answers: TRANSFERRED, refusals: [409, 429, 503],
-  },
-  'POST /api/sources/:id/hand-over': { answers: TRANSFERRED, refusals: [409, 422, 429, 503] },
-  'GET /api/offers': list('Offer'),
-  'POST /api/offers/:id/accept': { answers: NOTHING, refusals: [409, 410, 422, 503] },
-  'POST /api/offers/:id/decline': { answers: NOTHING, refusals: [410] },
-  'DELETE /api/offers/:id': { answers: NOTHING, refusals: [410] },
-  'POST /api/sources/:id/webhook/rotate': { answers: done('WebhookAccess'), refusals: [409] },
   'PUT /api/sources/:id/follow': {
     body: json(object({}, {
       title: orNull({ ...text, maxLength: TITLE_MAX, description: 'Only you see this name of the source' }),
@@ -225,10 +184,6 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   },
   'GET /api/history': list('HistoryEntry'),
 
-  'POST /api/webhooks/:id': {
-    body: json(named('WebhookEvent')), answers: { 202: json(object({ accepted: flag })) },
-    refusals: [401, 410, 429, 503, 507], proof: 'signature',
-  },
   'GET /api/health': {
     query: { probe: { ...choice(['live', 'ready']), default: 'ready' } },
     answers: {

@@ -4,7 +4,7 @@ import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
 import { FORMATS } from '../features/posts/post-text-store.ts';
 import { LIST_ORDERS, LIST_SHOWS } from '../features/reading/list-choice-store.ts';
-import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
+import { SOURCE_KINDS, VISIBILITIES } from '../features/sources/source-store.ts';
 import { CHOICES, SWITCHES } from '../features/hub/preferences.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
 
@@ -85,31 +85,6 @@ export const SCHEMAS: Record<string, Schema> = {
     id, kind: text, title: text, path: text, createdAt: time, readAt: orNull(time),
     count: { ...integer, description: 'Number of equal notifications, shown as one; createdAt: time of the latest' },
     urgent: { ...flag, description: 'True for notifications about security and failures, false for news' },
-  }),
-  Source: object({
-    id, kind: choice(SOURCE_KINDS), title: text, visibility, owner: party,
-    state: choice(SOURCE_STATES), paused: flag, lastSyncAt: orNull(time), lastSuccessAt: orNull(time),
-    iconUrl: orNull(text), createdAt: time, updatedAt: time,
-  }, {
-    siteUrl: orNull(text), description: orNull(text), // only feeds have these two
-    followed: flag, // clients that are not signed in get a source without the field `followed`
-    // Only the owner of a source and administrators get the following.
-    url: orNull(text), hasPassword: flag, showsAuthors: flag, stateReason: orNull(text), nextSyncAt: orNull(time),
-    fullText: choice(['asked', 'always']),
-    webhook: object({ state: webhookState, lastEventAt: orNull(time) }, {
-      url: text, secret: { ...text, description: 'Shown only once' },
-    }),
-  }),
-  SentOffer: object(sentOffer),
-  Offer: object(offer),
-  WebhookAccess: object({ webhook: object({ url: text, secret: text }) }),
-  WebhookEvent: object({
-    type: { ...text, description: 'post.published, post.updated, post.deleted; other events change no post' },
-    timestamp: { ...time, description: 'When it happened; of several events of a post, the latest counts' },
-    data: { ...anything, description: 'An item of JSON Feed 1.1; for post.deleted only the item’s id' },
-  }),
-  Imported: object({
-    added: integer, alreadyFollowed: integer, leftOut: integer, refused: array(object({ url: text, reason: text })),
   }),
   Attachment: object({
     id, kind: choice(['native', 'remote']), filename: text, mediaType: orNull(text), bytes: orNull(integer),

@@ -22,6 +22,7 @@ import { takeTurn, type Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { addSource } from '../manage-sources/add-source.ts';
+import { readNewSource } from '../manage-sources/source-fields.ts';
 import { changeablePost, writableSource } from '../posts/post-access.ts';
 import type { WholePost } from '../posts/post-store.ts';
 import { postTexts } from '../posts/post-text-store.ts';
@@ -91,7 +92,7 @@ export async function submitOwnSource(hub: Hub, req: MemberRequest): Promise<Rep
   const { form = '', ...values } = await readForm(req);
   const path = form.startsWith('/write/') ? form : '/write';
   try {
-    const { source } = await addSource(hub, { ...values, kind: 'native' }, req);
+    const { source } = await addSource(hub, readNewSource({ ...values, kind: 'native' }), req);
     return seeOther(saying(`${path}?source=${source.id}`, 'own-source-made'));
   } catch (problem) {
     if (!(problem instanceof HttpError) || problem.status === 401) throw problem;

@@ -1,6 +1,6 @@
 import { isoTime } from '../clock.ts';
 import type { JsonObject } from './body.ts';
-import { createInput, type Input, type TextRule } from './input.ts';
+import { createInput, MAX_LIMIT, STANDARD_LIMIT, type Input, type TextRule } from './input.ts';
 import type { Schema } from './router.ts';
 
 /** A JSON value of an answer: its JSON Schema, and how it is made of a value of the hub's. */
@@ -151,6 +151,12 @@ export function object<All extends Shapes>(members: All): Shape<Members<All>, Ro
 export function listOf<Json, Row>(items: Shape<Json, Row>) {
   return object({ items: array(items), next: orNull(text) });
 }
+
+/** The parameters of a query that choose a page of a list. */
+export const PAGE = {
+  limit: noted(integer, { minimum: 1, maximum: MAX_LIMIT, default: STANDARD_LIMIT }),
+  cursor: noted(text, 'The value of `next` on the previous page'),
+};
 
 export function anyOf<One, Other>(one: Shape<One>, other: Shape<Other>): Shape<One | Other, One | Other> {
   return asItIs({ anyOf: [one.schema, other.schema] });

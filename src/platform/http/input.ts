@@ -215,7 +215,7 @@ export function localPath(path: string | null | undefined): string {
 }
 
 export const STANDARD_LIMIT = 30;
-const MAX_LIMIT = 100;
+export const MAX_LIMIT = 100;
 
 /** Reads the query parameter `limit`, 1 to MAX_LIMIT; `standard` if it is absent. */
 export function readLimit(query: URLSearchParams, standard = STANDARD_LIMIT): number {
