@@ -1,24 +1,19 @@
 import { SESSION_COOKIE } from '../features/accounts/authenticate.ts';
 import type { Config } from '../features/hub/read-config.ts';
-import { namedIn } from '../platform/http/fields.ts';
+import { array, id, integer, namedIn, noted, object, optional, text } from '../platform/http/fields.ts';
 import { cookieName } from '../platform/http/headers.ts';
 import { statusTitle } from '../platform/http/reply.ts';
-import type { Route } from '../platform/http/router.ts';
-import type { ApiOperation } from './api-operations.ts';
+import type { Operation, Route } from '../platform/http/router.ts';
 
 export type Info = Pick<Config, 'version' | 'baseUrl' | 'metricsToken'>;
-
-type Contents = { operations: Readonly<Record<string, ApiOperation>>; schemas: object };
 
 type Requirement = Record<string, string[]>;
 
 /** An OpenAPI 3.1 document of the routes under /api. */
-export function openApi(routes: Route[], { operations, schemas }: Contents, info: Info) {
+export function openApi(routes: Route[], info: Info) {
   const { version, baseUrl } = info;
   const byPath = Map.groupBy(routes.filter(({ path }) => path.startsWith('/api/')), ({ path }) => template(path));
-  const operationOf = ({ method, path, operation }: Route): ApiOperation => operation ?? operations[`${method} ${path}`]
-    ?? { answers: method === 'PUT' || method === 'DELETE' ? { 204: null } : {} };
-  const described = (one: Route) => describeOperation(one, operationOf(one), info);
+  const described = (one: Route) => describeOperation(one, one.operation ?? { answers: {} }, info);
   return {
     openapi: '3.1.1',
     info: { title: 'Content Hub', version },
@@ -27,7 +22,7 @@ export function openApi(routes: Route[], { operations, schemas }: Contents, info
     components: {
       responses: { Problem: problem('A refusal that any request may get (406, 421, 429), or an error of the hub ' +
         'itself (500, 503, 507). 429 and 503 have a Retry-After header.') },
-      schemas: { ...schemas, ...namedIn(routes.map(({ operation }) => operation)) },
+      schemas: { Problem: PROBLEM_SHAPE.schema, ...namedIn(routes.map(({ operation }) => operation)) },
       securitySchemes: securitySchemes(baseUrl.startsWith('https:')),
     },
   };
@@ -37,7 +32,7 @@ function template(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 
-function describeOperation(of: Route, operation: ApiOperation, info: Info) {
+function describeOperation(of: Route, operation: Operation, info: Info) {
   const { method, path, access, summary } = of;
   const { query = {}, body } = operation;
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) =>
@@ -59,7 +54,7 @@ function operationId(method: string, path: string): string {
   return [method.toLowerCase(), ...words.map((word) => word.charAt(0).toUpperCase() + word.slice(1))].join('');
 }
 
-function securityOf({ method, access }: Route, { proof }: ApiOperation, { metricsToken }: Info): Requirement[] {
+function securityOf({ method, access }: Route, { proof }: Operation, { metricsToken }: Info): Requirement[] {
   if (proof === 'none') return [{}];
   if (proof === 'metrics') return metricsToken === null ? [{}] : [{ metrics: [] }];
   if (proof === 'signature') return [{ signature: [] }, { githubSignature: [] }];
@@ -80,7 +75,7 @@ function securitySchemes(secure: boolean) {
   };
 }
 
-function answersOf(of: Route, operation: ApiOperation, info: Info): Record<string, object> {
+function answersOf(of: Route, operation: Operation, info: Info): Record<string, object> {
   const done = Object.entries(operation.answers).map(([status, body]) =>
     [status, { description: statusTitle(Number(status)), ...(body && { content: contentOf(body) }) }]);
   const refused = refusalsOf(of, operation, info).map((status) =>
@@ -89,7 +84,7 @@ function answersOf(of: Route, operation: ApiOperation, info: Info): Record<strin
 }
 
 function refusalsOf(
-  { method, path, access, checksBearer }: Route, operation: ApiOperation, { metricsToken }: Info,
+  { method, path, access, checksBearer }: Route, operation: Operation, { metricsToken }: Info,
 ): number[] {
   const { query, body, answers, refusals = [], proof } = operation;
   const isRead = method === 'GET';
@@ -111,6 +106,19 @@ function refusalsOf(
 function contentOf(body: Readonly<Record<string, object>>): Record<string, object> {
   return Object.fromEntries(Object.entries(body).map(([mediaType, schema]) => [mediaType, { schema }]));
 }
+
+const PROBLEM_SHAPE = object({
+  type: text, title: text, status: integer, detail: text,
+  errors: optional(array(object({
+    pointer: text, detail: text,
+    at: optional(noted(integer, 'The place of the fault in a text, counted in characters from 0')),
+  }))),
+  sources: optional(noted(array(object({ id, title: text })),
+    'Sources to transfer or delete before you can delete your account')),
+  sourceId: optional(noted(id, 'Your existing source of this feed')),
+  bytesLeft: optional(noted(integer, 'Bytes left in the account’s quota for uploaded files')),
+  bytesMissing: optional(noted(integer, 'Bytes by which your quota is too small for an offered source')),
+});
 
 const PROBLEM = { $ref: '#/components/responses/Problem' };
 

@@ -11,7 +11,6 @@ import { startHub } from '../support/hub.ts';
 import { SOURCES } from '../support/source-tree.ts';
 
 const INFO = { version: '1.2.3', baseUrl: 'http://hub.example', metricsToken: null };
-const NOTHING_KNOWN = { operations: {}, schemas: {} };
 const nothing = () => noContent();
 
 test('routes under /api are described with their parameters, access and summary, and no others', () => {
@@ -20,7 +19,7 @@ test('routes under /api are described with their parameters, access and summary,
     route('DELETE /api/things/:id', 'member', 'Remove a thing', nothing),
     route('POST /api/things/:id/parts/:part', 'admin', 'Add a part', nothing),
     route('GET /things/:id', 'public', 'Page: one thing', nothing),
-  ], NOTHING_KNOWN, INFO) as ApiDocument;
+  ], INFO) as ApiDocument;
 
   assert.deepEqual(Object.keys(paths), ['/api/things/{id}', '/api/things/{id}/parts/{part}']);
   assert.deepEqual(Object.keys(paths['/api/things/{id}'] ?? {}), ['get', 'delete']);
@@ -39,7 +38,7 @@ test('the description lists itself and keeps the other routes as they are', () =
   const all = withOpenApi([own], INFO);
 
   assert.equal(all[0], own);
-  assert.deepEqual(Object.keys((openApi(all, NOTHING_KNOWN, INFO) as ApiDocument).paths), ['/api/things', '/api/openapi.json']);
+  assert.deepEqual(Object.keys((openApi(all, INFO) as ApiDocument).paths), ['/api/things', '/api/openapi.json']);
 });
 
 test('the hub describes its API: every operation answers, and what needs somebody signed in says so', async (t) => {
@@ -100,7 +99,7 @@ test('the description may be kept by caches and checked by its entity tag', asyn
 });
 
 test('on https the description names the cookie of https', () => {
-  const { components } = openApi([], NOTHING_KNOWN, { ...INFO, baseUrl: 'https://hub.example' }) as ApiDocument;
+  const { components } = openApi([], { ...INFO, baseUrl: 'https://hub.example' }) as ApiDocument;
 
   assert.deepEqual(
     components['securitySchemes']?.['session'],
@@ -112,7 +111,7 @@ test('metrics are for everybody, or for who has the token of their own', () => {
   const { operation = assert.fail() } = HEALTH_ROUTES.find(({ pattern }) => pattern === 'GET /api/metrics') ?? {};
   const scrape = route('GET /api/metrics', 'public', 'Metrics', nothing, { checksBearer: true, operation });
   const described = (metricsToken: string | null) =>
-    (openApi([scrape], NOTHING_KNOWN, { ...INFO, metricsToken }) as ApiDocument)
+    (openApi([scrape], { ...INFO, metricsToken }) as ApiDocument)
       .paths['/api/metrics']?.['get'];
 
   assert.deepEqual(described(null)?.security, [{}]);

@@ -144,8 +144,7 @@ const MAX_WIDTH = 120;
 
 /** Lists with a row for each thing of the hub: another row is no reason to split them. */
 const LISTS = [
-  'src/app/api-operations.ts', 'src/app/api-schemas.ts', 'src/app/job-kinds.ts', 'src/app/routes.ts',
-  'src/app/schedule.ts', 'src/features/health/conditions.ts', 'src/features/health/metrics.ts',
+  'src/app/job-kinds.ts', 'src/app/routes.ts', 'src/app/schedule.ts', 'src/features/health/conditions.ts', 'src/features/health/metrics.ts',
   'src/features/hub/settings.ts', 'src/platform/markup/named-entities.ts',
 ];
 

@@ -2312,7 +2312,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'whom a source is handed over to is told to nobody before they accept',
-    file: 'src/features/manage-sources/offer-pages.ts',
+    file: 'src/features/manage-sources/offer-acts.ts',
     from: 'toFollower ? null',
     to: 'id < 0 ? null',
     test: 'test/features/manage-sources/many-sources.test.ts',
@@ -2991,8 +2991,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'what is behind a password is private',
     file: 'src/features/manage-sources/add-source.ts',
-    from: "hadPassword ? 'private' : visibility",
-    to: 'visibility',
+    from: "password ? 'private' : wanted.visibility",
+    to: 'wanted.visibility',
     test: 'test/features/feeds/feed-passwords.test.ts',
     name: 'a feed behind a password is fetched with it, and private whatever is asked for',
   },
@@ -3887,8 +3887,8 @@ export const MUTATIONS: Mutation[] = [
   // The API is as it is described.
   {
     promise: 'what an answer holds is described',
-    file: 'src/app/api-schemas.ts',
-    from: 'hasPassword: flag, ',
+    file: 'src/features/manage-sources/source-json.ts',
+    from: 'hasPassword: optional(flag), ',
     to: '',
     test: 'test/app/openapi-answers.slow.test.ts',
     name: 'every operation takes what is documented, gives what is documented, and refuses as documented',
@@ -4178,8 +4178,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'nobody publishes the feeds of an import by forgetting to choose',
     file: 'src/features/manage-sources/import-pages.ts',
-    from: "input.required('visibility', input.optionalChoice('visibility', VISIBILITIES))) ?? 'private'",
-    to: "input.optionalChoice('visibility', VISIBILITIES)) ?? 'private'",
+    from: 'readGiven({ visibility: choice(VISIBILITIES) }, form)',
+    to: "readGiven({ visibility: choice(VISIBILITIES) }, { visibility: form.visibility ?? 'private' })",
     test: 'test/features/manage-sources/imports.test.ts',
     name: 'an import asks who may read; a file is taken as well as pasted text',
   },
@@ -4225,7 +4225,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'what may hold secrets is kept by no browser',
-    file: 'src/features/manage-sources/source-routes.ts',
+    file: 'src/features/manage-sources/opml-routes.ts',
     from: "'cache-control': 'no-store', // the addresses",
     to: "'cache-control': 'private, no-cache', // the addresses",
     test: 'test/app/kept-by-browsers.slow.test.ts',

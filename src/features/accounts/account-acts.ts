@@ -11,7 +11,7 @@ import { saying } from '../hub/said.ts';
 import { showSettings } from './account-pages.ts';
 import { ACCOUNT } from './account-store.ts';
 import { endedSession } from './authenticate.ts';
-import { ACCOUNT_CHANGES, changeAccount, checkChanges, endSessions, ownAccount } from './change-account.ts';
+import { ACCOUNT_CHANGES, changeAccount, checkAccount, endSessions, ownAccount } from './change-account.ts';
 import { sessions } from './credential-store.ts';
 import { CONFIRMED, currentPassword } from './passwords.ts';
 import type { SentSettings } from './settings-views.ts';
@@ -35,7 +35,7 @@ function ownSessions(hub: Hub, { id: accountId, via, credentialId }: Viewer) {
 export const settingsAgain = (form: SentSettings['form']) =>
   (hub: Hub, req: MemberRequest, refused: RefusedForm) => showSettings(hub, req, { form, ...refused });
 
-const CHANGING = { fields: ACCOUNT_CHANGES, check: checkChanges, run: changeAccount };
+const CHANGING = { fields: ACCOUNT_CHANGES, check: checkAccount, run: changeAccount };
 
 /** The session that a button of the form ends. */
 const toEnd = field<number | 'others'>({}, (input, name) => {

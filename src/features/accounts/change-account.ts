@@ -21,7 +21,7 @@ export const ACCOUNT_CHANGES = {
 };
 type Changes = Given<typeof ACCOUNT_CHANGES>;
 
-export function checkChanges(input: Input, changes: Changes, _hub: Hub, { viewer }: { viewer: Viewer }): void {
+export function checkAccount(input: Input, changes: Changes, _hub: Hub, { viewer }: { viewer: Viewer }): void {
   if (input.has('newPassword')) requireSession(viewer);
   else if (changes.displayName === undefined) input.refuse('displayName', 'must be sent, or newPassword.');
 }

@@ -121,12 +121,12 @@ function placeIn(zone: string): string {
   return zone.slice(zone.indexOf('/') + 1).replaceAll('_', ' ').replaceAll('/', ', ');
 }
 
-function nameSection({ displayName }: Account, { values = { displayName }, problem }: FormState): Html {
+function nameSection({ displayName }: Account, { values, problem }: FormState): Html {
   return settingsSection('name', 'Name', 'How other members see you.', html`
   <form method="post" action="/settings/name" class="stack">
     ${problem?.errors.length === 0 && formProblem(problem)}
-    ${inputField({ values, problem }, 'displayName', 'Display name',
-      html`required maxlength="80" autocomplete="name"`)}
+    ${inputField({ problem }, 'displayName', 'Display name', html`required maxlength="80" autocomplete="name"`,
+      { value: values?.['displayName'] ?? displayName })}
     <button>Save</button>
   </form>`);
 }

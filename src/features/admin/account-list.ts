@@ -2,7 +2,7 @@ import { flag, from, integer, named, object } from '../../platform/http/fields.t
 import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { notFound, type HttpError } from '../../platform/http/http-error.ts';
-import { formProblem, json, page, type Page, type Reply } from '../../platform/http/reply.ts';
+import { formProblem, page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { byteSize, plural } from '../../platform/in-words.ts';
@@ -65,11 +65,6 @@ export function requestedAccount(hub: Hub, { params }: MemberRequest): ListedAcc
   const [listed] = account ? withSources(hub, [account]) : [];
   if (!listed) throw notFound('account');
   return listed;
-}
-
-/** GET /api/admin/accounts/:id: an account with its role and state. */
-export function showAccountOf(hub: Hub, req: MemberRequest): Reply {
-  return json(LISTED_ACCOUNT.show(requestedAccount(hub, req)));
 }
 
 type Sent = { problem?: HttpError; url?: string; done?: string };

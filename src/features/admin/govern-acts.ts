@@ -6,7 +6,7 @@ import {
   checkGoverning, governAccount, GOVERNING, linkForPassword, type PasswordLink,
 } from '../accounts/govern-account.ts';
 import { CONFIRMED, currentPassword } from '../accounts/passwords.ts';
-import { act, requireSession, type Endpoint } from '../hub/acts.ts';
+import { act, requireSession, view, type Endpoint } from '../hub/acts.ts';
 import type { Hub } from '../hub/hub.ts';
 import { LISTED_ACCOUNT, requestedAccount, showAccountPage } from './account-list.ts';
 
@@ -34,6 +34,8 @@ const BUTTONS: Record<string, { role: string } | { disabled: string }> = {
 
 /** The guard of their paths has found the account. */
 export const GOVERNING_ROUTES: Endpoint[] = [
+  view('GET /api/admin/accounts/:id', { access: 'admin', summary: 'One account' }, LISTED_ACCOUNT, (hub, req) =>
+    LISTED_ACCOUNT.show(requestedAccount(hub, req))),
   ...act({
     api: 'PATCH /api/admin/accounts/:id', form: 'POST /admin/accounts/:id', access: 'admin',
     summary: 'Give an account another role or state',

@@ -1,11 +1,11 @@
 import { pathId } from '../../platform/http/input.ts';
 import { notFound } from '../../platform/http/http-error.ts';
 import type { Reply } from '../../platform/http/reply.ts';
-import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import type { HubRequest } from '../../platform/http/router.ts';
 import { viewerOfAddress } from '../accounts/signed-address-store.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { manageableSource, visibleSource } from '../sources/source-store.ts';
+import { visibleSource } from '../sources/source-store.ts';
 import { ICON_HEADERS } from './icon-set.ts';
 import { sourceIcons } from './icon-store.ts';
 import { MARK_LENGTH } from './icon-views.ts';
@@ -29,14 +29,4 @@ export function showIcon(hub: Hub, req: HubRequest): Reply {
   const { icon, signedFor } = requestedIcon(hub, req);
   const forApp = signedFor && { 'cross-origin-resource-policy': 'cross-origin' };
   return { status: 200, headers: { ...ICON_HEADERS, 'content-type': icon.mediaType, ...forApp }, body: icon.content };
-}
-
-/** Idempotent: removes the icon of a feed, and keeps the hub from fetching another. Only feeds have icons. */
-export function deleteIcon(hub: Hub, id: number, { viewer }: MemberRequest): void {
-  if (manageableSource(hub, id, viewer).kind === 'feed') sourceIcons(hub).clear(id);
-}
-
-/** Idempotent: makes the hub look for the icon of a feed again, also after `deleteIcon`. */
-export function findIconAgain(hub: Hub, id: number, { viewer }: MemberRequest): void {
-  sourceIcons(hub).want(manageableSource(hub, id, viewer).id);
 }

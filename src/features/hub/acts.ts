@@ -38,6 +38,8 @@ type Act<All extends Fields, Made, Json, By> = {
   access?: 'admin';
   summary: string;
   fields?: All;
+  /** Describes the fields, if bodies are of several kinds. */
+  body?: Shape;
   /** In bytes, if not the usual limit. */
   jsonLimit?: number;
   /** Refuses in `input` what a field alone cannot tell; what is missing or refused already is not in `given`. */
@@ -64,7 +66,7 @@ type Act<All extends Fields, Made, Json, By> = {
   to?: string;
   next?(made: NoInfer<Made>, hub: Hub, req: MemberRequest, values: Form): Eventually<string | Reply>;
   /** The page that shows a refused form again, for these statuses: by default any but 401. */
-  again?(hub: Hub, req: MemberRequest, refused: RefusedForm): Reply;
+  again?(hub: Hub, req: MemberRequest, refused: RefusedForm): Eventually<Reply>;
   againFor?: number[];
 };
 
@@ -91,9 +93,9 @@ export function act<All extends Fields, Made, Json, By extends Record<number, Sh
 type AnyAct = Omit<Act<Fields, unknown, unknown, Record<number, Shape | null>>, 'reply'>
   & { reply?(made: unknown, hub: Hub, req: MemberRequest): readonly [number, unknown, ReplyHeaders?] };
 
-function operationOf({ fields, shape, shapes, status = 200, refusals, proof }: AnyAct): Operation {
+function operationOf({ fields, body, shape, shapes, status = 200, refusals, proof }: AnyAct): Operation {
   return {
-    ...(fields && { body: { 'application/json': object(fields).schema } }),
+    ...(fields && { body: { 'application/json': (body ?? object(fields)).schema } }),
     answers: contentOf(shapes ?? (shape ? { [status]: shape } : { 204: null })),
     ...(refusals && { refusals }), ...(proof && { proof }),
   };
@@ -115,7 +117,7 @@ async function answerApi(declared: AnyAct, hub: Hub, req: MemberRequest): Promis
 
 async function answerForm(declared: AnyAct, hub: Hub, req: MemberRequest): Promise<Reply> {
   const { fields, typed, instead, to = '/', next, again, againFor } = declared;
-  const values = fields || instead || again ? await readForm(req) : {};
+  const values = fields || instead ? await readForm(req) : {};
   const submit = async (): Promise<Reply> => {
     const other = await instead?.(hub, req, values);
     if (other) return other;

@@ -9,6 +9,7 @@ import { TOKEN } from '../accounts/token-acts.ts';
 import { AUDIT_RECORD } from '../audit/audit-list.ts';
 import type { ExportPart } from '../hub/tables.ts';
 import { OUTCOMES } from '../manage-sources/import-store.ts';
+import { PARTY, SOURCE } from '../manage-sources/source-json.ts';
 import { NOTIFICATION } from '../notifications/notification-acts.ts';
 import { POST } from '../posts/query-posts.ts';
 import { HISTORY_ENTRY } from '../reading/history-acts.ts';
@@ -17,20 +18,13 @@ import { SAVED_SEARCH } from '../reading/search-acts.ts';
 import { RULE } from '../rules/rule-acts.ts';
 import { VISIBILITIES } from '../sources/source-store.ts';
 
-/** A shape that the API's description has under this name. */
-function elsewhere(name: string): Shape<object, object> {
-  return { schema: { $ref: `#/components/schemas/${name}` }, show: (row) => row };
-}
-
-const party = object({ id, displayName: text });
-
 /** The rows of an account's export, by the part that lists them. */
 export const ROWS = {
   sessions: EXPORTED_SESSION,
   signInNetworks: object({ network: text, lastUsedAt: from('seenAt', time) }),
   tokens: TOKEN,
   invitations: INVITATION,
-  sources: elsewhere('Source'),
+  sources: SOURCE,
   posts: POST,
   drafts: noted(object({
     form: text, savedAt: time,
@@ -38,8 +32,8 @@ export const ROWS = {
   }), { additionalProperties: text.schema, description: 'The other members are fields of the form' }),
   offers: object({
     id, source: object({ id, title: orNull(text) }),
-    to: noted(orNull(party), 'The receiver of the offered source; null if the hub chose the receiver'),
-    expiresAt: time, direction: noted(text, { enum: ['received', 'sent'] }), from: party, offeredAt: time,
+    to: noted(orNull(PARTY), 'The receiver of the offered source; null if the hub chose the receiver'),
+    expiresAt: time, direction: noted(text, { enum: ['received', 'sent'] }), from: PARTY, offeredAt: time,
     endedAt: noted(orNull(time), 'When the offer of a source was declined or expired'),
   }),
   imports: object({

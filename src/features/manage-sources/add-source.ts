@@ -1,7 +1,5 @@
-import { unescape } from 'node:querystring';
 import { SECOND } from '../../platform/clock.ts';
 import { codeOf } from '../../platform/error-code.ts';
-import { createInput, type Input } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
@@ -10,20 +8,18 @@ import { ownTurn } from '../../platform/turns.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { discoverFeed } from '../feeds/discover-feed.ts';
 import { basicAuthorization, keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
-import { withoutFeedScheme } from '../feeds/feed-address.ts';
 import type { FetchedFeed } from '../feeds/fetch-feed.ts';
 import type { FeedLink } from '../feeds/page-links.ts';
 import { openFeed, type OpenedFeed } from '../feeds/sync-source.ts';
-import { FOLDER_MAX, follows } from '../follows/follow-store.ts';
+import { follows } from '../follows/follow-store.ts';
 import { metLimit, once, takeTurn, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { followSource } from '../reading/follow-source.ts';
 import { contentFull, isContentFull } from '../sources/content-quota.ts';
 import { contentUsage } from '../sources/content-usage-store.ts';
-import {
-  SOURCE_KINDS, sources, TITLE_MAX, VISIBILITIES, type Source, type SourceKind, type Visibility,
-} from '../sources/source-store.ts';
+import { sources, TITLE_MAX, type Source } from '../sources/source-store.ts';
 import { createWebhook, type WebhookAccess } from '../webhooks/manage-webhooks.ts';
+import type { NewSource } from './source-fields.ts';
 import { asSentence } from './source-state.ts';
 
 const ADD_LIMIT: NamedLimit = { name: 'add-source', burst: 30, everyMs: 20 * SECOND };
@@ -32,7 +28,7 @@ const ADD_LIMIT: NamedLimit = { name: 'add-source', burst: 30, everyMs: 20 * SEC
 const OPENED_AT_ONCE = 2;
 const WAITING = 50;
 
-type AddedSource = { source: Source; webhook: WebhookAccess | null; isNew: boolean };
+export type AddedSource = { source: Source; webhook: WebhookAccess | null; isNew: boolean };
 
 const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
   () => metLimit(hub, 'add-source-at-once', 10, 'Too many feeds are being added at once.')));
@@ -41,15 +37,14 @@ const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
  * Adds a source to the hub and to the viewer's reading list; without a password, if the hub has the feed as a public
  * source of somebody else, only follows that source. Fetches a feed before storing it.
  */
-export async function addSource(hub: Hub, values: Record<string, unknown>, by: By): Promise<AddedSource> {
-  const wanted = readNewSource(values);
+export async function addSource(hub: Hub, wanted: NewSource, by: By): Promise<AddedSource> {
   const { url, password, folder } = wanted;
-  const known = url === null || password ? undefined : followKnown(hub, url, folder, by.viewer);
+  const known = url === undefined || password ? undefined : followKnown(hub, url, folder, by.viewer);
   if (known) return known;
   if (sourcesLeft(hub, by.viewer.id) === 0) throw tooManySources(hub); // no feed is fetched for a full account
-  const isFull = url !== null && isContentFull(hub, contentUsage(hub).of(by.viewer.id));
+  const isFull = url !== undefined && isContentFull(hub, contentUsage(hub).of(by.viewer.id));
   if (isFull) throw contentFull(hub);
-  const opened = url === null ? null : await openWanted(hub, url, by.viewer.id, password);
+  const opened = url === undefined ? null : await openWanted(hub, url, by.viewer.id, password);
   return hub.db.write('add source', () => storeSource(hub, wanted, opened, by));
 }
 
@@ -64,7 +59,7 @@ export function tooManySources(hub: Hub): HttpError {
 }
 
 async function openWanted(
-  hub: Hub, url: string, ownerId: number, password: FeedPassword | null,
+  hub: Hub, url: string, ownerId: number, password: FeedPassword | null | undefined,
 ): Promise<OpenedFeed> {
   refuseDuplicate(hub, url, ownerId);
   const authorization = password ? basicAuthorization(password) : undefined;
@@ -80,15 +75,16 @@ export async function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Pr
   return seen;
 }
 
-function storeSource(hub: Hub, wanted: WantedSource, opened: OpenedFeed | null, by: By): AddedSource {
-  const { kind, visibility, password, folder } = wanted;
+function storeSource(hub: Hub, wanted: NewSource, opened: OpenedFeed | null, by: By): AddedSource {
+  const { kind, password, folder } = wanted;
   const ownerId = by.viewer.id;
   const known = opened && !password ? followKnown(hub, opened.url, folder, by.viewer) : undefined;
   if (known) return known;
   if (opened) refuseDuplicate(hub, opened.url, ownerId);
   if (sourcesLeft(hub, ownerId) === 0) throw tooManySources(hub);
   const title = wanted.title ?? opened?.title ?? '';
-  const source = { ownerId, kind, visibility, title, titleIsOwn: wanted.title !== undefined };
+  const visibility = password ? 'private' : wanted.visibility ?? 'public';
+  const source = { ownerId, kind, visibility, title, titleIsOwn: wanted.title !== undefined } as const;
   const id = sources(hub).create(source, opened && { url: opened.url, nextSyncAt: hub.clock() });
   if (password) keepPassword(hub, id, password);
   follows(hub).follow(ownerId, id, 0);
@@ -124,92 +120,6 @@ function refuseUnreadable(error: unknown): never {
   throw invalid([{ pointer: '/url', detail: asSentence(error.message) }]);
 }
 
-const PASSWORD_MAX = 1_024; // bytes
-
-/** Characters; checked before any regular expression or parser reads an address. */
-export const ADDRESS_MAX = 2_000;
-
-type WantedSource = {
-  kind: SourceKind;
-  url: string | null;
-  title: string | undefined;
-  visibility: Visibility;
-  password: FeedPassword | null;
-  folder: string | undefined;
-};
-
-function readNewSource(values: Record<string, unknown>): WantedSource {
-  const input = createInput(fillPassword(values));
-  const kind = input.optionalChoice('kind', SOURCE_KINDS) ?? 'feed';
-  if (!input.has('kind')) input.refuse('kind', 'is required.');
-  input.done(); // refuses an unknown kind first, because each kind of source has other required fields
-  const url = kind === 'feed' ? readAddress(input) : null;
-  const rule = { max: TITLE_MAX };
-  const title = kind === 'feed' ? input.optionalText('title', rule) : input.text('title', rule);
-  const password = readPassword(input) ?? null;
-  if (password && kind !== 'feed') input.refuse('username', 'applies only to feeds.');
-  const visibility = readVisibility(input, password !== null);
-  const folder = input.optionalText('folder', { max: FOLDER_MAX });
-  input.done();
-  return { kind, url, title, visibility: visibility ?? 'public', password, folder };
-}
-
-/** Moves a user name and password in the typed address to their own fields; drops them if either field is filled. */
-export function fillPassword<Values extends Record<string, unknown>>(values: Values): Values {
-  const { url: typed, username, password } = values;
-  const found = typeof typed === 'string' ? feedAddress(typed) : undefined;
-  if (!found?.password) return values;
-  const { username: name, password: secret } = found.password;
-  return { ...values, url: found.url, ...(username || password ? {} : { username: name, password: secret || null }) };
-}
-
-/** Returns a feed's user name and password; null if both fields are empty, undefined if both fields are missing. */
-export function readPassword(input: Input): FeedPassword | null | undefined {
-  const given = ['username', 'password'].map((name) => input.value(name));
-  if (given.every((value) => value === undefined || value === '')) return input.has('username') ? null : undefined;
-  const username = input.secret('username', 1, PASSWORD_MAX);
-  const isAlone = input.has('password') && input.value('password') === undefined; // null: only a name, such as a token
-  const password = isAlone ? '' : input.secret('password', 1, PASSWORD_MAX);
-  if (/[:\p{Cc}]/u.test(username)) input.refuse('username', 'must not contain colons or control characters.');
-  if (/\p{Cc}/u.test(password)) input.refuse('password', 'must not contain control characters.');
-  return { username, password };
-}
-
-/** A source that has or had a password is always private. */
-export function readVisibility(input: Input, hadPassword: boolean): Visibility | undefined {
-  const visibility = input.optionalChoice('visibility', VISIBILITIES);
-  const isOpen = hadPassword && visibility === 'public';
-  if (isOpen) input.refuse('visibility', 'must be private: the feed requires, or once required, a password.');
-  return hadPassword ? 'private' : visibility;
-}
-
-/** Returns '' beside an error in `input`. */
-export function readAddress(input: Input): string {
-  const typed = input.text('url', { max: ADDRESS_MAX });
-  const { url } = feedAddress(typed) ?? {};
-  if (typed && !url) input.refuse('url', 'must be the http or https address of a feed or web page.');
-  return url ?? '';
-}
-
-/** An address without user name and password, which stand beside it. */
-type TypedAddress = { url: string; password: FeedPassword | null };
-
-/** Adds a missing `https://` and drops the fragment; undefined if the address is not a fetchable http(s) address. */
-export function feedAddress(typed: string): TypedAddress | undefined {
-  if (typed.length > ADDRESS_MAX) return undefined;
-  const trimmed = withoutFeedScheme(typed);
-  const isHostAndPort = /^[^/?#:.]*\.[^/?#:]*:\d/.test(trimmed);
-  const hasScheme = /^[a-z][a-z0-9+.-]*:/i.test(trimmed) && !isHostAndPort;
-  const written = hasScheme ? trimmed : `https://${trimmed}`;
-  if (!URL.canParse(written)) return undefined;
-  const url = new URL(written);
-  const isWeb = url.protocol === 'http:' || url.protocol === 'https:';
-  const [username, password] = [unescape(url.username), unescape(url.password)];
-  if (!isWeb || url.hostname === '' || /[:\p{Cc}]/u.test(username) || /\p{Cc}/u.test(password)) return undefined;
-  [url.username, url.password, url.hash] = ['', '', ''];
-  return { url: url.href, password: username || password ? { username, password } : null };
-}
-
 const NEWEST = 5;
 const OTHERS_SHOWN = 20;
 
@@ -225,8 +135,7 @@ export type FoundFeed = {
 };
 
 /** Fetches a feed without storing it. */
-export async function lookAtFeed(hub: Hub, values: Record<string, unknown>, by: By): Promise<FoundFeed> {
-  const { url, password } = readNewSource({ ...values, kind: 'feed' });
+export async function lookAtFeed(hub: Hub, { url, password }: NewSource, by: By): Promise<FoundFeed> {
   const authorization = password ? basicAuthorization(password) : undefined;
   const options = { guess: true, authorization };
   const fetched = await lookOnce(hub, by.viewer.id, () => discoverFeed(hub, url ?? '', options));

@@ -1,10 +1,11 @@
 import { MINUTE } from '../../platform/clock.ts';
-import { createInput } from '../../platform/http/input.ts';
+import { choice, filled, flag, line, noted, optional, type Given } from '../../platform/http/fields.ts';
+import { readInput, type Input } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { audit, type AuditDetail, type AuditEvent, type By } from '../audit/audit.ts';
 import { discoverFeed } from '../feeds/discover-feed.ts';
-import { authorizationFor, basicAuthorization, keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
+import { authorizationFor, basicAuthorization, keepPassword } from '../feeds/feed-passwords.ts';
 import { wantNewest } from '../full-text/ask-for-full-text.ts';
 import { hasFullTexts } from '../full-text/fetch-full-text.ts';
 import { sourceFullTexts } from '../full-text/source-full-text-store.ts';
@@ -14,44 +15,65 @@ import type { NamedLimit } from '../hub/limits.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { changingReaders } from '../posts/update-readers.ts';
 import { settleSourceNow } from '../reading/settle-entries.ts';
-import { manageableSource, sources, TITLE_MAX, type Source } from '../sources/source-store.ts';
+import { manageableSource, sources, TITLE_MAX, VISIBILITIES, type Source } from '../sources/source-store.ts';
 import { syncState } from '../sources/sync-state-store.ts';
-import { fillPassword, lookOnce, readAddress, readPassword, readVisibility, refuseDuplicate } from './add-source.ts';
+import { lookOnce, refuseDuplicate } from './add-source.ts';
+import { checkVisibility, CREDENTIALS, feedUrl } from './source-fields.ts';
 import { tellFollowers } from './tell-followers.ts';
 
 const SYNC_LIMIT: NamedLimit = { name: 'sync-now', burst: 10, everyMs: MINUTE };
 
-type Change = {
-  title: string | undefined;
-  visibility: Source['visibility'] | undefined;
-  paused: boolean | undefined;
-  showsAuthors: boolean | undefined;
-  /** The new user name and password of the feed; null removes the stored password. */
-  password: FeedPassword | null | undefined;
-  address: string | undefined;
-  fullText: 'asked' | 'always' | undefined;
-  fullTextOfLast: boolean | undefined;
+/** Which new posts of a source get full texts, and whether its newest posts get theirs. */
+export const FULL_TEXT_CHOICE = {
+  fullText: optional(choice(['asked', 'always'])),
+  fullTextOfLast: optional(noted(flag, 'Whether to fetch the full texts of the last 20 posts now')),
 };
 
-/** Applies the changes in `sent`; changes nothing if the feed at a new address cannot be fetched. */
-export async function changeSource(hub: Hub, id: number, sent: Record<string, unknown>, by: By): Promise<Source> {
+export const SOURCE_CHANGES = {
+  title: optional(filled(line({ max: TITLE_MAX }))), visibility: optional(choice(VISIBILITIES)), ...CREDENTIALS,
+  paused: optional(flag), url: optional(filled(feedUrl)), showsAuthors: optional(flag), ...FULL_TEXT_CHOICE,
+};
+
+export type SourceChanges = Given<typeof SOURCE_CHANGES>;
+
+/** Refuses changes that do not fit the source. */
+export function checkChanges(input: Input, source: Source, changes: Partial<SourceChanges>): void {
+  const { password, url, showsAuthors, fullText, fullTextOfLast, visibility } = changes;
+  if (password && source.kind !== 'feed') input.refuse('username', 'applies only to feeds.');
+  if (url && source.kind !== 'feed') input.refuse('url', 'applies only to feeds.');
+  if (showsAuthors !== undefined && source.kind !== 'native') {
+    input.refuse('showsAuthors', 'applies only to posts written on the hub.');
+  }
+  const isOwn = source.kind === 'native' && (fullText !== undefined || fullTextOfLast !== undefined);
+  if (isOwn) input.refuse('fullText', 'applies only to feeds and webhooks.');
+  checkVisibility(input, visibility, hadPassword(source, changes));
+}
+
+function hadPassword(source: Source, { password }: Partial<SourceChanges>): boolean {
+  return Boolean(password) || source.hadPassword === 1;
+}
+
+/** Changes nothing if the feed at a new address cannot be fetched. */
+export async function changeSource(hub: Hub, id: number, changes: SourceChanges, by: By): Promise<Source> {
   const before = manageableSource(hub, id, by.viewer);
-  const values = fillPassword(sent);
-  const change = readChange(before, values);
-  const { visibility } = change;
-  const found = await lookAtAddress(hub, before, change, by);
+  const found = await lookAtAddress(hub, before, changes, by);
   const apply = (): Source => {
     const source = manageableSource(hub, id, by.viewer); // the source is read again, because it may have changed
-    applyChange(hub, source, { ...readChange(source, values), found }, by);
+    readInput({}, (input) => checkChanges(input, source, changes));
+    applyChange(hub, source, { ...changes, found }, by);
     return sources(hub).find(id) ?? source;
   };
-  const isReadAsBefore = visibility === undefined || visibility === before.visibility;
+  const isReadAsBefore = [undefined, before.visibility].includes(visibilityAfter(before, changes));
   if (isReadAsBefore) return hub.db.write('change source', apply);
   return changingReaders(hub, { name: 'change source', sourceId: id, accountId: by.viewer.id }, () => {
     const changed = apply();
     settleSourceNow(hub, id);
     return changed;
   });
+}
+
+function visibilityAfter(source: Source, changes: SourceChanges): Source['visibility'] | undefined {
+  return hadPassword(source, changes) ? 'private' : changes.visibility;
 }
 
 export function pauseSource(hub: Hub, id: number, by: By): Promise<Source> {
@@ -62,37 +84,11 @@ export function resumeSource(hub: Hub, id: number, by: By): Promise<Source> {
   return changeSource(hub, id, { paused: false }, by);
 }
 
-const FULL_TEXT_CHOICES = ['asked', 'always'] as const;
-
-function readChange(source: Source, values: Record<string, unknown>): Change {
-  const input = createInput(values);
-  const password = readPassword(input);
-  const address = values['url'] === undefined ? undefined : readAddress(input);
-  if (password && source.kind !== 'feed') input.refuse('username', 'applies only to feeds.');
-  if (address && source.kind !== 'feed') input.refuse('url', 'applies only to feeds.');
-  if (values['showsAuthors'] !== undefined && source.kind !== 'native') {
-    input.refuse('showsAuthors', 'applies only to posts written on the hub.');
-  }
-  const change = {
-    password,
-    address,
-    title: values['title'] === undefined ? undefined : input.text('title', { max: TITLE_MAX }),
-    visibility: readVisibility(input, Boolean(password) || source.hadPassword === 1),
-    paused: input.optionalFlag('paused'),
-    fullText: input.optionalChoice('fullText', FULL_TEXT_CHOICES),
-    fullTextOfLast: input.optionalFlag('fullTextOfLast'),
-    showsAuthors: input.optionalFlag('showsAuthors'),
-  };
-  const isOwn = source.kind === 'native' && (change.fullText !== undefined || change.fullTextOfLast !== undefined);
-  if (isOwn) input.refuse('fullText', 'applies only to feeds and webhooks.');
-  input.done();
-  return change;
-}
-
-type LookedAt = Change & { found: FoundAddress | undefined };
+type LookedAt = SourceChanges & { found: FoundAddress | undefined };
 
 function applyChange(hub: Hub, source: Source, change: LookedAt, by: By): void {
-  const { title, visibility, paused, password, found, showsAuthors } = change;
+  const { title, paused, password, found, showsAuthors } = change;
+  const visibility = visibilityAfter(source, change);
   const record = (event: AuditEvent, detail?: AuditDetail): void =>
     audit(hub, event, by, { kind: 'source', id: source.id, name: source.title }, detail);
 
@@ -128,7 +124,7 @@ function applyChange(hub: Hub, source: Source, change: LookedAt, by: By): void {
   if (chooseFullText(hub, source.id, change)) record('source.full-text-chosen', { fullText: change.fullText ?? '' });
 }
 
-function chooseFullText(hub: Hub, sourceId: number, { fullText, fullTextOfLast }: Change): boolean {
+function chooseFullText(hub: Hub, sourceId: number, { fullText, fullTextOfLast }: SourceChanges): boolean {
   if (fullTextOfLast && hasFullTexts(hub)) wantNewest(hub, sourceId);
   if (fullText === undefined) return false;
   const isAlways = fullText === 'always';
@@ -141,7 +137,7 @@ function chooseFullText(hub: Hub, sourceId: number, { fullText, fullTextOfLast }
 type FoundAddress = { url: string; keepsPassword: boolean };
 
 async function lookAtAddress(
-  hub: Hub, source: Source, { address, password }: Change, by: By,
+  hub: Hub, source: Source, { url: address, password }: SourceChanges, by: By,
 ): Promise<FoundAddress | undefined> {
   if (address === undefined || address === source.feedUrl) return undefined;
   refuseDuplicate(hub, address, source.ownerId);

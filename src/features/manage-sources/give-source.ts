@@ -1,5 +1,4 @@
 import { SECOND } from '../../platform/clock.ts';
-import { readInput } from '../../platform/http/input.ts';
 import { HttpError, invalid, notFound } from '../../platform/http/http-error.ts';
 import { accounts, type Account } from '../accounts/account-store.ts';
 import { audit, type By } from '../audit/audit.ts';
@@ -24,14 +23,11 @@ export type Transferred = { source: Source; offer: Offer | null };
 type Receiver = { account: Account; toFollower: boolean };
 
 /**
- * Gives a source to the account named in `values`: an administrator becomes the owner at once, so that everybody can
- * leave the hub; a member receives an offer. Throws 422 for an unknown name.
+ * Gives a source to the account with this name: an administrator becomes the owner at once, so that everybody can leave
+ * the hub; a member receives an offer. Throws 422 for an unknown name.
  */
-export function transferSource(
-  hub: Hub, id: number, values: Record<string, unknown>, by: By,
-): Promise<Transferred> {
+export function transferSource(hub: Hub, id: number, username: string, by: By): Promise<Transferred> {
   return giveSource(hub, id, by, () => {
-    const username = readInput(values, (input) => input.text('username', { max: 32 }));
     const account = accounts(hub).findByName(username);
     if (!account || account.disabledAt !== null) throw refused(422, 'There is no active account with this name.');
     return { account, toFollower: false };

@@ -10,9 +10,10 @@ import { enqueue, jobs, metLimit, throttled, type Hub, type JobKind } from '../h
 import { saysItLeadsHere } from '../hub/own-address.ts';
 import { followSource, isFull, type Follower } from '../reading/follow-source.ts';
 import { maySee, sources, TITLE_MAX, type Visibility } from '../sources/source-store.ts';
-import { ADDRESS_MAX, feedAddress, sourcesLeft, tooManySources } from './add-source.ts';
+import { sourcesLeft, tooManySources } from './add-source.ts';
 import { imports, IMPORTS_KEPT, type NewLine, type ImportOutcome, type Settled } from './import-store.ts';
 import { parseOpml, type Outline } from './opml.ts';
+import { ADDRESS_MAX, feedAddress } from './source-fields.ts';
 
 export const OPML_LIMIT = 4 * 1024 * 1024; // bytes
 
@@ -20,10 +21,7 @@ export const OPML_LIMIT = 4 * 1024 * 1024; // bytes
 export const MAX_OUTLINES = 5_000;
 
 type ImportResult = {
-  added: number;
-  alreadyFollowed: number;
-  leftOut: number;
-  refused: { url: string; reason: string }[];
+  added: number; alreadyFollowed: number; leftOut: number; refused: { url: string; reason: string }[];
 };
 
 type Importing = { viewer: Follower; visibility: Visibility };

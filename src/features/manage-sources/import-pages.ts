@@ -1,7 +1,8 @@
 import { readForm } from '../../platform/http/body.ts';
+import { choice, readGiven } from '../../platform/http/fields.ts';
 import { faultOf, faulty, orAgain } from '../../platform/http/form-faults.ts';
 import { contentText, html, type Html } from '../../platform/http/html.ts';
-import { pathId, readInput } from '../../platform/http/input.ts';
+import { pathId } from '../../platform/http/input.ts';
 import { MULTIPART_SHAPE, readMultipart } from '../../platform/http/read-multipart.ts';
 import { HttpError, notFound } from '../../platform/http/http-error.ts';
 import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
@@ -13,7 +14,7 @@ import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { isMultipart } from '../attachments/receive-upload.ts';
 import type { Hub } from '../hub/hub.ts';
 import { progressBar } from '../hub/progress-views.ts';
-import { manySources, maySee, VISIBILITIES, type Source, type Visibility } from '../sources/source-store.ts';
+import { manySources, maySee, VISIBILITIES, type Source } from '../sources/source-store.ts';
 import { visibilityChoice } from './add-views.ts';
 import { beginImport, isImporting, OPML_LIMIT } from './import-opml.ts';
 import { imports, type Import, type ImportLine, type ImportOutcome } from './import-store.ts';
@@ -44,17 +45,13 @@ export async function submitOpml(hub: Hub, req: MemberRequest): Promise<Reply> {
   return orAgain(async () => {
     const { opml } = form = await readImportForm(req);
     if (opml.trim() === '') throw new HttpError(422, 'Choose an OPML file, or paste the text of the file.');
-    const id = await beginImport(hub, opml, readVisibility(form), req);
+    const { visibility } = readGiven({ visibility: choice(VISIBILITIES) }, form);
+    const id = await beginImport(hub, opml, visibility, req);
     return seeOther(`/sources/imports/${id}`);
   }, (problem) => {
     const opml = (form.opml ?? '').length > SHOWN_AGAIN ? '' : form.opml ?? '';
     return page(importFormPage({ earlier: [], ...form, opml, problem }), problem.status);
   }, [413, 422]);
-}
-
-function readVisibility({ visibility }: Partial<ImportForm>): Visibility {
-  return readInput({ visibility }, (input) =>
-    input.required('visibility', input.optionalChoice('visibility', VISIBILITIES))) ?? 'private';
 }
 
 async function readImportForm(req: MemberRequest): Promise<ImportForm> {

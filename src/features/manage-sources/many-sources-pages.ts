@@ -1,5 +1,5 @@
-import { readFields, readForm } from '../../platform/http/body.ts';
-import { createInput, parseId, readInput } from '../../platform/http/input.ts';
+import { readFields } from '../../platform/http/body.ts';
+import { createInput, parseId } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/http-error.ts';
 import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
@@ -9,21 +9,20 @@ import { iconsOfSources, sourceIcon } from '../attachments/icon-views.ts';
 import { FOLDER_MAX, follows } from '../follows/follow-store.ts';
 import { sourceFullTexts } from '../full-text/source-full-text-store.ts';
 import { requireRoomOf } from '../hub/disk-reserve.ts';
+import type { RefusedForm } from '../hub/acts.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
 import { followSource, unfollowSource } from '../reading/follow-source.ts';
-import { renameFolder } from '../rules/change-rule.ts';
 import { manySources, mayManage } from '../sources/source-store.ts';
 import { contentRoom } from '../sources/content-quota.ts';
 import { sourceRuns } from '../sources/run-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { pauseSource, resumeSource } from './change-source.ts';
 import { deleteSource, removalsOf } from './delete-source.ts';
-import { managedSources, ORDERS, SHOWN, type Managed, type Wanted } from './many-sources.ts';
+import { managedSources, ORDERS, SHOWN, sourcesAfter, type Managed, type Wanted } from './many-sources.ts';
 import { confirmDeleteSeveral, manySourcesPage, sourcesPath, type SentChoice } from './many-sources-views.ts';
 import { offers } from './offer-store.ts';
 import { stripsOf } from './run-views.ts';
-import { sourcesAfter } from './source-routes.ts';
 import { publicSourcesPage } from './source-views.ts';
 import { countFollowers } from './tell-followers.ts';
 
@@ -105,7 +104,7 @@ export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply
   if (!act) throw invalid([{ pointer: '/act', detail: `Act must be one of ${Object.keys(ACTS).join(', ')}.` }]);
   if (name === 'delete' && fields.get('sure') !== '1') return page(askToDelete(hub, ids, req.viewer, back));
   const typed = fields.get('folder') ?? '';
-  const folder = name === 'move' ? readName('folder', typed) : '';
+  const folder = name === 'move' ? readFolder(typed) : '';
   if (folder instanceof HttpError) {
     const sent = { form: 'several' as const, typed, chosen: ids, problem: folder };
     return page(await ownSources(hub, req.viewer, wantedAt(back), sent), 422);
@@ -127,9 +126,9 @@ function readIds(fields: URLSearchParams, name: string): number[] {
   });
 }
 
-function readName(field: string, typed: string): string | HttpError {
-  const input = createInput({ [field]: typed });
-  const name = input.optionalText(field, { max: FOLDER_MAX });
+function readFolder(typed: string): string | HttpError {
+  const input = createInput({ folder: typed });
+  const name = input.optionalText('folder', { max: FOLDER_MAX });
   return input.errors.length > 0 ? invalid(input.errors) : name ?? '';
 }
 
@@ -169,20 +168,9 @@ function wantedAt(address: string): Wanted {
   return readWanted(new URLSearchParams(address.split('?', 2)[1]));
 }
 
-/** Form: renames or deletes a folder; the sources of a deleted folder stay in the reading list. */
-export async function submitFolder(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const values = await readForm(req);
-  const { folder = '', name = '' } = values;
-  const act = readInput(values, (input) => input.optionalChoice('act', ['rename', 'delete']));
-  if (!follows(hub).hasFolder(req.viewer.id, folder)) throw new HttpError(404, 'There is no such folder.');
-  const read = act === 'delete' ? null : readName('name', name);
-  const to = read === '' ? invalid([{ pointer: '/name', detail: 'A folder needs a name.' }]) : read;
-  if (to instanceof HttpError) {
-    const sent = { form: 'folder' as const, typed: name, chosen: [], problem: to };
-    return page(await ownSources(hub, req.viewer, wantedAt(sourcesPath({ folder })), sent), 422);
-  }
-  req.recheck();
-  renameFolder(hub, req.viewer.id, folder, to);
-  if (to === null) return seeOther(saying('/sources', 'folder-deleted'));
-  return seeOther(saying(sourcesPath({ folder: to }), 'folder-renamed'));
+export async function showFolderAgain(
+  hub: Hub, { viewer }: MemberRequest, { values: { folder = '', name: typed = '' }, problem }: RefusedForm,
+): Promise<Reply> {
+  const sent = { form: 'folder' as const, typed, chosen: [], problem };
+  return page(await ownSources(hub, viewer, wantedAt(sourcesPath({ folder })), sent), problem.status);
 }

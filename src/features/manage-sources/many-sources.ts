@@ -1,3 +1,4 @@
+import { readPage } from '../../platform/http/input.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { follows, type ListedFollow } from '../follows/follow-store.ts';
@@ -23,6 +24,11 @@ export type Managed = Source & {
 export type ManagedPage = {
   items: Managed[]; before: number; total: number; next: number | null; counts: Record<(typeof SHOWN)[number], number>;
 };
+
+/** Returns up to `limit` public sources and own sources of the viewer, after the source in `?cursor=`. */
+export function sourcesAfter(hub: Hub, viewer: Viewer | null, query: URLSearchParams, limit: number) {
+  return readPage<Source, 'id'>(query, ['id'], (after, most) => sources(hub).list(viewer, after?.id ?? 0, most), limit);
+}
 
 const OTHERS_MOST = 1_000;
 

@@ -1,16 +1,12 @@
-import { isoTime } from '../../platform/clock.ts';
-import { orAgain } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { nextLink, pathId, readPage } from '../../platform/http/input.ts';
+import { readPage } from '../../platform/http/input.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
-import { json, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { plural } from '../../platform/in-words.ts';
 import type { Hub } from '../hub/hub.ts';
-import { saying } from '../hub/said.ts';
 import { maySeeSource } from '../sources/source-store.ts';
-import { acceptOffer, withdrawOffer } from './answer-offer.ts';
 import { offers, type Offer } from './offer-store.ts';
 
 const PER_PAGE = 50;
@@ -24,21 +20,6 @@ export function showOffers(hub: Hub, { viewer, query }: MemberRequest, problem?:
   const visible = new Set(received.map(({ sourceId }) => sourceId).filter((one) => maySeeSource(hub, one, viewer)));
   const refused = problem && { id, problem };
   return page(offersPage({ received, sent, next, visible, refused, times: timesOf(hub, viewer) }), problem?.status);
-}
-
-/** Form: accepts an offer of a source; if the hub refuses, shows the offers again with the reason. */
-export async function submitAccept(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const id = pathId(req.params);
-  return orAgain(async () => {
-    const source = await acceptOffer(hub, id, req);
-    return seeOther(saying(`/sources/${source.id}`, 'offer-accepted'));
-  }, (problem) => showOffers(hub, req, problem, id), [409, 422]);
-}
-
-/** Form: withdraws an offer. */
-export function submitWithdraw(hub: Hub, req: MemberRequest): Reply {
-  const { sourceId } = withdrawOffer(hub, pathId(req.params), req);
-  return seeOther(saying(`/sources/${sourceId}`, 'offer-withdrawn'));
 }
 
 type ShownOffers = {
@@ -104,30 +85,4 @@ export function offerNotice(offer: Offer, times: Times): Html {
 export function offeredNotice(offered: number): Html | false {
   return offered > 0 && html`<p class="said"><span>You are offered ${plural(offered, 'source')}.</span>
 <a class="button" href="/offers">See offers</a></p>`;
-}
-
-/** GET /api/offers: the open offers of sources that the viewer has received or sent. */
-export function listOffers(hub: Hub, { viewer, path, query }: MemberRequest): Reply {
-  const { items, next } = readPage<Offer, 'id'>(query, ['id'], (after, limit) =>
-    offers(hub).openOf(viewer.id, after?.id ?? 0, limit));
-  return json({ items: items.map((offer) => offerJson(offer, viewer.id)), next }, 200, nextLink(path, query, next));
-}
-
-/** An offer for its sender. `to`, the receiver, is null if the hub chose them. */
-export function sentOfferJson({ id, sourceId, title, receiverId, receiver, toFollower, expiresAt }: Offer) {
-  const to = toFollower ? null : { id: receiverId, displayName: receiver };
-  return { id, source: { id: sourceId, title }, to, expiresAt: isoTime(expiresAt) };
-}
-
-/** An offer for its sender or its receiver, in the API and in the export. */
-export function offerJson(offer: Offer, viewerId: number) {
-  const isReceived = offer.receiverId === viewerId;
-  const { receiverId, receiver, senderId, sender, offeredAt } = offer;
-  return {
-    ...sentOfferJson(offer),
-    ...(isReceived && { to: { id: receiverId, displayName: receiver } }),
-    direction: isReceived ? 'received' : 'sent',
-    from: { id: senderId, displayName: sender },
-    offeredAt: isoTime(offeredAt),
-  };
 }

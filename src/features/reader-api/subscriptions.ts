@@ -15,6 +15,7 @@ import { asking, follows, type FollowChange } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { addSource } from '../manage-sources/add-source.ts';
 import { importOpml, OPML_LIMIT } from '../manage-sources/import-opml.ts';
+import { readNewSource } from '../manage-sources/source-fields.ts';
 import { exportOpml } from '../manage-sources/opml.ts';
 import { arrivals } from '../reading/arrival-store.ts';
 import { FOLLOW_FIELDS, followSource, unfollowSource } from '../reading/follow-source.ts';
@@ -79,7 +80,8 @@ async function subscribe(hub: Hub, request: AppRequest, feed: string): Promise<n
     return known;
   }
   try {
-    return (await addSource(hub, { kind: 'feed', url: feed, visibility: 'private' }, request)).source.id;
+    const wanted = readNewSource({ kind: 'feed', url: feed, visibility: 'private' });
+    return (await addSource(hub, wanted, request)).source.id;
   } catch (error) {
     const owned = error instanceof HttpError && error.status === 409 ? error.members['sourceId'] : undefined;
     if (typeof owned !== 'number') throw error;

@@ -1,20 +1,9 @@
 import { html, type Html } from '../../platform/http/html.ts';
-import { pathId } from '../../platform/http/input.ts';
-import { page, type Page, type Reply } from '../../platform/http/reply.ts';
-import type { MemberRequest } from '../../platform/http/router.ts';
+import type { Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
-import type { Hub } from '../hub/hub.ts';
-import { manageableSource, type Source } from '../sources/source-store.ts';
-import { rotateSecret, type WebhookAccess } from './manage-webhooks.ts';
+import type { Source } from '../sources/source-store.ts';
+import type { WebhookAccess } from './manage-webhooks.ts';
 import type { Webhook } from './webhook-store.ts';
-
-/** Form: creates a new secret, and shows it this once. */
-export function submitRotateSecret(hub: Hub, req: MemberRequest): Reply {
-  const source = manageableSource(hub, pathId(req.params), req.viewer);
-  const note = 'It will not be shown again. The previous one stays valid for 24 hours.';
-  const shown = secretPage('New secret', source, rotateSecret(hub, source, req), note);
-  return page(shown, 200, { 'cache-control': 'no-store' });
-}
 
 const STATES: Record<Webhook['state'], string> = {
   active: 'receiving events',
@@ -52,9 +41,13 @@ export function webhookPanel(webhook: Webhook, url: string, times: Times): Html 
   </details>`;
 }
 
-/** Shows the secret of a new webhook, this once. */
 export function newWebhookPage(source: Source, access: WebhookAccess): Page {
   return secretPage('The webhook is ready', source, access, 'It will not be shown again.');
+}
+
+export function newSecretPage(source: Source, access: WebhookAccess): Page {
+  const note = 'It will not be shown again. The previous one stays valid for 24 hours.';
+  return secretPage('New secret', source, access, note);
 }
 
 function secretPage(heading: string, { id, title }: Source, { url, secret }: WebhookAccess, note: string): Page {

@@ -3,10 +3,8 @@ import { readBody } from '../../platform/http/body.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
 import { json, type Reply } from '../../platform/http/reply.ts';
-import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import type { HubRequest } from '../../platform/http/router.ts';
 import { bufferedCounts, type Hub } from '../hub/hub.ts';
-import { manageableSource } from '../sources/source-store.ts';
-import { rotateSecret } from './manage-webhooks.ts';
 import { countRefusal } from './note-deliveries.ts';
 import { receiveEvent, secretsOf, type IncomingEvent } from './receive-event.ts';
 
@@ -14,7 +12,7 @@ const EVENT_LIMIT = 1024 * 1024; // bytes
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 
-const NO_STORE = { 'cache-control': 'no-store' };
+export const NO_STORE = { 'cache-control': 'no-store' };
 
 /** API: receives an event, and stores it on the disk before the reply. */
 export async function receiveWebhookEvent(hub: Hub, req: HubRequest): Promise<Reply> {
@@ -42,10 +40,4 @@ async function readIncoming(hub: Hub, req: HubRequest): Promise<IncomingEvent> {
     sourceId, body, secrets: isQuick ? secrets : secretsOf(hub, sourceId), rawHeaders: req.stream.rawHeaders,
     headerType: typeof headerType === 'string' ? headerType : null,
   };
-}
-
-/** API: creates a new secret, and shows it this once. */
-export function rotateWebhookSecret(hub: Hub, req: MemberRequest): Reply {
-  const source = manageableSource(hub, pathId(req.params), req.viewer);
-  return json({ webhook: rotateSecret(hub, source, req) }, 200, NO_STORE);
 }

@@ -4,7 +4,7 @@ import type { Reply } from './reply.ts';
 
 /** The reply of `act`, or of `again` if `act` throws an HttpError of one of `statuses` (by default, any but 401). */
 export async function orAgain(
-  act: () => Promise<Reply>, again: (problem: HttpError) => Reply, statuses?: number[],
+  act: () => Promise<Reply>, again: (problem: HttpError) => Reply | Promise<Reply>, statuses?: number[],
 ): Promise<Reply> {
   try {
     return await act();
