@@ -397,7 +397,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'withdrawing an invitation is for administrators',
-    file: 'src/features/accounts/invitation-acts.ts',
+    file: 'src/features/accounts/invitation-list.ts',
     from: "'POST /admin/invitations/:id/withdraw', access: 'admin',",
     to: "'POST /admin/invitations/:id/withdraw',",
     test: 'test/app/route-access.test.ts',
@@ -405,7 +405,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a reading history is for who is signed in',
-    file: 'src/features/reading/history-acts.ts',
+    file: 'src/features/reading/history-list.ts',
     from: "'GET /api/history', { access: 'member'",
     to: "'GET /api/history', { access: 'public'",
     test: 'test/app/route-access.test.ts',

@@ -1,4 +1,4 @@
-import { choice, id, named, object, time } from '../../platform/http/fields.ts';
+import { choice, id, named, object, time, noted, text } from '../../platform/http/fields.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { Reply } from '../../platform/http/reply.ts';
@@ -6,9 +6,12 @@ import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
-import { invitations, type Invitation } from './account-store.ts';
+import { act, byId, type Endpoint } from '../hub/acts.ts';
+import { saying } from '../hub/said.ts';
+import { invitations, ROLES, type Invitation } from './account-store.ts';
 import { passwordField, problemAbove, type FormState } from './account-views.ts';
-import { INVITATION_HOURS } from './join-hub.ts';
+import { INVITATION_HOURS, invite, INVITING, joinUrl, withdrawInvitation } from './join-hub.ts';
+import { CONFIRMED } from './passwords.ts';
 
 export const INVITATION = named('Invitation', object({
   id, role: choice(['admin', 'member']), createdAt: time, expiresAt: time,
@@ -66,3 +69,25 @@ function invitationItem({ id, role, createdAt, expiresAt }: Invitation, times: T
     <form method="post" action="/admin/invitations/${id}/withdraw">
       <button class="link" aria-label="Withdraw invitation ${id}">Withdraw</button></form></li>`;
 }
+
+const MADE_INVITATION = named('NewInvitation', object({
+  id, url: noted(text, 'Shown only once'), role: choice(ROLES), expiresAt: time,
+}));
+
+export const INVITATION_ROUTES: Endpoint[] = [
+  ...act({
+    api: 'POST /api/invitations', form: 'POST /admin/invitations', access: 'admin',
+    summary: 'Create an invitation link', fields: INVITING, ...CONFIRMED,
+    async run(hub, wanted, req) {
+      const { token, ...made } = await invite(hub, wanted, req);
+      return { ...made, url: joinUrl(hub.config, token) };
+    },
+    status: 201, shape: MADE_INVITATION, show: MADE_INVITATION.show,
+    next: ({ url }, hub, req) => showInvitations(hub, req, { newUrl: url }), again: showInvitations,
+  }),
+  ...act({
+    api: 'DELETE /api/invitations/:id', form: 'POST /admin/invitations/:id/withdraw', access: 'admin',
+    summary: 'Withdraw an invitation', run: byId(withdrawInvitation),
+    to: saying('/admin/invitations', 'invitation-withdrawn'),
+  }),
+];

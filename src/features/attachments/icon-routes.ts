@@ -5,7 +5,9 @@ import type { HubRequest } from '../../platform/http/router.ts';
 import { viewerOfAddress } from '../accounts/signed-address-store.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { visibleSource } from '../sources/source-store.ts';
+import { visibleSource, manageableSource } from '../sources/source-store.ts';
+import { act, byId, type Endpoint } from '../hub/acts.ts';
+import { saying } from '../hub/said.ts';
 import { ICON_HEADERS } from './icon-set.ts';
 import { sourceIcons } from './icon-store.ts';
 import { MARK_LENGTH } from './icon-views.ts';
@@ -30,3 +32,20 @@ export function showIcon(hub: Hub, req: HubRequest): Reply {
   const forApp = signedFor && { 'cross-origin-resource-policy': 'cross-origin' };
   return { status: 200, headers: { ...ICON_HEADERS, 'content-type': icon.mediaType, ...forApp }, body: icon.content };
 }
+
+/** Only feeds have icons. The hub fetches none for a source whose icon was removed, until it is asked to. */
+export const ICON_ROUTES: Endpoint[] = [
+  ...act({
+    api: 'PUT /api/sources/:id/icon', form: 'POST /sources/:id/icon/find', summary: 'Look for the icon of a feed again',
+    run: byId((hub, id, { viewer }) => sourceIcons(hub).want(manageableSource(hub, id, viewer).id)),
+    to: saying('/sources/:id/settings', 'icon-wanted'),
+  }),
+  ...act({
+    api: 'DELETE /api/sources/:id/icon', form: 'POST /sources/:id/icon/clear',
+    summary: 'Remove the icon of a source for good',
+    run: byId((hub, id, { viewer }) => {
+      if (manageableSource(hub, id, viewer).kind === 'feed') sourceIcons(hub).clear(id);
+    }),
+    usesReserve: true, to: saying('/sources/:id/settings', 'icon-cleared'),
+  }),
+];

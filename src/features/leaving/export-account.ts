@@ -11,7 +11,7 @@ import { draftFiles } from '../attachments/draft-file-store.ts';
 import { auditRecords, type AuditRecord } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { follows, type Follow } from '../follows/follow-store.ts';
-import { historyJson } from '../reading/history-acts.ts';
+import { historyJson } from '../reading/history-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { ExportPart } from '../hub/tables.ts';
 import { imports, type ImportLine } from '../manage-sources/import-store.ts';

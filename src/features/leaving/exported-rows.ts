@@ -12,9 +12,9 @@ import { OUTCOMES } from '../manage-sources/import-store.ts';
 import { PARTY, SOURCE } from '../manage-sources/source-json.ts';
 import { NOTIFICATION } from '../notifications/notification-acts.ts';
 import { POST } from '../posts/query-posts.ts';
-import { HISTORY_ENTRY } from '../reading/history-acts.ts';
+import { HISTORY_ENTRY } from '../reading/history-list.ts';
 import { LIST_ORDERS, LIST_SHOWS } from '../reading/list-choice-store.ts';
-import { SAVED_SEARCH } from '../reading/search-acts.ts';
+import { SAVED_SEARCH } from '../reading/saved-searches.ts';
 import { RULE } from '../rules/rule-acts.ts';
 import { VISIBILITIES } from '../sources/source-store.ts';
 

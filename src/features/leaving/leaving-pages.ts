@@ -1,12 +1,19 @@
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
-import { page, type Page, type Reply } from '../../platform/http/reply.ts';
+import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { passwordField, problemAbove } from '../accounts/account-views.ts';
 import type { Hub } from '../hub/hub.ts';
 import { offers } from '../manage-sources/offer-store.ts';
-import { LEAVE_CONFIRMATION, obstacleToLeaving, ownedSources, type OwnedSource } from './leave-hub.ts';
+import { endedSession } from '../accounts/authenticate.ts';
+import { CONFIRMED } from '../accounts/passwords.ts';
+import { act, type Endpoint } from '../hub/acts.ts';
+import {
+  LEAVE_CONFIRMATION, obstacleToLeaving, ownedSources, leaveHub, LEAVING, type OwnedSource,
+} from './leave-hub.ts';
+import { exportAccount } from './export-account.ts';
+import { ACCOUNT_EXPORT } from './exported-rows.ts';
 
 /** Page: the form for deleting the viewer's account, or the obstacle to it. `problem`: the error of a refused form. */
 export function showLeave(hub: Hub, { viewer }: MemberRequest, problem?: HttpError): Reply {
@@ -82,3 +89,25 @@ export function showGoodbye(): Reply {
 </section>`;
   return page({ title: 'Account deleted', main, shape: 'door' });
 }
+
+export const LEAVING_ROUTES: Endpoint[] = [
+  ...act({
+    api: 'DELETE /api/account', form: 'POST /settings/delete', summary: 'Delete your account', usesReserve: true,
+    fields: LEAVING, ...CONFIRMED, refusals: [409, 429],
+    run: (hub, { password }, req) => leaveHub(hub, password, req),
+    shapes: { 204: null }, reply: (_gone, hub) => [204, null, endedSession(hub)],
+    next: (_gone, hub) => seeOther('/goodbye', endedSession(hub)),
+    again: (hub, req, { problem }) => showLeave(hub, req, problem),
+  }),
+  {
+    pattern: 'GET /api/account/export', access: 'member', summary: 'All your personal data as one JSON document',
+    handler: (hub, req) => ({
+      status: 200, body: exportAccount(hub, req),
+      headers: {
+        'content-type': 'application/json; charset=utf-8',
+        'content-disposition': 'attachment; filename="content-hub-account.json"',
+      },
+    }),
+    operation: { answers: { 200: { 'application/json': ACCOUNT_EXPORT.schema } } },
+  },
+];

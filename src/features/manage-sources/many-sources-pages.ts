@@ -171,6 +171,7 @@ function wantedAt(address: string): Wanted {
 export async function showFolderAgain(
   hub: Hub, { viewer }: MemberRequest, { values: { folder = '', name: typed = '' }, problem }: RefusedForm,
 ): Promise<Reply> {
+  if (problem.errors[0]?.pointer === '/act') throw problem; // the page has no place for it
   const sent = { form: 'folder' as const, typed, chosen: [], problem };
   return page(await ownSources(hub, viewer, wantedAt(sourcesPath({ folder })), sent), problem.status);
 }

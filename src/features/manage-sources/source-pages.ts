@@ -1,7 +1,8 @@
 import { MINUTE } from '../../platform/clock.ts';
 import type { JsonObject } from '../../platform/http/body.ts';
+import { flag, optional, readGiven } from '../../platform/http/fields.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { formSwitch, pathId } from '../../platform/http/input.ts';
+import { pathId } from '../../platform/http/input.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf, type Times } from '../../platform/http/times.ts';
@@ -113,13 +114,15 @@ export function askBeforeHiding(hub: Hub, req: MemberRequest, sent: Record<strin
 export function typedChanges(sent: Record<string, string>): JsonObject {
   const values = withPassword(sent);
   const { title, url, visibility, username, password, showsAuthors } = values;
-  const forgotten = formSwitch(values, 'forget') ? { username: null, password: null } : {};
+  const { forget } = readGiven({ forget: optional(flag) }, values, { isForm: true });
+  const forgotten = forget ? { username: null, password: null } : {};
   // An empty field beside a name is a mistake, but not where an address has a name alone, such as a token.
   const nameAlone = sent['username'] ? {} : withoutPassword(values);
   return { title, url, visibility, username, password, showsAuthors, ...nameAlone, ...forgotten };
 }
 
 export function showSettingsAgain(hub: Hub, req: MemberRequest, { values, problem }: RefusedForm): Reply {
+  if (problem.errors[0]?.pointer === '/forget') throw problem; // the page has no place for it
   return settingsAgain(hub, req, { form: 'source', values: withPassword(values), problem });
 }
 

@@ -4,6 +4,8 @@ import { page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
+import { act, byId, type Endpoint } from '../hub/acts.ts';
+import { saying } from '../hub/said.ts';
 import { feedPosts } from './feed-posts-store.ts';
 import { deletablePost } from './post-access.ts';
 import { posts, type Post } from './post-store.ts';
@@ -37,3 +39,9 @@ export function deletePost(hub: Hub, id: number, by: By): Post {
   });
   return post;
 }
+
+export const DELETE_POST_ROUTES: Endpoint[] = act({
+  api: 'DELETE /api/posts/:id', form: 'POST /posts/:id/delete',
+  summary: 'Delete a post for good: no synchronisation brings it back',
+  run: byId(deletePost), usesReserve: true, next: ({ sourceId }) => saying(`/sources/${sourceId}`, 'post-deleted'),
+});

@@ -17,13 +17,9 @@ type Options = { pointer?: string; label?: (name: string) => string; errors?: Fi
 export type Input = {
   errors: FieldError[];
   optionalText(name: string, rule: TextRule): string | undefined;
-  text(name: string, rule: TextRule): string;
   optionalChoice<Choice extends string>(name: string, choices: readonly Choice[]): Choice | undefined;
   optionalFlag(name: string): boolean | undefined;
-  /** A checkbox or button of a form: true for `1`, false for `0`. */
-  optionalSwitch(name: string): boolean | undefined;
   optionalInteger(name: string, min: number, max: number): number | undefined;
-  integer(name: string, min: number, max: number): number;
   /** A text of `min` to `max` bytes of UTF-8, not trimmed, of any characters. */
   secret(name: string, min: number, max: number): string;
   optionalSecret(name: string, min: number, max: number): string | undefined;
@@ -62,25 +58,18 @@ export function createInput(
 
   const refusing = (name: string): Refuse => (detail) => refuse(name, detail);
   const isRefused = (name: string): boolean => errors.some((error) => error.pointer === `${pointer}/${name}`);
-  const optionalText = (name: string, rule: TextRule) => readText(values[name], rule, refusing(name));
-  const optionalInteger = (name: string, min: number, max: number) =>
-    readInteger(values[name], min, max, refusing(name));
   const inside = (path: string, inner: JsonObject): Input =>
     createInput(inner, { pointer: `${pointer}/${path}`, label, errors });
 
   const missing = (name: string, detail = 'is required.'): undefined =>
     (isRefused(name) ? undefined : refuse(name, detail));
-  const needed = <Value>(name: string, value: Value | undefined): Value | undefined => value ?? missing(name);
 
   return {
     errors,
-    optionalText,
-    text: (name, rule) => needed(name, optionalText(name, rule)) ?? '',
+    optionalText: (name, rule) => readText(values[name], rule, refusing(name)),
     optionalChoice: (name, choices) => readChoice(values[name], choices, refusing(name)),
     optionalFlag: (name) => (isForm ? readSwitch : readFlag)(values[name], refusing(name)),
-    optionalSwitch: (name) => readSwitch(values[name], refusing(name)),
-    optionalInteger,
-    integer: (name, min, max) => needed(name, optionalInteger(name, min, max)) ?? 0,
+    optionalInteger: (name, min, max) => readInteger(values[name], min, max, refusing(name)),
     secret: (name, min, max) => readSecret(values[name], min, max, refusing(name)) ?? '',
     optionalSecret: (name, min, max) =>
       (values[name] === undefined ? undefined : readSecret(values[name], min, max, refusing(name))),
@@ -107,19 +96,6 @@ export function createInput(
       if (errors.length > 0) throw invalid(errors);
     },
   };
-}
-
-/** Reads one checkbox or button of a form: true for `1`, false for `0`; throws 422 for other values. */
-export function formSwitch(values: JsonObject, name: string): boolean | undefined {
-  return readInput(values, (input) => input.optionalSwitch(name));
-}
-
-/** Returns the fields of a JSON object or form that `read` reads; throws 422 with all their faults. */
-export function readInput<Fields>(values: JsonObject, read: (input: Input) => Fields): Fields {
-  const input = createInput(values);
-  const fields = read(input);
-  input.done();
-  return fields;
 }
 
 /** Reads an id from a request's URL path. Throws 404 unless it is a positive integer. */
