@@ -406,8 +406,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a reading history is for who is signed in',
     file: 'src/features/reading/history-list.ts',
-    from: "'GET /api/history', { access: 'member'",
-    to: "'GET /api/history', { access: 'public'",
+    from: "'GET /api/history', { summary",
+    to: "'GET /api/history', { access: 'public', summary",
     test: 'test/app/route-access.test.ts',
     name: 'visitors may call only public routes, and only administrators may call routes that administer',
   },

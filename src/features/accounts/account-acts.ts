@@ -47,7 +47,7 @@ const afterSession = (hub: Hub, { viewer }: MemberRequest, ended: unknown): Repl
   (ended === viewer.credentialId ? endedSession(hub) : {});
 
 export const ACCOUNT_ROUTES: Endpoint[] = [
-  view('GET /api/account', { access: 'member', summary: 'Your own account' }, ACCOUNT, (hub, { viewer }) =>
+  view('GET /api/account', { summary: 'Your own account' }, ACCOUNT, (hub, { viewer }) =>
     ACCOUNT.show(ownAccount(hub, viewer))),
   ...act({
     api: 'PATCH /api/account',
@@ -66,10 +66,10 @@ export const ACCOUNT_ROUTES: Endpoint[] = [
   }),
 
   view(
-    'GET /api/sessions', { access: 'member', summary: 'Your sessions: made, last used, address' }, listOf(SESSION),
+    'GET /api/sessions', { summary: 'Your sessions: made, last used, address' }, listOf(SESSION),
     (hub, { viewer }) => ({ items: ownSessions(hub, viewer), next: null }),
   ),
-  view('GET /api/sessions/:id', { access: 'member', summary: 'One of your sessions' }, SESSION, (hub, req) => {
+  view('GET /api/sessions/:id', { summary: 'One of your sessions' }, SESSION, (hub, req) => {
     const session = ownSessions(hub, req.viewer).find((one) => one.id === pathId(req.params));
     if (!session) throw notFound('session');
     return session;

@@ -1,7 +1,6 @@
-import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
-import { settingsSection } from '../../platform/http/page-parts.ts';
+import { inputField, postButton, settingsSection } from '../../platform/http/page-parts.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
@@ -67,9 +66,8 @@ function newPasswordForm(values: Record<string, string> = {}, problem: HttpError
   return html`
   <form method="post" action="/settings/apps" class="stack">
     ${problemAbove(problem)}
-    <label>Name of the app <span class="optional">for example, NetNewsWire on my phone</span>
-      <input name="name" value="${values['name']}" required maxlength="80" autocomplete="off"
-        ${faulty(problem, 'name')}>${faultOf(problem, 'name')}</label>
+    ${inputField({ values, problem }, 'name', 'Name of the app', html`required maxlength="80" autocomplete="off"`,
+      { hint: 'for example, NetNewsWire on my phone' })}
     ${passwordField(problem)}
     <button>Create app password</button>
   </form>`;
@@ -83,8 +81,7 @@ function passwordItem({ id, name, createdAt, seenAt, address, expiresAt }: ApiTo
       ${address && html`<span>from ${address}</span>`}
       ${expiresAt !== null && html`<span>${expiresAt <= (times.now ?? 0) ? 'expired' : 'expires'}
         ${showTime(times, expiresAt)}</span>`}</p></div>
-    <form method="post" action="/settings/apps/${id}/end">
-      <button class="link" aria-label="End the password for ${name}">End</button></form></li>`;
+    ${postButton(`/settings/apps/${id}/end`, 'End', 'link', `End the password for ${name}`)}</li>`;
 }
 
 /** How to connect five apps. RSS Guard itself adds `api/greader.php` to the address. */

@@ -1,6 +1,7 @@
 import { choice, id, named, object, time, noted, text } from '../../platform/http/fields.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
+import { postButton } from '../../platform/http/page-parts.ts';
 import type { Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
@@ -66,8 +67,7 @@ function invitationItem({ id, role, createdAt, expiresAt }: Invitation, times: T
   <li><div><p class="title">${role === 'admin' ? 'An administrator' : 'A member'}</p>
       <p class="meta"><span>created ${showTime(times, createdAt)}</span>
         <span>valid until ${showTime(times, expiresAt)}</span></p></div>
-    <form method="post" action="/admin/invitations/${id}/withdraw">
-      <button class="link" aria-label="Withdraw invitation ${id}">Withdraw</button></form></li>`;
+    ${postButton(`/admin/invitations/${id}/withdraw`, 'Withdraw', 'link', `Withdraw invitation ${id}`)}</li>`;
 }
 
 const MADE_INVITATION = named('NewInvitation', object({

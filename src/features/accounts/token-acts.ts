@@ -22,7 +22,7 @@ const REVOKING = { run: byId(revokeToken), usesReserve: true };
 
 export const TOKEN_ROUTES: Endpoint[] = [
   view(
-    'GET /api/tokens', { access: 'member', summary: 'Your API tokens, without their values' }, listOf(TOKEN),
+    'GET /api/tokens', { summary: 'Your API tokens, without their values' }, listOf(TOKEN),
     (hub, { viewer, query }) => {
       const { items, next } = readPage<ApiToken, 'id'>(query, ['id'], (after, limit) =>
         apiTokens(hub).listOf(viewer.id, after?.id ?? 0, limit), readLimit(query, TOKENS_MAX));

@@ -148,7 +148,8 @@ export function byId<Made>(effect: (hub: Hub, id: number, req: MemberRequest) =>
 }
 
 type View<By extends Access> = {
-  access: By;
+  /** By default members. */
+  access?: By;
   summary: string;
   query?: Shapes;
   refusals?: number[];
@@ -158,16 +159,14 @@ type View<By extends Access> = {
 };
 
 /** A route of the API that shows something. A page of a list links to the next one. */
-export function view<By extends Access, Json>(
-  pattern: Pattern, { access, summary, query, refusals, settings, isTagged }: View<By>, shape: Shape<Json>,
-  show: (hub: Hub, req: RequestFor<By>) => Eventually<Json>,
+export function view<Json, By extends Access = 'member'>(
+  pattern: Pattern, { access, summary, query, refusals, settings, isTagged }: View<By>,
+  shape: Shape<Json>, show: (hub: Hub, req: RequestFor<By>) => Eventually<Json>,
 ): Endpoint {
   const answers = contentOf({ 200: shape, ...(isTagged && { 304: null }) });
   return {
-    pattern, access, summary, ...(settings && { settings }),
-    operation: {
-      ...(query && { query: schemasOf(query) }), answers, ...(refusals && { refusals }),
-    },
+    pattern, access: access ?? 'member', summary, ...(settings && { settings }),
+    operation: { ...(query && { query: schemasOf(query) }), answers, ...(refusals && { refusals }) },
     handler: async (hub, req) => {
       const shown = await show(hub, req as RequestFor<By>);
       const { next = null } = shown as { next?: string | null };

@@ -46,7 +46,7 @@ const DECLINE = { summary: 'Decline a source that is offered to you', run: byId(
 
 export const OFFER_ROUTES: Endpoint[] = [
   view('GET /api/offers', {
-    access: 'member', summary: 'Open offers of sources that you have received and sent', query: PAGE,
+    summary: 'Open offers of sources that you have received and sent', query: PAGE,
   }, listOf(OFFER), (hub, { viewer, query }) => {
     const { items, next } = readPage<Offer, 'id'>(query, ['id'], (after, limit) =>
       offers(hub).openOf(viewer.id, after?.id ?? 0, limit));

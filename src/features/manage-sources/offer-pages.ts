@@ -1,6 +1,7 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { readPage } from '../../platform/http/input.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
+import { emptyText, nextPage, postButton } from '../../platform/http/page-parts.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
@@ -35,8 +36,8 @@ function offersPage(shown: ShownOffers): Page {
 ${received.length > 0 && html`<h2>Offered to you</h2><ul class="items">${
   received.map((offer) => receivedItem(offer, shown))}</ul>`}
 ${sent.length > 0 && html`<h2>Offered by you</h2><ul class="items">${sent.map((offer) => sentItem(offer, shown))}</ul>`}
-${received.length + sent.length === 0 && html`<p class="empty">You have no open offers.</p>`}
-${next && html`<p class="more"><a class="button" rel="next" href="/offers?cursor=${next}">More offers</a></p>`}`;
+${received.length + sent.length === 0 && emptyText('You have no open offers.')}
+${nextPage(next && `/offers?cursor=${next}`, 'More offers')}`;
   return { title: 'Offers', main, bar: html`<h1>Offers</h1>`, section: 'sources' };
 }
 
@@ -49,8 +50,7 @@ function receivedItem(offer: Offer, { times, refused, visible }: ShownOffers): H
     ${problem && html`<p class="fault" role="alert">${problem.message}</p>`}</div>
     <div class="actions"><form method="post" action="/offers/${id}/accept">
       <button class="primary" aria-label="Accept ${title}" ${problem && html`autofocus`}>Accept</button></form>
-    <form method="post" action="/offers/${id}/decline">
-      <button class="secondary" aria-label="Decline ${title}">Decline</button></form></div></li>`;
+    ${postButton(`/offers/${id}/decline`, 'Decline', 'secondary', `Decline ${title}`)}</div></li>`;
 }
 
 function sentItem(offer: Offer, { times }: ShownOffers): Html {
@@ -71,8 +71,7 @@ function receiverOf({ toFollower, receiver }: Offer): Html {
 }
 
 function withdrawForm({ id, title }: Offer): Html {
-  return html`<form method="post" action="/offers/${id}/withdraw">
-    <button class="secondary" aria-label="Withdraw the offer of ${title}">Withdraw</button></form>`;
+  return postButton(`/offers/${id}/withdraw`, 'Withdraw', 'secondary', `Withdraw the offer of ${title}`);
 }
 
 /** The notice of a source's open offer, for those who may manage the source. */

@@ -31,7 +31,7 @@ function isIds(value: unknown): value is number[] {
 
 export const NOTIFICATION_ROUTES: Endpoint[] = [
   view('GET /api/notifications', {
-    access: 'member', summary: 'Notifications, newest first; unread=1: only unread notifications',
+    summary: 'Notifications, newest first; unread=1: only unread notifications',
     query: { ...PAGE, unread: choice(['0', '1']), only: choice(SECTIONS) },
   }, listOf(NOTIFICATION), (hub, req) => {
     const { items, next } = requestedPage(hub, req);

@@ -2,6 +2,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { isUnreadOnly, readPage } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
+import { emptyText, nextPage, postButton } from '../../platform/http/page-parts.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
@@ -51,15 +52,14 @@ const HEADINGS: Record<Section, string> = { urgent: 'Security and problems', new
 function notificationsPage({ sections, unreadOnly }: { sections: Shown[]; unreadOnly: boolean }, times: Times): Page {
   const filled = sections.filter(({ items }) => items.length > 0);
   const bar = html`<h1>Notifications</h1><span class="space"></span>
-${filled.some(({ items }) => items.some(({ readAt }) => readAt === null)) && html`
-<form method="post" action="/notifications/read"><button class="plain" aria-label="Mark all as read">${
-  icon('done')}<span class="only-wide">Mark all as read</span></button></form>`}`;
+${filled.some(({ items }) => items.some(({ readAt }) => readAt === null)) && postButton('/notifications/read',
+  html`${icon('done')}<span class="only-wide">Mark all as read</span>`, 'plain', 'Mark all as read')}`;
   const main = html`
 <nav class="tabs" aria-label="Which notifications">
   <a href="/notifications" ${!unreadOnly && html`aria-current="page"`}>All</a>
   <a href="/notifications?unread=1" ${unreadOnly && html`aria-current="page"`}>Unread</a></nav>
 ${filled.map((one) => section(one, unreadOnly, times))}
-${filled.length === 0 && html`<p class="empty">No ${unreadOnly ? 'unread ' : ''}notifications.</p>`}`;
+${filled.length === 0 && emptyText(`No ${unreadOnly ? 'unread ' : ''}notifications.`)}`;
   return { title: 'Notifications', bar, main, section: 'notifications' };
 }
 
@@ -67,7 +67,7 @@ function section({ only, items, next }: Shown, unreadOnly: boolean, times: Times
   const query = new URLSearchParams({ only, ...(unreadOnly ? { unread: '1' } : {}), cursor: next ?? '' });
   return html`<section aria-labelledby="${only}"><h2 id="${only}">${HEADINGS[only]}</h2>
 <ul class="items">${items.map((one) => item(one, times))}</ul>
-${next && html`<p class="more"><a class="button" rel="next" href="/notifications?${query.toString()}">Older</a></p>`}
+${nextPage(next && `/notifications?${query.toString()}`, 'Older')}
 </section>`;
 }
 

@@ -1,5 +1,6 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { readPage } from '../../platform/http/input.ts';
+import { emptyText, nextPage, postButton } from '../../platform/http/page-parts.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
@@ -36,8 +37,8 @@ function historyPage(
   const main = html`
 <p class="lead">The posts that you have opened. Only you see this list.</p>
 ${items.length > 0 ? html`<ul class="items of-posts">${items.map((one) => item(one, times))}</ul>`
-    : html`<p class="empty">${nothing}</p>`}
-${next && html`<p class="more"><a class="button" rel="next" href="/history?cursor=${next}">Earlier</a></p>`}
+    : emptyText(nothing)}
+${nextPage(next && `/history?cursor=${next}`, 'Earlier')}
 ${items.length > 0 && html`
 <form method="post" action="/history/clear" class="actions">
   <button class="secondary">Clear history</button>
@@ -53,8 +54,7 @@ function item({ postId, title, sourceId, sourceTitle, readAt }: ReadPost, times:
     <div><a class="title" href="/posts/${postId}" dir="auto">${name}</a>
       <p class="meta"><a href="/sources/${sourceId}" dir="auto">${sourceTitle}</a>
         <span>opened ${showTime(times, readAt)}</span></p></div>
-    <form method="post" action="/history/${postId}/forget">
-      <button class="link" aria-label="Remove ${name} from the history">Remove</button></form>
+    ${postButton(`/history/${postId}/forget`, 'Remove', 'link', `Remove ${name} from the history`)}
   </li>`;
 }
 
@@ -69,7 +69,7 @@ export function historyJson({ postId, title, sourceId, sourceTitle, readAt }: Re
 
 export const HISTORY_ROUTES: Endpoint[] = [
   view(
-    'GET /api/history', { access: 'member', summary: 'Posts you have read, last read first', query: PAGE },
+    'GET /api/history', { summary: 'Posts you have read, last read first', query: PAGE },
     listOf(HISTORY_ENTRY), (hub, req) => {
       const { items, next } = readHistoryPage(hub, req);
       return { items: items.map(historyJson), next };

@@ -54,7 +54,7 @@ const words = optional(prose(Infinity));
 
 export const LIST_ROUTES: Endpoint[] = [
   view(
-    'GET /api/reading', { access: 'member', summary: 'How many posts are unread and starred, by folder and source' },
+    'GET /api/reading', { summary: 'How many posts are unread and starred, by folder and source' },
     READING, countsJson,
   ),
   ...act({

@@ -40,7 +40,7 @@ const after = (said: SaidCode) => (_rule: Rule, _hub: unknown, _req: unknown, { 
   saying(from ? localPath(from) : '/settings/rules', said);
 
 export const RULE_ROUTES: Endpoint[] = [
-  view('GET /api/rules', { access: 'member', summary: 'Your rules' }, listOf(RULE), (hub, { viewer }) =>
+  view('GET /api/rules', { summary: 'Your rules' }, listOf(RULE), (hub, { viewer }) =>
     ({ items: rules(hub).listOf(viewer.id).map(RULE.show), next: null })),
   ...act({
     api: 'POST /api/rules', form: 'POST /settings/rules', summary: 'Add a rule',

@@ -1,4 +1,5 @@
 import { html, type Html } from '../../platform/http/html.ts';
+import { postButton } from '../../platform/http/page-parts.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { plural } from '../../platform/in-words.ts';
 import { formOfScheduled, type Draft, type ListedDraft } from './draft-store.ts';
@@ -47,8 +48,8 @@ function scheduleNote({ draft, scheduled, times }: DraftForm): Html | false {
   <p data-sign="saved" ${!isNewer && html`hidden`}>This is a newer draft, saved <span data-saved-at>${
     draft && showTime(times, draft.savedAt)}</span>. Press Schedule to send it instead.</p>
   <p><button class="link" form="post" name="unschedule" value="1" formnovalidate>Unschedule</button></p>
-  ${draft && html`<form method="post" action="/drafts/${draft.id}/discard"><button class="link">${
-    isNewer ? 'Discard the newer draft' : 'Discard the post'}</button></form>`}
+  ${draft && postButton(`/drafts/${draft.id}/discard`,
+    isNewer ? 'Discard the newer draft' : 'Discard the post', 'link')}
 </div>`;
 }
 
@@ -62,7 +63,7 @@ export function draftNote(form: DraftForm): Html | false {
     When you publish it, the post has its old address again, and stays read for those who have read
     it.`}${isChanged && html` The post was changed after you began. ${
       otherText(`/posts/${postIdOf(path)}`)}.`}</p>
-  <form method="post" action="/drafts/${draft.id}/discard"><button class="link">Discard the draft</button></form>
+  ${postButton(`/drafts/${draft.id}/discard`, 'Discard the draft', 'link')}
 </div>`;
 }
 
@@ -94,13 +95,11 @@ function draftItem(draft: ListedDraft, times: Times, isNewer: boolean): Html {
   const name = title.trim() || beginning.trim().slice(0, 80) || 'Untitled';
   if (discardedAt !== null) return html`
 <li><span class="name" dir="auto">${name}</span><span class="size">discarded ${showTime(times, discardedAt)}</span>
-<form method="post" action="/drafts/${id}/restore"><button class="plain" aria-label="Restore ${name}">Restore</button>
-</form></li>`;
+${postButton(`/drafts/${id}/restore`, 'Restore', 'plain', `Restore ${name}`)}</li>`;
   return html`
 <li><a class="name" dir="auto" href="${formOfScheduled(draft)}">${name}</a><span class="size">${
   postIdOf(form) !== undefined && 'change of a post, '}${isWithdrawn === 1 && 'taken back, '}${
   publishAt ? html`goes out on ${showTime(times, publishAt, 'exact')}`
     : html`${isNewer && 'newer than what goes out, '}saved ${showTime(times, savedAt)}`}</span>
-<form method="post" action="/drafts/${id}/discard"><button class="plain" aria-label="Discard ${name}">Discard</button>
-</form></li>`;
+${postButton(`/drafts/${id}/discard`, 'Discard', 'plain', `Discard ${name}`)}</li>`;
 }
