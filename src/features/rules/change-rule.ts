@@ -111,7 +111,7 @@ async function showMuted(hub: Hub, { id, accountId }: Rule, act: () => void): Pr
 export function checkPlace(
   input: Input, { sourceId, folder }: Partial<Terms>, hub: Hub, { viewer }: { viewer: Viewer },
 ): void {
-  if (sourceId && !follows(hub).isFollowed(viewer.id, sourceId)) {
+  if (sourceId && !follows(hub).listed(viewer).some((follow) => follow.sourceId === sourceId)) {
     input.refuse('sourceId', 'must be the id of a source that you follow.');
   }
   if (folder && !follows(hub).hasFolder(viewer.id, folder)) input.refuse('folder', 'must be one of your folders.');

@@ -54,9 +54,10 @@ const later = noted(time, 'The hub publishes the post at this time, within a yea
 /** A post that is published later if it has `publishAt`. */
 export const SENT_FIELDS = { ...POST_FIELDS, publishAt: optional(later) };
 
-const unscheduled = field<null>(
+/** `alone`: nothing else was sent. Posts and drafts may have the same ids, so only that can mean a draft. */
+const unscheduled = field<'alone' | 'beside'>(
   { type: 'null', description: 'Alone in a request whose id is a draftId: ends the schedule of this draft' },
-  (input, name) => (input.isNull(name) ? null
+  (input, name) => (input.isNull(name) ? input.names.length === 1 ? 'alone' : 'beside'
     : input.has(name) ? refusePublishAt(input, 'can only be null: unschedule.') : undefined),
 );
 

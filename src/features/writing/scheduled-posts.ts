@@ -1,4 +1,5 @@
 import { isoTime } from '../../platform/clock.ts';
+import type { JsonObject } from '../../platform/http/body.ts';
 import { id, named, object, from, orNull, readGiven, text, time, type Shown } from '../../platform/http/fields.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
@@ -45,19 +46,21 @@ export async function schedulePost(
   });
 }
 
-/** Schedules a post that has no form yet. */
-export function scheduleNew(hub: Hub, given: PostFields, at: number, files: ReceivedFile[], by: By): Promise<Draft> {
-  const { sourceId, title, content = '', contentType = 'text/plain', url } = given;
-  const typed = { sourceId: String(sourceId), title, content, contentType, url: url ?? '', publishAt: isoTime(at) };
-  return schedulePost(hub, given, { form: `/write/${newKey()}`, ...fittingFields(typed), files, at }, by);
+/** Schedules a post that has no form yet; its draft has what was `sent`. */
+export function scheduleNew(
+  hub: Hub, given: PostFields, { sent, at, files }: { sent: JsonObject; at: number; files: ReceivedFile[] }, by: By,
+): Promise<Draft> {
+  const texts = Object.entries(sent).filter(([, value]) => typeof value === 'string' || typeof value === 'number');
+  const typed = Object.fromEntries(texts.map(([name, value]) => [name, String(value)]));
+  const fields = fittingFields({ contentType: 'text/plain', ...typed, publishAt: isoTime(at) });
+  return schedulePost(hub, given, { form: `/write/${newKey()}`, ...fields, files, at }, by);
 }
 
-type Changes = ChangeFields & { publishAt?: null };
+type Changes = ChangeFields & { publishAt?: 'alone' | 'beside' };
 
 /** The draft whose schedule a request ends: `publishAt` alone names it by its id. */
-export function draftOfChange(hub: Hub, id: number, { publishAt, ...changes }: Changes, viewer: Viewer) {
-  const isAlone = publishAt === null && Object.keys(changes).length === 0;
-  return isAlone ? drafts(hub).findById(viewer.id, id) : undefined;
+export function draftOfChange(hub: Hub, id: number, { publishAt }: Changes, viewer: Viewer) {
+  return publishAt === 'alone' ? drafts(hub).findById(viewer.id, id) : undefined;
 }
 
 /** Changes the given fields of a post, or ends the schedule of a draft. */

@@ -115,7 +115,7 @@ async function createPost(hub: Hub, req: MemberRequest): Promise<Reply> {
 async function createFrom(hub: Hub, req: MemberRequest, values: JsonObject, files: ReceivedFile[]): Promise<Reply> {
   const { publishAt, ...given } = readSentPost(hub, values, req.viewer);
   if (publishAt !== undefined) {
-    const draft = await scheduleNew(hub, given, publishAt, files, req);
+    const draft = await scheduleNew(hub, given, { sent: values, at: publishAt, files }, req);
     return json(draftJson(hub, draft), 201, atItsPage(hub, draft));
   }
   const post = await writePost(hub, given, { files }, req);

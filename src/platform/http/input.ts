@@ -16,6 +16,8 @@ type Options = { pointer?: string; label?: (name: string) => string; errors?: Fi
 
 export type Input = {
   errors: FieldError[];
+  /** Of all that was sent, known or not. */
+  names: readonly string[];
   optionalText(name: string, rule: TextRule): string | undefined;
   optionalChoice<Choice extends string>(name: string, choices: readonly Choice[]): Choice | undefined;
   optionalFlag(name: string): boolean | undefined;
@@ -66,6 +68,7 @@ export function createInput(
 
   return {
     errors,
+    names: Object.keys(values),
     optionalText: (name, rule) => readText(values[name], rule, refusing(name)),
     optionalChoice: (name, choices) => readChoice(values[name], choices, refusing(name)),
     optionalFlag: (name) => (isForm ? readSwitch : readFlag)(values[name], refusing(name)),

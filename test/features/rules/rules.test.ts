@@ -113,6 +113,20 @@ test('rules are checked when they are made, with the place of a mistake, and cha
   assert.deepEqual(await itemsAt(ada, '/api/rules'), []);
 });
 
+test('a rule cannot name a source that has been hidden from its owner since they followed it', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const ben = await hub.person('ben');
+  await addFollow(ben, sourceId, {});
+  const id = await addRule(ben, { match: 'owl', sourceId });
+  await ada.patch(`/api/sources/${sourceId}`, { visibility: 'private' });
+  const rule = { match: 'newt', act: 'mute', sourceId };
+  for (const answer of [
+    await ben.post('/api/rules', rule), await ben.post('/api/rules/preview', rule), await ben.patch(`/api/rules/${id}`, { match: 'newt' }),
+  ]) assert.deepEqual([answer.status, pointersOf(answer)], [422, ['/sourceId']]);
+  const form = await ben.form('/settings/rules', { match: 'newt', act: 'mute', place: `source:${sourceId}`, preview: '1' });
+  assert.deepEqual([form.status, form.text.includes('value="newt"')], [422, true], 'the form keeps what was typed');
+});
+
 test('rules and searches of an export are imported once, in another account or again; what fits nothing is left out', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const ben = await hub.person('ben');

@@ -128,6 +128,31 @@ test('the API schedules a post within a year, and refuses other times and posts 
   assert.deepEqual(await publicTitles(hub), ['Owls']);
 });
 
+test('a scheduled post has the whole link that was sent, as a post has that is published at once', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const url = `https://example.org/${'é'.repeat(500)}`;
+  await ada.post('/api/posts', { sourceId, title: 'Now', url });
+  const { url: page } = (await ada.post('/api/posts', { sourceId, title: 'Later', url, publishAt: '2030-01-15T13:00:00Z' })).json<{ url: string }>();
+  assert.match((await ada.page(new URL(page).pathname)).text, /example\.org\/éé/, 'the form shows what was sent');
+  await hub.work(2 * HOUR);
+  const links = (await itemsAt<{ url: string }>(ada, '/api/posts')).map((post) => post.url);
+  assert.deepEqual(links, [new URL(url).href, new URL(url).href]);
+});
+
+test('a schedule is ended by publishAt alone: beside anything else, a request means the post with the id of the draft', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  await ada.post('/api/posts', { sourceId, title: 'A post' });
+  const { draftId } = (await ada.post('/api/posts', { sourceId, title: 'Later', publishAt: '2030-01-15T13:00:00Z' })).json<{ draftId: number }>();
+  assert.equal(draftId, 1, 'as the post');
+  for (const beside of [{ title: null }, { publishedAt: null }, { publishedAt: '' }, { other: 1 }]) {
+    const answer = await ada.patch('/api/posts/1', { publishAt: null, ...beside });
+    assert.deepEqual([answer.status, answer.json<{ title: string }>().title], [200, 'A post'], JSON.stringify(beside));
+    assert.notEqual(drafts(hub.handle).findById(1, draftId)?.publishAt, null);
+  }
+  assert.equal((await ada.patch('/api/posts/1', { publishAt: null })).json<{ title: string }>().title, 'Later');
+  assert.equal(drafts(hub.handle).findById(1, draftId)?.publishAt, null);
+});
+
 test('after a restore, scheduled posts are drafts again, and their authors are told', async (t) => {
   const { hub, ada } = await hubWithOwnPosts(t);
   await submitForm(hub, ada, FORM, { ...TYPED, publishAt: '2030-01-15T13:00' }, []);
