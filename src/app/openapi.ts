@@ -13,7 +13,7 @@ type Requirement = Record<string, string[]>;
 export function openApi(routes: Route[], info: Info) {
   const { version, baseUrl } = info;
   const byPath = Map.groupBy(routes.filter(({ path }) => path.startsWith('/api/')), ({ path }) => template(path));
-  const described = (one: Route) => describeOperation(one, one.operation ?? { answers: {} }, info);
+  const described = (one: Route) => describeOperation(one, info);
   return {
     openapi: '3.1.1',
     info: { title: 'Content Hub', version },
@@ -32,8 +32,9 @@ function template(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 
-function describeOperation(of: Route, operation: Operation, info: Info) {
-  const { method, path, access, summary } = of;
+function describeOperation(of: Route, info: Info) {
+  const { method, path, access, summary, operation } = of;
+  if (!operation) throw new Error(`${method} ${path} has no operation`);
   const { query = {}, body } = operation;
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) =>
     ({ name, in: 'path', required: true, schema: { type: 'string' } }));

@@ -1,7 +1,9 @@
 import { anything } from '../platform/http/fields.ts';
 import { notFound } from '../platform/http/http-error.ts';
 import { json, type Reply } from '../platform/http/reply.ts';
-import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
+import {
+  route, type Access, type HubRequest, type Operation, type Pattern, type RequestFor, type Route, type RouteSettings,
+} from '../platform/http/router.ts';
 import * as accountPages from '../features/accounts/account-pages.ts';
 import { ACCOUNT_ROUTES } from '../features/accounts/account-acts.ts';
 import * as apps from '../features/accounts/app-pages.ts';
@@ -16,12 +18,9 @@ import { JOB_ROUTES } from '../features/admin/job-list.ts';
 import { stepsAboveList } from '../features/admin/next-steps.ts';
 import * as overview from '../features/admin/overview-pages.ts';
 import { ALERT_ROUTES } from '../features/alerts/alert-list.ts';
-import { ICON_ROUTES } from '../features/attachments/icon-routes.ts';
 import * as icons from '../features/attachments/icon-routes.ts';
 import { showIconSet } from '../features/attachments/icon-set.ts';
-import { FULL_TEXT_ROUTES } from '../features/full-text/full-text-routes.ts';
 import * as fullText from '../features/full-text/full-text-routes.ts';
-import { LEAVING_ROUTES } from '../features/leaving/leaving-pages.ts';
 import * as leavingPages from '../features/leaving/leaving-pages.ts';
 import { FOLLOW_ROUTES } from '../features/manage-sources/follow-acts.ts';
 import * as importing from '../features/manage-sources/import-pages.ts';
@@ -35,11 +34,9 @@ import { NOTIFICATION_ROUTES } from '../features/notifications/notification-acts
 import { showNotifications } from '../features/notifications/notification-list.ts';
 import * as files from '../features/posts/attachment-routes.ts';
 import * as expressions from '../features/posts/expression-views.ts';
-import { DELETE_POST_ROUTES } from '../features/posts/delete-post-pages.ts';
 import * as deletion from '../features/posts/delete-post-pages.ts';
 import * as feeds from '../features/posts/output-feed-routes.ts';
 import * as publicPages from '../features/posts/public-pages.ts';
-import { HISTORY_ROUTES } from '../features/reading/history-list.ts';
 import * as history from '../features/reading/history-list.ts';
 import { LIST_ROUTES } from '../features/reading/list-acts.ts';
 import * as listPages from '../features/reading/list-pages.ts';
@@ -68,9 +65,7 @@ import { assets, showManifest } from './frame/assets.ts';
 import { guardOf } from './id-guards.ts';
 import { openApi, type Info } from './openapi.ts';
 
-type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequest;
-type RouteOptions = Omit<NonNullable<Parameters<typeof route>[4]>, 'signedOut' | 'guard'>;
-type Options = RouteOptions & { signedOut?: Handler<'public'> };
+type Options = RouteSettings & { operation?: Operation; signedOut?: Handler<'public'> };
 type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | Promise<Reply>;
 
 const LATE_WORDS = { signedOut: writePages.submitSignedOut };
@@ -102,7 +97,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /settings/apps', 'member', 'Page: app passwords, and how to connect apps', apps.showApps),
   at('GET /settings/apps/check', 'member', 'Page: whether the Authorization header arrives', apps.showHeaderCheck),
 
-  ...endpoints(LEAVING_ROUTES),
+  ...endpoints(leavingPages.LEAVING_ROUTES),
   at('GET /settings/delete', 'member', 'Page: confirm deleting the account', leavingPages.showLeave),
   at('GET /goodbye', 'public', 'Page: the account is deleted', leavingPages.showGoodbye),
 
@@ -115,7 +110,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ...endpoints(OPML_ROUTES),
   ...endpoints(OFFER_ROUTES),
   at('GET /offers', 'member', 'Page: offers of sources', offers.showOffers),
-  ...endpoints(ICON_ROUTES),
+  ...endpoints(icons.ICON_ROUTES),
   at('GET /icons/:key', 'public', 'File: the icon of a source', icons.showIcon),
   at('GET /icon-sets/:set', 'member', 'File: the small icons of several sources', showIconSet),
   at('GET /sources', 'public', 'Page: find sources, and change several at once', manySources.showSources),
@@ -134,7 +129,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ...endpoints(LIST_ROUTES),
   at('GET /reading/now', 'member', 'For the script hub.js: state of posts, and counts', reading.showNow),
   at('GET /reading/fresh', 'member', 'For the script hub.js: number of new posts', reading.showFresh),
-  ...endpoints(DELETE_POST_ROUTES),
+  ...endpoints(deletion.DELETE_POST_ROUTES),
   at('GET /', 'public', 'Page: unread posts; public posts for visitors', showHome, {
     cached: ['q', 'cursor', 'limit', 'said'],
   }),
@@ -148,7 +143,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     at(`GET /${list}/posts/:id`, 'member', 'Page: one post within a reading list', readPosts.showPostInList)),
   at('GET /posts/:id', 'public', 'Page: one post', readPosts.showPost, { cached: [] }),
   at('GET /help/search', 'public', 'Page: how searches and rules are written', expressions.showHelp, { cached: [] }),
-  ...endpoints(FULL_TEXT_ROUTES),
+  ...endpoints(fullText.FULL_TEXT_ROUTES),
   at(
     'GET /full-texts/:id/:picture', 'public', 'File: a picture in the full text of a post',
     fullText.showPictureOfFullText,
@@ -167,7 +162,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /attachments/:key/:filename', 'public', 'File: an attachment', files.showAttachment),
   at('POST /attachments/:id/delete', 'member', 'Form: remove a file', writePages.submitDeleteAttachment, REPAIRS),
 
-  ...endpoints(HISTORY_ROUTES),
+  ...endpoints(history.HISTORY_ROUTES),
   ...endpoints(SEARCH_ROUTES),
 
   ...endpoints(RULE_ROUTES),
@@ -249,7 +244,7 @@ export function withOpenApi(routes: Route[], info: Info): Route[] {
 }
 
 function at<A extends Access>(
-  pattern: Parameters<typeof route>[0], access: A, summary: string, handler: Handler<A>,
+  pattern: Pattern, access: A, summary: string, handler: Handler<A>,
   { signedOut, ...options }: Options = {},
 ): (hub: Hub) => Route {
   const guard = guardOf(pattern);
@@ -260,11 +255,14 @@ function at<A extends Access>(
 }
 
 function endpoints(all: Endpoint[]): ((hub: Hub) => Route)[] {
-  return all.map(({ pattern, access, summary, handler, settings, operation }) =>
-    at(pattern, access, summary, handler as Handler<Access>, { ...settings, ...(operation && { operation }) }));
+  return all.map(({ pattern, summary, settings, operation, ...one }) => {
+    const options = { ...settings, ...(operation && { operation }) };
+    if (one.access === 'public') return at(pattern, one.access, summary, one.handler, options);
+    return at(pattern, one.access, summary, one.handler, options);
+  });
 }
 
-function forApps(pattern: Parameters<typeof route>[0], summary: string, handler: AppHandler, options: Options = {}) {
+function forApps(pattern: Pattern, summary: string, handler: AppHandler, options: Options = {}) {
   return (hub: Hub): Route => route(pattern, 'member', summary, (request) => answerApp(hub, request, handler),
     { ...options, ...appAccess(hub, handler) });
 }

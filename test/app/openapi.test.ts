@@ -12,12 +12,13 @@ import { SOURCES } from '../support/source-tree.ts';
 
 const INFO = { version: '1.2.3', baseUrl: 'http://hub.example', metricsToken: null };
 const nothing = () => noContent();
+const DESCRIBED = { operation: { answers: { 204: null } } };
 
 test('routes under /api are described with their parameters, access and summary, and no others', () => {
   const { paths } = openApi([
-    route('GET /api/things/:id', 'public', 'One thing', nothing),
-    route('DELETE /api/things/:id', 'member', 'Remove a thing', nothing),
-    route('POST /api/things/:id/parts/:part', 'admin', 'Add a part', nothing),
+    route('GET /api/things/:id', 'public', 'One thing', nothing, DESCRIBED),
+    route('DELETE /api/things/:id', 'member', 'Remove a thing', nothing, DESCRIBED),
+    route('POST /api/things/:id/parts/:part', 'admin', 'Add a part', nothing, DESCRIBED),
     route('GET /things/:id', 'public', 'Page: one thing', nothing),
   ], INFO) as ApiDocument;
 
@@ -33,8 +34,12 @@ test('routes under /api are described with their parameters, access and summary,
   assert.deepEqual(paths['/api/things/{id}']?.['delete']?.security, [{ session: [] }, { token: ['write'] }]);
 });
 
+test('a route under /api without a description does not go unnoticed', () => {
+  assert.throws(() => openApi([route('GET /api/things', 'public', 'Things', nothing)], INFO), /GET \/api\/things has no operation/);
+});
+
 test('the description lists itself and keeps the other routes as they are', () => {
-  const own = route('GET /api/things', 'public', 'Things', nothing);
+  const own = route('GET /api/things', 'public', 'Things', nothing, DESCRIBED);
   const all = withOpenApi([own], INFO);
 
   assert.equal(all[0], own);

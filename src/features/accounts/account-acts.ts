@@ -28,7 +28,7 @@ const SESSION = named('Session', object({
 
 function ownSessions(hub: Hub, { id: accountId, via, credentialId }: Viewer) {
   return sessions(hub).listOf(accountId).map((session) =>
-    SESSION.show({ ...session, current: via === 'session' && session.id === credentialId }));
+    ({ ...session, current: via === 'session' && session.id === credentialId }));
 }
 
 /** The settings again, with the refused form. */
@@ -48,7 +48,7 @@ const afterSession = (hub: Hub, { viewer }: MemberRequest, ended: unknown): Repl
 
 export const ACCOUNT_ROUTES: Endpoint[] = [
   view('GET /api/account', { summary: 'Your own account' }, ACCOUNT, (hub, { viewer }) =>
-    ACCOUNT.show(ownAccount(hub, viewer))),
+    ownAccount(hub, viewer)),
   ...act({
     api: 'PATCH /api/account',
     summary: 'Change your display name or password; a new password ends other sessions, API tokens keep working',

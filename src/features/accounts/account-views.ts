@@ -4,8 +4,6 @@ import { inputField, passwordInput, type FormState } from '../../platform/http/p
 import { formProblem, type Page } from '../../platform/http/reply.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
-export type { FormState };
-
 /** Besides its own error, shows that of a form refused with 403 (a wrong password), if it names no input. */
 export function passwordField(problem?: HttpError, label = 'Your password'): Html {
   const whole = { whole: problem?.status === 403 };

@@ -1,11 +1,11 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
-import { inputField, postButton, settingsSection } from '../../platform/http/page-parts.ts';
+import { inputField, postButton, settingsSection, type FormState } from '../../platform/http/page-parts.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import type { Hub } from '../hub/hub.ts';
-import { passwordField, problemAbove, type FormState } from './account-views.ts';
+import { passwordField, problemAbove } from './account-views.ts';
 import { apiTokens, TOKENS_MAX, type ApiToken, type NewToken } from './credential-store.ts';
 
 /** A form that asked for a new app password. `made`: the new app password, whose value the page shows once. */

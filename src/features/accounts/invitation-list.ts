@@ -1,7 +1,6 @@
 import { choice, id, named, object, time, noted, text } from '../../platform/http/fields.ts';
-import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { postButton } from '../../platform/http/page-parts.ts';
+import { inputField, optionOf, postButton, selectField, type FormState } from '../../platform/http/page-parts.ts';
 import type { Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
@@ -10,12 +9,12 @@ import type { Hub } from '../hub/hub.ts';
 import { act, byId, type Endpoint } from '../hub/acts.ts';
 import { saying } from '../hub/said.ts';
 import { invitations, ROLES, type Invitation } from './account-store.ts';
-import { passwordField, problemAbove, type FormState } from './account-views.ts';
+import { passwordField, problemAbove } from './account-views.ts';
 import { INVITATION_HOURS, invite, INVITING, joinUrl, withdrawInvitation } from './join-hub.ts';
 import { CONFIRMED } from './passwords.ts';
 
 export const INVITATION = named('Invitation', object({
-  id, role: choice(['admin', 'member']), createdAt: time, expiresAt: time,
+  id, role: choice(ROLES), createdAt: time, expiresAt: time,
 }));
 
 export const invitationList = adminList<Invitation>({
@@ -49,14 +48,12 @@ ${newUrl && html`
 <form method="post" action="/admin/invitations" class="panel stack">
   <h2>Invite someone</h2>
   ${problemAbove(problem)}
-  <label>Role
-    <select name="role" ${faulty(problem, 'role')}><option value="member">member</option>
-      <option value="admin" ${values['role'] === 'admin' && html`selected`}>administrator</option></select>${
-      faultOf(problem, 'role')}</label>
-  <label>Valid for how many hours
-    <input name="hours" type="number" min="1" max="${INVITATION_HOURS.max}" required
-      value="${values['hours'] ?? INVITATION_HOURS.standard}" ${faulty(problem, 'hours')}>${
-      faultOf(problem, 'hours')}</label>
+  ${selectField(problem, 'role', 'Role', [
+    optionOf('member', 'member', values['role']), optionOf('admin', 'administrator', values['role']),
+  ])}
+  ${inputField({ problem }, 'hours', 'Valid for how many hours',
+    html`type="number" min="1" max="${INVITATION_HOURS.max}" required`,
+    { value: values['hours'] ?? String(INVITATION_HOURS.standard) })}
   ${passwordField(problem)}
   <button>Create link</button>
 </form>`;

@@ -29,7 +29,7 @@ export const currentPassword: Field<string, string, string> = {
   },
 };
 
-/** Of acts with that field. */
+/** Spread into acts that have `currentPassword`. */
 export const CONFIRMED: { proof: 'session'; refusals: number[] } = { proof: 'session', refusals: [429] };
 
 /** OWASP's minimum for argon2id (2023): 19 MiB, 2 passes, 1 lane. */

@@ -4,12 +4,12 @@ import type { Preferences } from '../../platform/http/router.ts';
 import { CHOICES, type SWITCHES } from '../hub/preferences.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
 import {
-  inputField, optionOf, passwordInput, postButton, selectField, settingsSection, tickBox,
+  inputField, optionOf, passwordInput, postButton, selectField, settingsSection, tickBox, type FormState,
 } from '../../platform/http/page-parts.ts';
 import { formProblem, type Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Account } from './account-store.ts';
-import { passwordField, problemAbove, type FormState } from './account-views.ts';
+import { passwordField, problemAbove } from './account-views.ts';
 import type { ApiToken, Session } from './credential-store.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 

@@ -23,11 +23,8 @@ const REVOKING = { run: byId(revokeToken), usesReserve: true };
 export const TOKEN_ROUTES: Endpoint[] = [
   view(
     'GET /api/tokens', { summary: 'Your API tokens, without their values' }, listOf(TOKEN),
-    (hub, { viewer, query }) => {
-      const { items, next } = readPage<ApiToken, 'id'>(query, ['id'], (after, limit) =>
-        apiTokens(hub).listOf(viewer.id, after?.id ?? 0, limit), readLimit(query, TOKENS_MAX));
-      return { items: items.map(TOKEN.show), next };
-    },
+    (hub, { viewer, query }) => readPage<ApiToken, 'id'>(query, ['id'], (after, limit) =>
+        apiTokens(hub).listOf(viewer.id, after?.id ?? 0, limit), readLimit(query, TOKENS_MAX)),
   ),
   ...act({
     api: 'POST /api/tokens', form: 'POST /settings/tokens',

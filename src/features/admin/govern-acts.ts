@@ -34,8 +34,7 @@ const BUTTONS: Record<string, { role: string } | { disabled: string }> = {
 
 /** The guard of their paths has found the account. */
 export const GOVERNING_ROUTES: Endpoint[] = [
-  view('GET /api/admin/accounts/:id', { access: 'admin', summary: 'One account' }, LISTED_ACCOUNT, (hub, req) =>
-    LISTED_ACCOUNT.show(requestedAccount(hub, req))),
+  view('GET /api/admin/accounts/:id', { access: 'admin', summary: 'One account' }, LISTED_ACCOUNT, requestedAccount),
   ...act({
     api: 'PATCH /api/admin/accounts/:id', form: 'POST /admin/accounts/:id', access: 'admin',
     summary: 'Give an account another role or state',

@@ -11,13 +11,17 @@ import type {
 } from '../../platform/http/router.ts';
 import type { Hub } from './hub.ts';
 
-/** A route before it has a hub. */
-export type Endpoint = {
-  pattern: Pattern; access: Access; summary: string;
-  handler: (hub: Hub, req: MemberRequest) => Reply | Promise<Reply>;
+type EndpointFor<By extends Access> = {
+  pattern: Pattern; access: By; summary: string;
+  handler: (hub: Hub, req: RequestFor<By>) => Reply | Promise<Reply>;
   settings?: RouteSettings;
   operation?: Operation;
 };
+
+type MemberHandler = EndpointFor<'member'>['handler'];
+
+/** A route before it has a hub. */
+export type Endpoint = { [By in Access]: EndpointFor<By> }[Access];
 
 type Eventually<Value> = Value | Promise<Value>;
 
@@ -42,7 +46,7 @@ type Act<All extends Fields, Made, Json, By> = {
   body?: Shape;
   /** In bytes, if not the usual limit. */
   jsonLimit?: number;
-  /** Refuses in `input` what a field alone cannot tell; what is missing or refused already is not in `given`. */
+  /** As `Check`. */
   check?(input: Input, given: Partial<Given<All>>, hub: Hub, req: MemberRequest): void;
   run(hub: Hub, given: Given<All>, req: MemberRequest): Eventually<Made>;
   /** What the API answers, with `status`; by default 204 without a body. */
@@ -59,14 +63,15 @@ type Act<All extends Fields, Made, Json, By> = {
   /** Whether it may write on a full disk; by default, DELETE and administrators may. */
   usesReserve?: boolean;
   /** The act's fields in a form, if they have other names or values there. */
-  typed?(values: Form, hub: Hub, req: MemberRequest): JsonObject;
+  typed?(values: Form): JsonObject;
   /** Answers a form's other buttons. */
   instead?(hub: Hub, req: MemberRequest, values: Form): Eventually<Reply | undefined>;
-  /** Where a form leads; `:id` stands for the path's. `next` in its place can tell it from the result. */
+  /** Where a form leads, or `next` tells from the result; `:id` stands for the path's. */
   to?: string;
   next?(made: NoInfer<Made>, hub: Hub, req: MemberRequest, values: Form): Eventually<string | Reply>;
-  /** The page that shows a refused form again, for these statuses: by default any but 401. */
+  /** The page that shows a refused form again. */
   again?(hub: Hub, req: MemberRequest, refused: RefusedForm): Eventually<Reply>;
+  /** For which refusals; by default for all but 401. */
   againFor?: number[];
 };
 
@@ -79,12 +84,12 @@ export function act<All extends Fields, Made, Json, By extends Record<number, Sh
   const settings = usesReserve === undefined ? {} : { usesReserve };
   const routes: Endpoint[] = [];
   if (api !== undefined) {
-    const handler: Endpoint['handler'] = (hub, req) => answerApi(one, hub, req);
+    const handler: MemberHandler = (hub, req) => answerApi(one, hub, req);
     routes.push({ pattern: api, access, summary, settings, operation: operationOf(one), handler });
   }
   if (form !== undefined) {
     const ofForm = `Form: ${summary.charAt(0).toLowerCase()}${summary.slice(1)}`;
-    const handler: Endpoint['handler'] = (hub, req) => answerForm(one, hub, req);
+    const handler: MemberHandler = (hub, req) => answerForm(one, hub, req);
     routes.push({ pattern: form, access, summary: ofForm, settings, handler });
   }
   return routes;
@@ -111,8 +116,8 @@ async function answerApi(declared: AnyAct, hub: Hub, req: MemberRequest): Promis
   const made = await perform(declared, hub, req, fields ? await readJson(req, jsonLimit) : {});
   if (show) return json(show(made, hub, req), status);
   if (!reply) return noContent();
-  const [given, body, headers] = reply(made, hub, req);
-  return body === null ? { ...noContent(headers), status: given } : json(body, given, headers);
+  const [code, body, headers] = reply(made, hub, req);
+  return body === null ? { ...noContent(headers), status: code } : json(body, code, headers);
 }
 
 async function answerForm(declared: AnyAct, hub: Hub, req: MemberRequest): Promise<Reply> {
@@ -121,7 +126,7 @@ async function answerForm(declared: AnyAct, hub: Hub, req: MemberRequest): Promi
   const submit = async (): Promise<Reply> => {
     const other = await instead?.(hub, req, values);
     if (other) return other;
-    const made = await perform(declared, hub, req, typed ? typed(values, hub, req) : values, true);
+    const made = await perform(declared, hub, req, typed ? typed(values) : values, true);
     const then = next ? await next(made, hub, req, values) : to;
     return typeof then === 'string' ? seeOther(then.replace(':id', req.params['id'] ?? '')) : then;
   };
@@ -154,25 +159,23 @@ type View<By extends Access> = {
   query?: Shapes;
   refusals?: number[];
   settings?: RouteSettings;
-  /** Whether the answer has an entity tag, by which clients ask whether it has changed. */
-  isTagged?: boolean;
 };
 
 /** A route of the API that shows something. A page of a list links to the next one. */
-export function view<Json, By extends Access = 'member'>(
-  pattern: Pattern, { access, summary, query, refusals, settings, isTagged }: View<By>,
-  shape: Shape<Json>, show: (hub: Hub, req: RequestFor<By>) => Eventually<Json>,
+export function view<Row, By extends Access = 'member'>(
+  pattern: Pattern, { access, summary, query, refusals, settings }: View<By>,
+  shape: Shape<unknown, Row>, find: (hub: Hub, req: RequestFor<By>) => Eventually<Row>,
 ): Endpoint {
-  const answers = contentOf({ 200: shape, ...(isTagged && { 304: null }) });
+  const answers = contentOf({ 200: shape, ...(access === 'public' && { 304: null }) });
   return {
     pattern, access: access ?? 'member', summary, ...(settings && { settings }),
     operation: { ...(query && { query: schemasOf(query) }), answers, ...(refusals && { refusals }) },
-    handler: async (hub, req) => {
-      const shown = await show(hub, req as RequestFor<By>);
+    handler: async (hub: Hub, req: RequestFor<By>) => {
+      const shown = shape.show(await find(hub, req));
       const { next = null } = shown as { next?: string | null };
       return json(shown, 200, nextLink(req.path, req.query, next));
     },
-  };
+  } as Endpoint; // whose access the handler fits
 }
 
 export function schemasOf(shapes: Shapes): Record<string, Schema> {

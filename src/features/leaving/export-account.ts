@@ -11,7 +11,6 @@ import { draftFiles } from '../attachments/draft-file-store.ts';
 import { auditRecords, type AuditRecord } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { follows, type Follow } from '../follows/follow-store.ts';
-import { historyJson } from '../reading/history-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { ExportPart } from '../hub/tables.ts';
 import { imports, type ImportLine } from '../manage-sources/import-store.ts';
@@ -65,7 +64,7 @@ const PARTS: { [Part in ExportPart]: (hub: Hub, account: Account) => Iterable<Sh
   mutedPosts: (hub, { id }) => inBatches<MutedPost>((last) => entries(hub).mutesOf(id, last?.postId ?? 0, BATCH)),
   withdrawnStates: (hub, { id }) => withdrawnStates(hub).listOf(id).map(ROWS.withdrawnStates.show),
   history: (hub, account) =>
-    inBatches<ReadPost>((last) => readingHistory(hub).list(account, last, BATCH)).map(historyJson),
+    inBatches<ReadPost>((last) => readingHistory(hub).list(account, last, BATCH)).map(ROWS.history.show),
   notifications: (hub, { id }) => inBatches<Notification>((last) => notifications(hub).list({
     accountId: id, unreadOnly: false, after: last?.id ?? Number.MAX_SAFE_INTEGER, limit: BATCH,
   })).map(ROWS.notifications.show),

@@ -1,6 +1,6 @@
-import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
+import { inputField } from '../../platform/http/page-parts.ts';
 import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { passwordField, problemAbove } from '../accounts/account-views.ts';
@@ -72,9 +72,8 @@ function form(problem: HttpError | undefined): Html {
   <form method="post" action="/settings/delete" class="stack">
     ${problemAbove(problem)}
     ${passwordField(problem)}
-    <label>Type ${LEAVE_CONFIRMATION} to confirm
-      <input name="confirmation" required autocomplete="off" autocapitalize="characters" spellcheck="false"
-        ${faulty(problem, 'confirmation')}>${faultOf(problem, 'confirmation')}</label>
+    ${inputField({ problem }, 'confirmation', `Type ${LEAVE_CONFIRMATION} to confirm`,
+      html`required autocomplete="off" autocapitalize="characters" spellcheck="false"`)}
     <button class="danger">Delete account for good</button>
   </form>`;
 }

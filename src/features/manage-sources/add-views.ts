@@ -7,17 +7,15 @@ import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Visibility } from '../sources/source-store.ts';
 import type { FoundFeed } from './add-source.ts';
 
-export type AddForm = FormState;
-
 const TITLED = {
   native: { summary: 'Write your own posts', placeholder: 'Notes' },
   webhook: { summary: 'Receive posts from a program (webhook)', placeholder: 'Deployments' },
 };
 
 /** Page with three forms for a new source: one for a feed, one for own posts, one for a webhook. */
-export function addPage(form: AddForm, folders: string[]): Page {
+export function addPage(form: FormState, folders: string[]): Page {
   const kind = form.values?.['kind'] ?? 'feed';
-  const formOf = (name: string): AddForm => kind === name ? form : {};
+  const formOf = (name: string): FormState => kind === name ? form : {};
   const main = html`
 ${feedForm(formOf('feed'), folders)}
 ${titledForm('native', formOf('native'))}
@@ -26,7 +24,7 @@ ${titledForm('webhook', formOf('webhook'))}
   return { title: 'Add a source', main, bar: html`<h1>Add a source</h1>`, section: 'sources' };
 }
 
-function feedForm(form: AddForm, folders: string[]): Html {
+function feedForm(form: FormState, folders: string[]): Html {
   const { values = {}, problem } = form;
   return html`
 <form method="post" action="/sources/add" class="stack">
@@ -51,7 +49,7 @@ export function folderField(folder: string | undefined, folders: string[], probl
   <datalist id="folders">${folders.map((name) => html`<option value="${name}">`)}</datalist>`;
 }
 
-function titledForm(kind: 'native' | 'webhook', form: AddForm): Html {
+function titledForm(kind: 'native' | 'webhook', form: FormState): Html {
   const { summary, placeholder } = TITLED[kind];
   return html`
 <details class="panel" ${form.problem && html`open`}>

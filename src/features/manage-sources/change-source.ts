@@ -1,6 +1,6 @@
 import { MINUTE } from '../../platform/clock.ts';
-import { choice, filled, flag, line, noted, optional, readGiven, type Given } from '../../platform/http/fields.ts';
-import type { Input } from '../../platform/http/input.ts';
+import { choice, filled, flag, line, noted, optional, type Given } from '../../platform/http/fields.ts';
+import { createInput, type Input } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { audit, type AuditDetail, type AuditEvent, type By } from '../audit/audit.ts';
@@ -59,7 +59,9 @@ export async function changeSource(hub: Hub, id: number, changes: SourceChanges,
   const found = await lookAtAddress(hub, before, changes, by);
   const apply = (): Source => {
     const source = manageableSource(hub, id, by.viewer); // the source is read again, because it may have changed
-    readGiven({}, {}, { check: (input) => checkChanges(input, source, changes) });
+    const input = createInput({});
+    checkChanges(input, source, changes);
+    input.done();
     applyChange(hub, source, { ...changes, found }, by);
     return sources(hub).find(id) ?? source;
   };

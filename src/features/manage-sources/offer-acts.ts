@@ -1,6 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
 import {
-  choice, id, listOf, named, noted, object, orNull, PAGE, text, time, type Shown,
+  choice, id, listOf, named, noted, object, orNull, PAGE, ready, text, time, type Shown,
 } from '../../platform/http/fields.ts';
 import { pathId, readPage } from '../../platform/http/input.ts';
 import { act, byId, view, type Endpoint } from '../hub/acts.ts';
@@ -47,7 +47,7 @@ const DECLINE = { summary: 'Decline a source that is offered to you', run: byId(
 export const OFFER_ROUTES: Endpoint[] = [
   view('GET /api/offers', {
     summary: 'Open offers of sources that you have received and sent', query: PAGE,
-  }, listOf(OFFER), (hub, { viewer, query }) => {
+  }, listOf(ready(OFFER)), (hub, { viewer, query }) => {
     const { items, next } = readPage<Offer, 'id'>(query, ['id'], (after, limit) =>
       offers(hub).openOf(viewer.id, after?.id ?? 0, limit));
     return { items: items.map((offer) => offerJson(offer, viewer.id)), next };
@@ -55,15 +55,15 @@ export const OFFER_ROUTES: Endpoint[] = [
   ...act({
     api: 'POST /api/offers/:id/accept', form: 'POST /offers/:id/accept',
     summary: 'Accept a source that is offered to you',
-    run: (hub, _given, req) => acceptOffer(hub, pathId(req.params), req), refusals: [409, 410, 422, 503],
-    next: (source) => saying(`/sources/${source.id}`, 'offer-accepted'),
+    run: byId(acceptOffer), refusals: [409, 410, 422, 503],
+    next: ({ id: sourceId }) => saying(`/sources/${sourceId}`, 'offer-accepted'),
     again: (hub, req, { problem }) => showOffers(hub, req, problem, pathId(req.params)), againFor: [409, 422],
   }),
   ...act({ api: 'POST /api/offers/:id/decline', ...DECLINE, refusals: [410] }),
   ...act({ form: 'POST /offers/:id/decline', ...DECLINE, usesReserve: true, to: saying('/offers', 'offer-declined') }),
   ...act({
     api: 'DELETE /api/offers/:id', form: 'POST /offers/:id/withdraw', summary: 'Withdraw the offer of a source',
-    run: (hub, _given, req) => withdrawOffer(hub, pathId(req.params), req), usesReserve: true, refusals: [410],
+    run: byId(withdrawOffer), usesReserve: true, refusals: [410],
     next: ({ sourceId }) => saying(`/sources/${sourceId}`, 'offer-withdrawn'),
   }),
 ];

@@ -1,4 +1,4 @@
-import { choice, line, listOf, object, optional, PAGE, prose } from '../../platform/http/fields.ts';
+import { choice, line, listOf, object, optional, PAGE, prose, ready } from '../../platform/http/fields.ts';
 import { pathId, readLimit, type Input } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/http-error.ts';
 import { page } from '../../platform/http/reply.ts';
@@ -62,15 +62,15 @@ function change(hub: Hub, changes: SourceChanges, req: MemberRequest): Promise<S
 
 export const SOURCE_ROUTES: Endpoint[] = [
   view('GET /api/sources', {
-    access: 'public', summary: 'List of public sources and your own sources', query: PAGE, isTagged: true,
-  }, listOf(SOURCE), (hub, { viewer, query }) => {
+    access: 'public', summary: 'List of public sources and your own sources', query: PAGE,
+  }, listOf(ready(SOURCE)), (hub, { viewer, query }) => {
     const { items, next } = sourcesAfter(hub, viewer, query, readLimit(query));
     const followed = followedAmong(hub, viewer, items);
     return { items: items.map((source) => sourceFor(hub, source, viewer, followed)), next };
   }),
   view('GET /api/sources/:id', {
-    access: 'public', summary: 'One source; its owner also sees its state', isTagged: true,
-  }, SOURCE, (hub, { params, viewer }) => sourceFor(hub, visibleSource(hub, pathId(params), viewer), viewer)),
+    access: 'public', summary: 'One source; its owner also sees its state',
+  }, ready(SOURCE), (hub, { params, viewer }) => sourceFor(hub, visibleSource(hub, pathId(params), viewer), viewer)),
   ...act({
     api: 'POST /api/sources', form: 'POST /sources', summary: 'Add a source',
     fields: NEW_SOURCE, body: NEW_SOURCE_BODY, check: checkNewSource,
@@ -110,7 +110,7 @@ export const SOURCE_ROUTES: Endpoint[] = [
   }),
   ...act({
     api: 'POST /api/sources/:id/sync', form: 'POST /sources/:id/sync', summary: 'Synchronise a source now',
-    run: (hub, _given, { params, viewer }) => syncNow(hub, pathId(params), viewer),
+    run: byId((hub, id, { viewer }) => syncNow(hub, id, viewer)),
     status: 202, shape: SOURCE, show: shown, refusals: [409, 429], to: saying('/sources/:id', 'source-syncing'),
   }),
   ...act({
@@ -130,7 +130,7 @@ export const SOURCE_ROUTES: Endpoint[] = [
   ...act({
     api: 'POST /api/sources/:id/hand-over', form: 'POST /sources/:id/hand-over',
     summary: 'Transfer a source to its first follower',
-    run: (hub, _given, req) => handOverSource(hub, pathId(req.params), req),
+    run: byId(handOverSource),
     shapes: TRANSFERRED, reply: transferred, refusals: [409, 422, 429, 503],
     next: ({ offer }) => saying('/sources/:id', offer ? 'source-offered' : 'source-handed-over'),
   }),

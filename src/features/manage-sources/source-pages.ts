@@ -3,6 +3,7 @@ import type { JsonObject } from '../../platform/http/body.ts';
 import { flag, optional, readGiven } from '../../platform/http/fields.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
+import type { FormState } from '../../platform/http/page-parts.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf, type Times } from '../../platform/http/times.ts';
@@ -23,7 +24,7 @@ import { webhookUrl } from '../webhooks/manage-webhooks.ts';
 import { webhookPanel } from '../webhooks/webhook-pages.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import type { FoundFeed } from './add-source.ts';
-import { addPage, foundPage, type AddForm } from './add-views.ts';
+import { addPage, foundPage } from './add-views.ts';
 import { offers } from './offer-store.ts';
 import { offerNotice } from './offer-pages.ts';
 import { lastRuns, stripsOf, wholeStrip } from './run-views.ts';
@@ -144,7 +145,7 @@ export function showTransfer(hub: Hub, req: MemberRequest): Reply {
   return page(transferForm(hub, req));
 }
 
-function transferForm(hub: Hub, { params, viewer }: MemberRequest, form: AddForm = {}): Page {
+function transferForm(hub: Hub, { params, viewer }: MemberRequest, form: FormState = {}): Page {
   const source = manageableSource(hub, pathId(params), viewer);
   return transferPage(source, offerOf(hub, source, viewer), form);
 }

@@ -5,8 +5,7 @@ import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { nextTurn } from '../../platform/turns.ts';
-import { isoTime } from '../../platform/clock.ts';
-import { id, listOf, named, object, PAGE, text, time, type Shown } from '../../platform/http/fields.ts';
+import { id, listOf, madeOf, named, object, PAGE, text, time } from '../../platform/http/fields.ts';
 import type { Hub } from '../hub/hub.ts';
 import { act, byId, view, type Endpoint } from '../hub/acts.ts';
 import { readingHistory, type ReadPost } from './reading-history-store.ts';
@@ -58,22 +57,15 @@ function item({ postId, title, sourceId, sourceTitle, readAt }: ReadPost, times:
   </li>`;
 }
 
-export const HISTORY_ENTRY = named('HistoryEntry', object({
-  postId: id, title: text, source: object({ id, title: text }), readAt: time,
-}));
-
 /** An entry of the reading history in the API and in the export. */
-export function historyJson({ postId, title, sourceId, sourceTitle, readAt }: ReadPost): Shown<typeof HISTORY_ENTRY> {
-  return { postId, title, source: { id: sourceId, title: sourceTitle }, readAt: isoTime(readAt) };
-}
+export const HISTORY_ENTRY = named('HistoryEntry', madeOf(object({
+  postId: id, title: text, source: object({ id, title: text }), readAt: time,
+}), ({ sourceId, sourceTitle, ...entry }: ReadPost) => ({ ...entry, source: { id: sourceId, title: sourceTitle } })));
 
 export const HISTORY_ROUTES: Endpoint[] = [
   view(
     'GET /api/history', { summary: 'Posts you have read, last read first', query: PAGE },
-    listOf(HISTORY_ENTRY), (hub, req) => {
-      const { items, next } = readHistoryPage(hub, req);
-      return { items: items.map(historyJson), next };
-    },
+    listOf(HISTORY_ENTRY), readHistoryPage,
   ),
   ...act({
     api: 'DELETE /api/history', form: 'POST /history/clear', summary: 'Clear your reading history',

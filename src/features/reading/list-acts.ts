@@ -1,10 +1,10 @@
 import { isoTime } from '../../platform/clock.ts';
 import {
-  array, choice, flag, id, integer, named, noted, object, optional, orNull, PAGE, prose, text, time, type Shown,
+  array, choice, flag, id, integer, named, noted, object, optional, orNull, PAGE, prose, ready, text, time, type Shown,
 } from '../../platform/http/fields.ts';
 import { parseId, pathId, readAfter, readLimit } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
-import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
+import type { HubRequest, Viewer } from '../../platform/http/router.ts';
 import { findForMember } from '../full-text/full-text-store.ts';
 import { fullTextJson } from '../full-text/show-full-text.ts';
 import { act, view, type Endpoint } from '../hub/acts.ts';
@@ -55,7 +55,7 @@ const words = optional(prose(Infinity));
 export const LIST_ROUTES: Endpoint[] = [
   view(
     'GET /api/reading', { summary: 'How many posts are unread and starred, by folder and source' },
-    READING, countsJson,
+    READING, (hub, { viewer }) => readingCounts(hub, viewer),
   ),
   ...act({
     form: 'POST /reading/choice', summary: 'Choose the order and the posts of a list',
@@ -65,22 +65,12 @@ export const LIST_ROUTES: Endpoint[] = [
   }),
   view('GET /api/posts', {
     access: 'public', summary: 'Posts, newest first; q searches their words, view names a reading list',
-    query: POSTS_QUERY, refusals: [401, 404], isTagged: true,
+    query: POSTS_QUERY, refusals: [401, 404],
     settings: { cached: ['view', 'source', 'q', 'cursor', 'limit', 'folder'] },
-  }, POSTS_PAGE, listPosts),
-  view('GET /api/posts/:id', { access: 'public', summary: 'One post', isTagged: true, settings: { cached: [] } },
-    POST, wholePostJson),
+  }, ready(POSTS_PAGE), listPosts),
+  view('GET /api/posts/:id', { access: 'public', summary: 'One post', settings: { cached: [] } },
+    ready(POST), wholePostJson),
 ];
-
-function countsJson(hub: Hub, { viewer }: MemberRequest): Shown<typeof READING> {
-  const { unread, starred, folders } = readingCounts(hub, viewer);
-  const shown = folders.map(({ name, unread: inFolder, sources }) => ({
-    name, unread: inFolder,
-    sources: sources.map(({ id: sourceId, title, unread: n, notify, hideGlobally }) =>
-      ({ id: sourceId, title, unread: n, notify, hideGlobally })),
-  }));
-  return { unread, starred, folders: shown };
-}
 
 async function listPosts(hub: Hub, req: HubRequest): Promise<Shown<typeof POSTS_PAGE>> {
   const { query, viewer } = req;

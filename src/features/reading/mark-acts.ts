@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../platform/http/body.ts';
 import {
-  array, field, filled, flag, id, integer, line, named, noted, object, optional, time, whole, type Given,
+  filled, flag, id, ids, integer, line, named, noted, object, optional, time, whole, type Given,
 } from '../../platform/http/fields.ts';
 import { localPath, parseId, pathId, type Input } from '../../platform/http/input.ts';
 import { json, noContent, seeOther, type Reply } from '../../platform/http/reply.ts';
@@ -16,17 +16,11 @@ import { readingHistory } from './reading-history-store.ts';
 
 const MARKED_MAX = 1_000;
 
-const postIds = field<number[]>(array(id).schema, (input, name) => {
-  const value = input.value(name);
-  if (value === undefined || isListOfIds(value)) return value;
-  return input.refuse(name, `must be a list of at most ${MARKED_MAX} ids.`);
-});
-
 /** What to mark as read, of which a request names one. */
 const TARGETS = {
   all: optional(noted(flag, { const: true })), source: optional(id),
   // an empty one must not mean all posts
-  folder: optional(filled(line({ max: FOLDER_MAX }))), posts: optional(filled(postIds)),
+  folder: optional(filled(line({ max: FOLDER_MAX }))), posts: optional(filled(ids(MARKED_MAX))),
 };
 
 const MARKING = {
@@ -108,11 +102,6 @@ export const MARK_ROUTES: Endpoint[] = [
     next: sayAtPost,
   }),
 ];
-
-function isListOfIds(value: unknown): value is number[] {
-  const isId = (one: unknown): boolean => typeof one === 'number' && Number.isSafeInteger(one) && one > 0;
-  return Array.isArray(value) && value.length <= MARKED_MAX && value.every(isId);
-}
 
 function checkTarget(input: Input, { all }: { all?: boolean }): void {
   const targets = Object.keys(TARGETS).filter((name) => input.has(name));

@@ -125,7 +125,7 @@ export const SEARCH_ROUTES: Endpoint[] = [
     (hub, { viewer }) => {
       const found = searchCounts(hub, viewer);
       const items = savedSearches(hub).listOf(viewer.id).map((search) =>
-        SAVED_SEARCH.show({ ...search, count: found.get(search.id) ?? null }));
+        ({ ...search, count: found.get(search.id) ?? null }));
       return { items, next: null };
     }),
   ...act({

@@ -33,7 +33,7 @@ const entries = optional(field<unknown[]>(array(anything).schema, (input, name) 
   return value === undefined || Array.isArray(value) ? value : input.refuse(name, 'must be a list.');
 }));
 
-/** The form of a rule has a button for a preview, and the page that it came from. */
+/** The form of a rule has a button for a preview. */
 const FORM = { typed: fieldsOfForm, instead: showRulePreview, again: showRuleAgain, againFor: [422] };
 
 const after = (said: SaidCode) => (_rule: Rule, _hub: unknown, _req: unknown, { from }: Record<string, string>) =>
@@ -41,7 +41,7 @@ const after = (said: SaidCode) => (_rule: Rule, _hub: unknown, _req: unknown, { 
 
 export const RULE_ROUTES: Endpoint[] = [
   view('GET /api/rules', { summary: 'Your rules' }, listOf(RULE), (hub, { viewer }) =>
-    ({ items: rules(hub).listOf(viewer.id).map(RULE.show), next: null })),
+    ({ items: rules(hub).listOf(viewer.id), next: null })),
   ...act({
     api: 'POST /api/rules', form: 'POST /settings/rules', summary: 'Add a rule',
     fields: TERMS, check: checkPlace,

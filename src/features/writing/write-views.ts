@@ -3,6 +3,7 @@ import { contentText, html, type Html } from '../../platform/http/html.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { icon } from '../../platform/http/icons.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
+import type { FormState } from '../../platform/http/page-parts.ts';
 import { formProblem, type Page } from '../../platform/http/reply.ts';
 import { shownWallTime, type Times } from '../../platform/http/times.ts';
 import { byteSize } from '../../platform/in-words.ts';
@@ -10,7 +11,7 @@ import type { Attachment } from '../attachments/attachment-store.ts';
 import type { DraftFile } from '../attachments/draft-file-store.ts';
 import { MAX_UPLOADS } from '../attachments/receive-upload.ts';
 import { FILE_EXTENSIONS } from '../attachments/recognise-file.ts';
-import { visibilityChoice, type AddForm } from '../manage-sources/add-views.ts';
+import { visibilityChoice } from '../manage-sources/add-views.ts';
 import type { WholePost } from '../posts/post-store.ts';
 import { INFECTED } from '../posts/post-views.ts';
 import type { Source } from '../sources/source-store.ts';
@@ -88,7 +89,7 @@ function formStart({ path, proof, tab, revision, version }: PostForm): Html {
 }
 
 /** The form that makes a native source for a member who has none. `written`: the form of the post, perhaps empty. */
-export function firstPlacePage({ values = {}, problem }: AddForm, written: PostForm): Page {
+export function firstPlacePage({ values = {}, problem }: FormState, written: PostForm): Page {
   const main = html`${cutNote(written)}
 <form method="post" action="/write/source" class="stack narrow">
   <input type="hidden" name="form" value="${written.draft ? written.path : '/write'}">

@@ -56,8 +56,7 @@ export function field<Value>(
 export const text = asItIs<string>({ type: 'string' });
 export const integer = asItIs<number>({ type: 'integer' });
 export const anything = asItIs<object>({ type: 'object', additionalProperties: true });
-export const id = field<number>({ type: 'integer', minimum: 1 }, (input, name) =>
-  input.optionalInteger(name, 1, MAX_ID));
+export const id = whole(1);
 
 /** SQLite has 1 and 0. */
 export const flag: Field<boolean, boolean, boolean | number> = {
@@ -72,6 +71,20 @@ export const time: Field<number, string, number> = {
   read: (input, name) => input.time(name),
   show: (row) => isoTime(row),
 };
+
+/** A list of at most `max` ids. */
+export function ids(max: number): Field<number[], readonly number[], readonly number[]> {
+  const read = (input: Input, name: string): number[] | undefined => {
+    const value = input.value(name);
+    if (value === undefined || isListOfIds(value, max)) return value;
+    return input.refuse(name, `must be a list of at most ${max} ids.`);
+  };
+  return { ...array(id), read };
+}
+
+function isListOfIds(value: unknown, max: number): value is number[] {
+  return Array.isArray(value) && value.length <= max && value.every((one) => Number.isSafeInteger(one) && one > 0);
+}
 
 /** A line of text, trimmed; an empty one counts as missing. */
 export function line(rule: TextRule): Field<string, string, string> {
@@ -106,14 +119,20 @@ export function choice<const Choice extends string>(choices: readonly Choice[]):
 
 export function orNull<Value, Json, Row>(one: Field<Value, Json, Row>): Field<Value | null, Json | null, Row | null>;
 export function orNull<Json, Row>(one: Shape<Json, Row>): Shape<Json | null, Row | null>;
-export function orNull<Json, Row>(one: Shape<Json, Row>): Shape<Json | null, Row | null> {
-  const { read } = one as unknown as Field;
+export function orNull<Json, Row>(
+  { read, ...one }: Shape<Json, Row> & { read?: Field['read'] },
+): Shape<Json | null, Row | null> {
   return {
     ...one,
-    schema: { ...one.schema, type: [one.schema['type'], 'null'] },
+    schema: nullable(one.schema),
     show: (row) => (row === null ? null : one.show(row)),
     ...(read && { read: (input: Input, name: string) => (input.isNull(name) ? null : read(input, name)) }),
   };
+}
+
+function nullable({ type, enum: choices, ...schema }: Schema): Schema {
+  if (type === undefined) return { anyOf: [schema, { type: 'null' }] };
+  return { ...schema, type: [type, 'null'], ...(Array.isArray(choices) && { enum: [...choices, null] }) };
 }
 
 export function optional<One extends Shape>(one: One): One & { isOptional: true } {
@@ -135,16 +154,25 @@ export function array<Json, Row>(items: Shape<Json, Row>): Shape<readonly Json[]
   return { schema: { type: 'array', items: items.schema }, show: (rows) => rows.map(items.show) };
 }
 
-/** An object, made of the columns of a row that are its members'. */
+/** An object; further columns of a row are left out, and undefined ones. */
 export function object<All extends Shapes>(members: All): Shape<Members<All>, Rows<All>> {
   const all = Object.entries(members);
   const required = all.flatMap(([name, { isOptional }]) => (isOptional ? [] : [name]));
   const properties = Object.fromEntries(all.map(([name, { schema }]) => [name, schema]));
-  const show = (row: Record<string, never>): object => Object.fromEntries(all.flatMap(([name, one]) => {
-    const value = row[one.column ?? name];
-    return value === undefined ? [] : [[name, one.show(value)]];
-  }));
+  const show = (row: Record<string, never>): object => {
+    const shown: Record<string, unknown> = {};
+    for (const [name, one] of all) {
+      const value = row[one.column ?? name];
+      if (value !== undefined) shown[name] = one.show(value);
+    }
+    return shown;
+  };
   return { schema: { type: 'object', required, properties }, show: show as Shape<Members<All>, Rows<All>>['show'] };
+}
+
+/** A shape of what is JSON already. */
+export function ready<Json>(shape: Shape<Json>): Shape<Json, Json> {
+  return { ...shape, show: (row) => row };
 }
 
 /** A shape whose rows are made of others. */
@@ -186,7 +214,7 @@ export function namedIn(schemas: unknown, found: Record<string, Schema> = {}): R
   return found;
 }
 
-/** Refuses in `input` what a field alone cannot tell; what is missing or refused already is not in `given`. */
+/** Refuses faults that no field alone shows, and throws what comes before them, such as missing rights. */
 export type Check<All extends Fields> = (input: Input, given: Partial<Given<All>>) => void;
 
 /** Reads the fields of a JSON object or, with `isForm`, of a form; throws 422 with the faults of all. */

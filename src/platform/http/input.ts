@@ -49,7 +49,7 @@ const MAX_ADDRESS = 4_096; // characters
 
 /**
  * Reads fields of a JSON object or form and collects every fault with its JSON pointer. A missing or wrong field reads
- * as undefined, or as '', 0 or []. Before using the values, call `done()`, which throws 422 with all faults.
+ * as undefined, or as '' or []. Before using the values, call `done()`, which throws 422 with all faults.
  */
 export function createInput(
   values: JsonObject, { pointer = '', label = labelOf, errors = [], isForm = false }: Options = {},

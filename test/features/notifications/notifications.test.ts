@@ -199,7 +199,7 @@ test('anything but ids or all is refused, and marks nothing', async (t) => {
   ]) {
     const answer = await ada.post('/api/notifications/read', body);
     assert.equal(answer.status, 422, JSON.stringify(body).slice(0, 80));
-    assert.deepEqual(answer.json<{ errors: { pointer: string }[] }>().errors.map(({ pointer }) => pointer), ['/ids']);
+    assert.deepEqual(answer.json<{ errors: { pointer: string }[] }>().errors.map(({ pointer }) => pointer), [body.all === 'true' ? '/all' : '/ids']);
   }
   assert.equal((await notificationTitles(ada, '?unread=1')).length, 1);
 });
