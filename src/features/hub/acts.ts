@@ -46,7 +46,7 @@ type Act<All extends Fields, Made, Json, By> = {
   body?: Shape;
   /** In bytes, if not the usual limit. */
   jsonLimit?: number;
-  /** As `Check`. */
+  /** See `Check`. */
   check?(input: Input, given: Partial<Given<All>>, hub: Hub, req: MemberRequest): void;
   run(hub: Hub, given: Given<All>, req: MemberRequest): Eventually<Made>;
   /** What the API answers, with `status`; by default 204 without a body. */
@@ -175,7 +175,7 @@ export function view<Row, By extends Access = 'member'>(
       const { next = null } = shown as { next?: string | null };
       return json(shown, 200, nextLink(req.path, req.query, next));
     },
-  } as Endpoint; // whose access the handler fits
+  } as Endpoint; // the handler takes what `access` admits
 }
 
 export function schemasOf(shapes: Shapes): Record<string, Schema> {

@@ -31,7 +31,7 @@ export const SOURCE = named('Source', object({
   iconUrl: orNull(text), createdAt: time, updatedAt: time, ...ofFeeds, ...ofMembers, ...ofManagers,
 }));
 
-/** A source for a viewer; `followed`: the ids of those that the viewer follows, among others. */
+/** As the viewer may see it. `followed`: ids of sources that they follow. */
 export function sourceFor(
   hub: Hub, source: Source, viewer: Viewer | null, followed = followedAmong(hub, viewer, [source]),
 ): Shown<typeof SOURCE> {

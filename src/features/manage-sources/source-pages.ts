@@ -102,7 +102,7 @@ function iconState(hub: Hub, { id, kind }: Source): 'there' | 'cleared' | 'none'
   return kind === 'feed' && sourceIcons(hub).isCleared(id) ? 'cleared' : 'none';
 }
 
-/** The form of a source's settings asks before followers lose access to the source. */
+/** Asks for confirmation before followers lose access. */
 export function askBeforeHiding(hub: Hub, req: MemberRequest, sent: Record<string, string>): Reply | undefined {
   const values = withPassword(sent);
   const source = manageableSource(hub, pathId(req.params), req.viewer);

@@ -22,8 +22,8 @@ export const FOLLOW_FIELDS = {
 const UNREAD_AT_FIRST = 30;
 
 /**
- * Follows a source, or changes fields of the follow; returns whether the follow is new. Throws 404 for a hidden source,
- * 422 at the limit of follows.
+ * Follows a source, or changes how it is followed; returns whether that is new. Throws 404 for a hidden source, 422 at
+ * the limit.
  */
 export function followSource(hub: Hub, viewer: Follower, sourceId: number, change: FollowChange = {}): boolean {
   return hub.db.write('follow source', () => {
