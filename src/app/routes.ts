@@ -26,7 +26,6 @@ import { FOLLOW_ROUTES } from '../features/manage-sources/follow-acts.ts';
 import * as importing from '../features/manage-sources/import-pages.ts';
 import * as manySources from '../features/manage-sources/many-sources-pages.ts';
 import { OFFER_ROUTES } from '../features/manage-sources/offer-acts.ts';
-import * as offers from '../features/manage-sources/offer-pages.ts';
 import { OPML_ROUTES } from '../features/manage-sources/opml-routes.ts';
 import { SOURCE_ROUTES } from '../features/manage-sources/source-acts.ts';
 import * as sourcePages from '../features/manage-sources/source-pages.ts';
@@ -109,7 +108,6 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ...endpoints(SOURCE_ROUTES),
   ...endpoints(OPML_ROUTES),
   ...endpoints(OFFER_ROUTES),
-  at('GET /offers', 'member', 'Page: offers of sources', offers.showOffers),
   ...endpoints(icons.ICON_ROUTES),
   at('GET /icons/:key', 'public', 'File: the icon of a source', icons.showIcon),
   at('GET /icon-sets/:set', 'member', 'File: the small icons of several sources', showIconSet),
@@ -173,7 +171,6 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ),
   at('GET /settings/rules/:id', 'member', 'Page: change a rule', rulePages.showRule),
 
-  at('GET /history', 'member', 'Page: reading history', history.showHistory),
 
   ...endpoints(WEBHOOK_ROUTES),
 

@@ -406,8 +406,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a reading history is for who is signed in',
     file: 'src/features/reading/history-list.ts',
-    from: "'GET /api/history', { summary",
-    to: "'GET /api/history', { access: 'public', summary",
+    from: "access: 'member'",
+    to: "access: 'public'",
     test: 'test/app/route-access.test.ts',
     name: 'visitors may call only public routes, and only administrators may call routes that administer',
   },
@@ -2312,9 +2312,9 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'whom a source is handed over to is told to nobody before they accept',
-    file: 'src/features/manage-sources/offer-acts.ts',
-    from: 'toFollower ? null',
-    to: 'id < 0 ? null',
+    file: 'src/features/manage-sources/offer-list.ts',
+    from: 'to: offer.toFollower && ',
+    to: 'to: offer.id < 0 && ',
     test: 'test/features/manage-sources/many-sources.test.ts',
     name: 'a program hands a source over as its owner does by the form',
   },

@@ -5,8 +5,7 @@ import { alertList } from '../../features/alerts/alert-list.ts';
 import { auditList } from '../../features/audit/audit-list.ts';
 import { errorList } from '../../features/errors/error-list.ts';
 import { webhookList } from '../../features/webhooks/webhook-list.ts';
-import type { AdminList } from '../../features/hub/admin-list.ts';
 
-export const ADMIN_LISTS: AdminList[] = [
+export const ADMIN_LISTS = [
   jobList, errorList, alertList, webhookList, auditList, accountList, invitationList,
 ];

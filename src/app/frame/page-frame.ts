@@ -16,7 +16,7 @@ import { rail } from './rail.ts';
 
 const ADMIN_PAGES = [
   { section: 'admin/', href: '/admin', label: 'Overview' },
-  ...ADMIN_LISTS.map(({ name, title }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label: title })),
+  ...ADMIN_LISTS.map(({ page, title }) => ({ section: page.slice(1), href: page, label: title })),
   { section: 'admin/hub', href: '/admin/hub', label: 'Appearance' },
 ];
 

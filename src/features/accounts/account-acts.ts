@@ -1,5 +1,5 @@
 import {
-  field, flag, from, id, listOf, named, noted, object, orNull, text, time,
+  field, flag, from, id, named, noted, object, orNull, text, time,
 } from '../../platform/http/fields.ts';
 import { notFound } from '../../platform/http/http-error.ts';
 import { pathId } from '../../platform/http/input.ts';
@@ -7,12 +7,13 @@ import { seeOther, type ReplyHeaders } from '../../platform/http/reply.ts';
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { act, view, type Endpoint, type RefusedForm } from '../hub/acts.ts';
 import type { Hub } from '../hub/hub.ts';
+import { pagedList } from '../hub/lists.ts';
 import { saying } from '../hub/said.ts';
 import { showSettings } from './account-pages.ts';
 import { ACCOUNT } from './account-store.ts';
 import { endedSession } from './authenticate.ts';
 import { ACCOUNT_CHANGES, changeAccount, checkAccount, endSessions, ownAccount } from './change-account.ts';
-import { sessions } from './credential-store.ts';
+import { sessions, SESSIONS_KEPT, type Session } from './credential-store.ts';
 import { CONFIRMED, currentPassword } from './passwords.ts';
 import type { SentSettings } from './settings-views.ts';
 
@@ -65,10 +66,12 @@ export const ACCOUNT_ROUTES: Endpoint[] = [
     to: saying('/settings', 'password-changed'), again: settingsAgain('password'),
   }),
 
-  view(
-    'GET /api/sessions', { summary: 'Your sessions: made, last used, address' }, listOf(SESSION),
-    (hub, { viewer }) => ({ items: ownSessions(hub, viewer), next: null }),
-  ),
+  ...pagedList<Session & { current: boolean }, 'id'>({
+    access: 'member', api: '/api/sessions', title: 'Sessions', summary: 'Your sessions: made, last used, address',
+    key: ['id'], limit: SESSIONS_KEPT, shape: SESSION,
+    select: (hub, { req, after, limit }) =>
+      ownSessions(hub, req.viewer).filter((one) => one.id > (after?.id ?? 0)).slice(0, limit),
+  }).routes,
   view('GET /api/sessions/:id', { summary: 'One of your sessions' }, SESSION, (hub, req) => {
     const session = ownSessions(hub, req.viewer).find((one) => one.id === pathId(req.params));
     if (!session) throw notFound('session');

@@ -15,7 +15,7 @@ export const SESSION_MAX = 180 * DAY;
 export const PASSWORD_LINK_LIFETIME = HOUR;
 
 const LAST_USE_STORED_EVERY = 10 * MINUTE;
-const SESSIONS_KEPT = TABLES.sessions.most;
+export const SESSIONS_KEPT = TABLES.sessions.most;
 export const TOKENS_MAX = TABLES.api_tokens.most;
 
 /** An API token of scope `reader` is an app password, which opens the Google Reader API and nothing else. */

@@ -4,7 +4,7 @@ import { inputField, optionOf, postButton, selectField, type FormState } from '.
 import type { Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
-import { adminList } from '../hub/admin-list.ts';
+import { adminList, each } from '../hub/lists.ts';
 import type { Hub } from '../hub/hub.ts';
 import { act, byId, type Endpoint } from '../hub/acts.ts';
 import { saying } from '../hub/said.ts';
@@ -23,10 +23,10 @@ export const invitationList = adminList<Invitation>({
   title: 'Invitations',
   summary: 'Invitations that can still be used',
   key: ['id'],
-  select: (hub, after, limit) => invitations(hub).list(after?.id ?? 0, limit),
+  select: (hub, { after, limit }) => invitations(hub).list(after?.id ?? 0, limit),
   shape: INVITATION,
   above: () => inviteForm({}),
-  view: (items, times) => html`<ul class="items">${items.map((one) => invitationItem(one, times))}</ul>`,
+  rows: each(invitationItem),
   empty: 'No open invitations.',
   more: 'More invitations',
 });

@@ -1,6 +1,6 @@
-import { choice, from, id, listOf, named, noted, object, orNull, text, time } from '../../platform/http/fields.ts';
-import { readLimit, readPage } from '../../platform/http/input.ts';
-import { act, byId, view, type Endpoint } from '../hub/acts.ts';
+import { choice, from, id, named, noted, object, orNull, text, time } from '../../platform/http/fields.ts';
+import { act, byId, type Endpoint } from '../hub/acts.ts';
+import { pagedList } from '../hub/lists.ts';
 import { saying } from '../hub/said.ts';
 import { settingsAgain } from './account-acts.ts';
 import { showSettings } from './account-pages.ts';
@@ -21,11 +21,11 @@ const MAKING = { fields: WANTED_TOKEN, check: checkExpiry, run: makeToken, ...CO
 const REVOKING = { run: byId(revokeToken), usesReserve: true };
 
 export const TOKEN_ROUTES: Endpoint[] = [
-  view(
-    'GET /api/tokens', { summary: 'Your API tokens, without their values' }, listOf(TOKEN),
-    (hub, { viewer, query }) => readPage<ApiToken, 'id'>(query, ['id'], (after, limit) =>
-        apiTokens(hub).listOf(viewer.id, after?.id ?? 0, limit), readLimit(query, TOKENS_MAX)),
-  ),
+  ...pagedList<ApiToken, 'id'>({
+    access: 'member', api: '/api/tokens', title: 'API tokens', summary: 'Your API tokens, without their values',
+    key: ['id'], limit: TOKENS_MAX, shape: TOKEN,
+    select: (hub, { req, after, limit }) => apiTokens(hub).listOf(req.viewer.id, after?.id ?? 0, limit),
+  }).routes,
   ...act({
     api: 'POST /api/tokens', form: 'POST /settings/tokens',
     summary: 'Create an API token; its value is shown only once',

@@ -8,7 +8,7 @@ import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { byteSize, plural } from '../../platform/in-words.ts';
 import { ACCOUNT_MEMBERS, accounts, type Account } from '../accounts/account-store.ts';
 import { passwordField } from '../accounts/account-views.ts';
-import { adminList } from '../hub/admin-list.ts';
+import { adminList } from '../hub/lists.ts';
 import type { Hub } from '../hub/hub.ts';
 import { contentUsage } from '../sources/content-usage-store.ts';
 import { sources } from '../sources/source-store.ts';
@@ -26,10 +26,10 @@ export const accountList = adminList<ListedAccount>({
   title: 'Accounts',
   summary: 'All accounts',
   key: ['id'],
-  select: (hub, after, limit) => withSources(hub, accounts(hub).list(after?.id ?? 0, limit)),
+  select: (hub, { after, limit }) => withSources(hub, accounts(hub).list(after?.id ?? 0, limit)),
   shape: LISTED_ACCOUNT,
   lead: () => html`<p class="meta"><a href="/admin/invitations">Invite someone</a></p>`,
-  view: (items, times) => html`
+  rows: (items, times) => html`
 <div class="wide"><table>
   <thead><tr><th>Name</th><th>Display name</th><th>Role</th><th class="number">Sources</th>
     <th class="number">Contents</th><th>Joined</th></tr></thead>

@@ -10,7 +10,7 @@ import { showTime, type Times } from '../../platform/http/times.ts';
 import { JOB_STATES, type JobRow, type JobState } from '../../platform/jobs/job-records.ts';
 import { actorOf, audit, type Actor } from '../audit/audit.ts';
 import { act, type Endpoint } from '../hub/acts.ts';
-import { adminList, byState } from '../hub/admin-list.ts';
+import { adminList, byState, each } from '../hub/lists.ts';
 import { counts, jobs, type Hub } from '../hub/hub.ts';
 import { progressBar } from '../hub/progress-views.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
@@ -28,11 +28,11 @@ export const jobList = adminList<JobRow, 'id', JobState | undefined>({
   title: 'Jobs',
   summary: 'Jobs, newest first; state filters them',
   key: ['id'],
-  select: (hub, after, limit, state) => jobs(hub).list({ state, before: after?.id, limit }),
+  select: (hub, { after, limit, filter: state }) => jobs(hub).list({ state, before: after?.id, limit }),
   filter: byState('jobs', JOB_STATES, 'failed'),
   lead: unfinishedJobs,
   shape: JOB,
-  view: (items, times) => html`<ul class="items">${items.map((one) => item(one, times))}</ul>`,
+  rows: each(item),
   empty: 'No jobs in this state.',
 });
 

@@ -4,7 +4,7 @@ import { postButton } from '../../platform/http/page-parts.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { act, type Endpoint } from '../hub/acts.ts';
-import { adminList, byState } from '../hub/admin-list.ts';
+import { adminList, byState, each } from '../hub/lists.ts';
 import type { Hub } from '../hub/hub.ts';
 import { ALERT_STATES, alertDeliveries, storedAlerts, TEST, type AlertState, type StoredAlert } from './alert-store.ts';
 import { sendTestAlert } from './raise-alerts.ts';
@@ -33,13 +33,13 @@ export const alertList = adminList<StoredAlert, 'id', AlertState | undefined>({
   title: 'Alerts',
   summary: 'Alert deliveries, newest first; state filters them',
   key: ['id'],
-  select: (hub, after, limit, state) => storedAlerts(hub, { state, before: after?.id, limit }),
+  select: (hub, { after, limit, filter: state }) => storedAlerts(hub, { state, before: after?.id, limit }),
   filter: byState('alerts', ALERT_STATES),
   shape: ALERT_DELIVERY,
   lead: (hub) => html`<p class="lead">${receiver(hub)}</p>`,
   above: (hub) => hub.config.alertWebhookUrl !== null && html`${lastTest(hub)}${TEST_BUTTON}`,
   refreshSeconds: (items) => (items.some(isUnderWay) ? LOOK_AGAIN : undefined),
-  view: (items, times) => html`<ul class="items">${items.map((one) => item(one, times))}</ul>`,
+  rows: each(item),
   empty: 'No alerts.',
 });
 

@@ -7,7 +7,7 @@ import { parseId } from '../../platform/http/input.ts';
 import { type HttpError, invalid } from '../../platform/http/http-error.ts';
 import { inputField, optionOf } from '../../platform/http/page-parts.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
-import { adminList } from '../hub/admin-list.ts';
+import { adminList } from '../hub/lists.ts';
 import { AUDIT_EVENTS, type AuditEvent } from './audit.ts';
 import { auditRecords, type AuditFilter, type AuditRecord } from './audit-store.ts';
 
@@ -26,7 +26,7 @@ export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
   title: 'Audit log',
   summary: 'Audit events, newest first; act, actor, target, from and to filter them',
   key: ['at', 'id'],
-  select: (hub, after, limit, filter) => auditRecords(hub).list(filter, after, limit),
+  select: (hub, { filter, after, limit }) => auditRecords(hub).list(filter, after, limit),
   filter: {
     read: readAuditFilter,
     query: {
@@ -51,7 +51,7 @@ export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
     detail: ({ detail }) => detail,
     count: ({ count }) => count,
   },
-  view: auditTable,
+  rows: auditTable,
   empty: 'No matching events.',
 });
 

@@ -1,7 +1,7 @@
 import { id, integer, named, object, text, time } from '../../platform/http/fields.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
-import { adminList } from '../hub/admin-list.ts';
+import { adminList, each } from '../hub/lists.ts';
 import { errorEvents, type ErrorEvent } from './error-store.ts';
 
 const ERROR_EVENT = named('ErrorEvent', object({
@@ -13,11 +13,11 @@ export const errorList = adminList<ErrorEvent, 'lastAt' | 'id'>({
   title: 'Errors',
   summary: 'Errors of the hub, grouped by kind, last seen first',
   key: ['lastAt', 'id'],
-  select: (hub, after, limit) => errorEvents(hub).list(after, limit),
+  select: (hub, { after, limit }) => errorEvents(hub).list(after, limit),
   shape: ERROR_EVENT,
   lead: () => html`
   <p class="lead">Unexpected errors of the hub itself, grouped by kind.</p>`,
-  view: (items, times) => html`<ul class="items">${items.map((one) => item(one, times))}</ul>`,
+  rows: each(item),
   empty: 'No errors.',
 });
 

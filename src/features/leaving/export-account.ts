@@ -14,7 +14,7 @@ import { follows, type Follow } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { ExportPart } from '../hub/tables.ts';
 import { imports, type ImportLine } from '../manage-sources/import-store.ts';
-import { offerJson } from '../manage-sources/offer-acts.ts';
+import { offerFor } from '../manage-sources/offer-list.ts';
 import { offers, type Offer } from '../manage-sources/offer-store.ts';
 import { sourceJson } from '../manage-sources/source-json.ts';
 import { notifications, type Notification } from '../notifications/notification-store.ts';
@@ -116,9 +116,9 @@ function filesOfDraft(hub: Hub, draftId: number): Shown<typeof ROWS.drafts>['fil
 }
 
 function ownOffer(hub: Hub, account: Account, offer: Offer): Shown<typeof ROWS.offers> {
-  const { source, ...rest } = offerJson(offer, account.id);
+  const { source, ...rest } = offerFor(offer, account.id);
   const isKnown = offer.endedAt === null || maySeeSource(hub, offer.sourceId, account);
-  return { ...rest, source: { ...source, title: isKnown ? source.title : null }, endedAt: isoTime(offer.endedAt) };
+  return ROWS.offers.show({ ...rest, source: { ...source, title: isKnown ? source.title : null } });
 }
 
 function* ownImports(hub: Hub, accountId: number): Generator<Shown<typeof ROWS.imports>> {

@@ -9,8 +9,9 @@ import { TOKEN } from '../accounts/token-acts.ts';
 import { AUDIT_RECORD } from '../audit/audit-list.ts';
 import type { ExportPart } from '../hub/tables.ts';
 import { OUTCOMES } from '../manage-sources/import-store.ts';
-import { PARTY, SOURCE } from '../manage-sources/source-json.ts';
-import { NOTIFICATION } from '../notifications/notification-acts.ts';
+import { OFFER_MEMBERS } from '../manage-sources/offer-list.ts';
+import { SOURCE } from '../manage-sources/source-json.ts';
+import { NOTIFICATION } from '../notifications/notification-list.ts';
 import { POST } from '../posts/query-posts.ts';
 import { HISTORY_ENTRY } from '../reading/history-list.ts';
 import { LIST_ORDERS, LIST_SHOWS } from '../reading/list-choice-store.ts';
@@ -31,9 +32,7 @@ export const ROWS = {
     files: array(object({ filename: text, mediaType: text, bytes: integer, sha256: text })),
   }), { additionalProperties: text.schema, description: 'The other members are fields of the form' }),
   offers: object({
-    id, source: object({ id, title: orNull(text) }),
-    to: noted(orNull(PARTY), 'The receiver of the offered source; null if the hub chose the receiver'),
-    expiresAt: time, direction: noted(text, { enum: ['received', 'sent'] }), from: PARTY, offeredAt: time,
+    ...OFFER_MEMBERS, source: object({ id, title: orNull(text) }),
     endedAt: noted(orNull(time), 'When the offer of a source was declined or expired'),
   }),
   imports: object({

@@ -2,9 +2,10 @@ import { readForm } from '../../platform/http/body.ts';
 import { choice, readGiven } from '../../platform/http/fields.ts';
 import { faultOf, faulty, orAgain } from '../../platform/http/form-faults.ts';
 import { contentText, html, type Html } from '../../platform/http/html.ts';
-import { pathId } from '../../platform/http/input.ts';
+import { pathId, readPage } from '../../platform/http/input.ts';
 import { MULTIPART_SHAPE, readMultipart } from '../../platform/http/read-multipart.ts';
 import { HttpError, notFound } from '../../platform/http/http-error.ts';
+import { nextPage } from '../../platform/http/page-parts.ts';
 import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { plural } from '../../platform/in-words.ts';
@@ -76,9 +77,8 @@ async function readImportForm(req: MemberRequest): Promise<ImportForm> {
 export function showImport(hub: Hub, { params, viewer, query }: MemberRequest): Reply {
   const found = imports(hub).find(pathId(params));
   if (!found) throw notFound('import');
-  const after = Number(/^\d{1,6}$/.exec(query.get('cursor') ?? '')?.[0] ?? 0);
-  const rows = imports(hub).lines(found.id, after, LINES_PER_PAGE + 1);
-  const lines = rows.slice(0, LINES_PER_PAGE);
+  const { items: lines, next } = readPage<ImportLine, 'line'>(query, ['line'], (after, limit) =>
+    imports(hub).lines(found.id, after?.line ?? 0, limit), LINES_PER_PAGE);
   const added = imports(hub).added(found.id);
   const states = new Map(manySources(hub).among(lines.flatMap(({ sourceId }) => sourceId ?? []))
     .filter((source) => maySee(source, viewer)).map((source) => [source.id, source]));
@@ -88,7 +88,7 @@ export function showImport(hub: Hub, { params, viewer, query }: MemberRequest): 
     added: added.length,
     ...manySources(hub).countNew(added),
     lines: lines.map((line) => ({ ...line, source: states.get(line.sourceId ?? 0) })),
-    next: rows.length > LINES_PER_PAGE ? lines.at(-1)?.line ?? null : null,
+    next,
   }));
 }
 
@@ -128,7 +128,7 @@ type ShownLine = ImportLine & { source: Source | undefined };
 type Progress = {
   hasStopped: boolean;
   outcomes: Map<ImportOutcome | null, number>; added: number; untried: number; failing: number;
-  lines: ShownLine[]; next: number | null;
+  lines: ShownLine[]; next: string | null;
 };
 
 function importPage(
@@ -154,8 +154,7 @@ function importPage(
 <section>
   <h2>Line by line</h2>
   <ul class="items">${(isRunning ? lines : faultyFirst(lines)).map((line) => lineItem(line, hasStopped))}</ul>
-  ${next !== null && html`<p class="more"><a class="button" rel="next"
-    href="/sources/imports/${id}?cursor=${next}">More lines</a></p>`}
+  ${nextPage(next && `/sources/imports/${id}?cursor=${next}`, 'More lines')}
 </section>`;
   const title = hasStopped ? 'The import stopped' : isRunning ? 'Feeds are being imported' : 'Feeds imported';
   return {

@@ -5,7 +5,7 @@ import { page, seeOther, type Page, type Reply } from '../../platform/http/reply
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
 import { nextTurn } from '../../platform/turns.ts';
-import { iconsOfSources, sourceIcon } from '../attachments/icon-views.ts';
+import { iconsOfSources } from '../attachments/icon-views.ts';
 import { FOLDER_MAX, follows } from '../follows/follow-store.ts';
 import { sourceFullTexts } from '../full-text/source-full-text-store.ts';
 import { requireRoomOf } from '../hub/disk-reserve.ts';
@@ -19,21 +19,19 @@ import { sourceRuns } from '../sources/run-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { pauseSource, resumeSource } from './change-source.ts';
 import { deleteSource, removalsOf } from './delete-source.ts';
-import { managedSources, ORDERS, SHOWN, sourcesAfter, type Managed, type Wanted } from './many-sources.ts';
+import { managedSources, ORDERS, SHOWN, type Managed, type Wanted } from './many-sources.ts';
 import { confirmDeleteSeveral, manySourcesPage, sourcesPath, type SentChoice } from './many-sources-views.ts';
 import { offers } from './offer-store.ts';
 import { stripsOf } from './run-views.ts';
-import { publicSourcesPage } from './source-views.ts';
+import { sourceList } from './source-list.ts';
 import { countFollowers } from './tell-followers.ts';
 
 const PER_PAGE = 50;
 
 /** Page: the sources of a member; visitors see the public sources. */
-export async function showSources(hub: Hub, { viewer, query }: HubRequest): Promise<Reply> {
-  if (!viewer) {
-    return page(publicSourcesPage(sourcesAfter(hub, viewer, query, PER_PAGE), (source) => sourceIcon(hub, source)));
-  }
-  return page(await ownSources(hub, viewer, readWanted(query)));
+export async function showSources(hub: Hub, req: HubRequest): Promise<Reply> {
+  const { viewer, query } = req;
+  return viewer ? page(await ownSources(hub, viewer, readWanted(query))) : sourceList.showPage(hub, req);
 }
 
 async function ownSources(hub: Hub, viewer: Viewer, wanted: Wanted, sent?: SentChoice): Promise<Page> {
@@ -66,7 +64,8 @@ function readWanted(query: URLSearchParams): Wanted {
   };
   const text = (name: string): string => (query.get(name) ?? '').trim().slice(0, 200);
   return {
-    show: choice('show', SHOWN, 'all'), sort: choice('sort', ORDERS, 'failing'), q: text('q'), folder: text('folder'),
+    show: choice('show', SHOWN, 'all'), sort: choice('sort', Object.keys(ORDERS) as Wanted['sort'][], 'failing'),
+    q: text('q'), folder: text('folder'),
     after: parseId(query.get('cursor') ?? '') ?? 0,
   };
 }

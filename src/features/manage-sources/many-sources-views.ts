@@ -13,8 +13,8 @@ import type { ContentRoom } from '../sources/content-quota.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
 import type { Removal } from './delete-source.ts';
-import type { Managed, ManagedPage, Wanted } from './many-sources.ts';
-import { offeredNotice } from './offer-pages.ts';
+import { ORDERS, type Managed, type ManagedPage, type Wanted } from './many-sources.ts';
+import { offeredNotice } from './offer-list.ts';
 import { smallStrip, type stripsOf } from './run-views.ts';
 import { stateLine } from './source-state.ts';
 
@@ -33,9 +33,6 @@ export type SentChoice = { form: 'folder' | 'several'; typed: string; chosen: nu
 
 const TABS: [Wanted['show'], string][] = [
   ['all', 'All'], ['failing', 'Failing'], ['paused', 'Paused'], ['mine', 'Mine'], ['others', 'More on this hub'],
-];
-const ORDERS: [Wanted['sort'], string][] = [
-  ['failing', 'Failing first'], ['newest', 'Newest post'], ['name', 'Name'],
 ];
 const KINDS: Record<Source['kind'], string> = { feed: 'a feed', webhook: 'a webhook', native: 'own posts' };
 
@@ -100,7 +97,7 @@ function filters({ show, q, folder, sort }: Wanted, folders: string[]): Html {
     ${option('', 'Any folder', folder)}${
       offered.map((name) => option(name, name, folder))}</select></div>`}
   <div class="field"><label for="sort">Order</label><select id="sort" name="sort">
-    ${ORDERS.map(([value, label]) => option(value, label, sort))}</select></div>
+    ${Object.entries(ORDERS).map(([value, { label }]) => option(value, label, sort))}</select></div>
   <button>Show</button>
 </form>`;
 }

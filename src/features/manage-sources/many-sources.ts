@@ -1,4 +1,3 @@
-import { readPage } from '../../platform/http/input.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { follows, type ListedFollow } from '../follows/follow-store.ts';
@@ -9,11 +8,17 @@ import { manySources, mayManage, sources, type Source } from '../sources/source-
 
 /** Filters of the list of owned and followed sources. `others`: public sources that the viewer does not follow. */
 export const SHOWN = ['all', 'failing', 'paused', 'mine', 'others'] as const;
-export const ORDERS = ['failing', 'newest', 'name'] as const;
+
+/** Orders of the list of sources, with their names in forms; equal sources stand by name. */
+export const ORDERS = {
+  failing: { label: 'Failing first', key: ({ state }: Row) => TROUBLE[state] },
+  newest: { label: 'Newest post', key: ({ id }: Row, newest: Newest) => -(newest.get(id) ?? 0) },
+  name: { label: 'Name', key: () => 0 },
+};
 
 /** Filters and order of the list of sources. `after`: the id of the last source of the previous page. */
 export type Wanted = {
-  show: (typeof SHOWN)[number]; q: string; folder: string; sort: (typeof ORDERS)[number]; after: number;
+  show: (typeof SHOWN)[number]; q: string; folder: string; sort: keyof typeof ORDERS; after: number;
 };
 
 export type Managed = Source & {
@@ -24,11 +29,6 @@ export type Managed = Source & {
 export type ManagedPage = {
   items: Managed[]; before: number; total: number; next: number | null; counts: Record<(typeof SHOWN)[number], number>;
 };
-
-/** Returns up to `limit` public sources and own sources of the viewer, after the source in `?cursor=`. */
-export function sourcesAfter(hub: Hub, viewer: Viewer | null, query: URLSearchParams, limit: number) {
-  return readPage<Source, 'id'>(query, ['id'], (after, most) => sources(hub).list(viewer, after?.id ?? 0, most), limit);
-}
 
 const OTHERS_MOST = 1_000;
 
@@ -42,7 +42,7 @@ export async function managedSources(hub: Hub, viewer: Viewer, wanted: Wanted, l
   const counts = { ...countShown(all, viewer), others: 0 };
   const shown = wanted.show === 'others' ? others(hub, viewer, all) : all.filter((one) => isShown(one, wanted, viewer));
   const fitting = shown.filter(filterFor(wanted));
-  const newest = wanted.sort === 'newest' ? sourcePosts(hub).newestOf(fitting.map(({ id }) => id)) : undefined;
+  const newest = sourcePosts(hub).newestOf(wanted.sort === 'newest' ? fitting.map(({ id }) => id) : []);
   const sorted = inOrder(fitting, wanted.sort, newest);
   const before = sorted.findIndex(({ id }) => id === wanted.after) + 1;
   const items = sorted.slice(before, before + limit);
@@ -53,6 +53,7 @@ export async function managedSources(hub: Hub, viewer: Viewer, wanted: Wanted, l
 }
 
 type Row = Omit<Managed, 'newestAt' | 'unread'>;
+type Newest = Map<number, number>; // when each source’s newest post was published
 
 function ownAndFollowed(hub: Hub, viewer: Viewer): Row[] {
   const followed = new Map(follows(hub).listed(viewer).map((follow) => [follow.sourceId, follow]));
@@ -99,12 +100,10 @@ function fold(text: string): string {
 
 const TROUBLE: Record<Source['state'], number> = { failing: 0, paused: 1, active: 2 };
 
-function inOrder(rows: Row[], sort: Wanted['sort'], newest: Map<number, number> | undefined): Row[] {
+function inOrder(rows: Row[], sort: Wanted['sort'], newest: Newest): Row[] {
   const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
-  const byName = (a: Row, b: Row): number => compare(a.title, b.title) || a.id - b.id;
-  if (sort === 'name') return rows.toSorted(byName);
-  if (sort === 'failing') return rows.toSorted((a, b) => TROUBLE[a.state] - TROUBLE[b.state] || byName(a, b));
-  return rows.toSorted((a, b) => (newest?.get(b.id) ?? 0) - (newest?.get(a.id) ?? 0) || byName(a, b));
+  const { key } = ORDERS[sort];
+  return rows.toSorted((a, b) => key(a, newest) - key(b, newest) || compare(a.title, b.title) || a.id - b.id);
 }
 
 function withNews(hub: Hub, viewer: Viewer, rows: Row[]): Managed[] {

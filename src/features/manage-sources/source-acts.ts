@@ -1,5 +1,5 @@
-import { choice, line, listOf, object, optional, PAGE, prose, ready } from '../../platform/http/fields.ts';
-import { pathId, readLimit, type Input } from '../../platform/http/input.ts';
+import { choice, line, object, optional, prose, ready } from '../../platform/http/fields.ts';
+import { pathId, type Input } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/http-error.ts';
 import { page } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
@@ -20,10 +20,10 @@ import { deleteSource } from './delete-source.ts';
 import { handOverSource, transferSource, type Transferred } from './give-source.ts';
 import { showFolderAgain } from './many-sources-pages.ts';
 import { sourcesPath } from './many-sources-views.ts';
-import { sourcesAfter } from './many-sources.ts';
-import { SENT_OFFER, sentOfferJson } from './offer-acts.ts';
+import { SENT_OFFER } from './offer-list.ts';
 import { checkNewSource, NEW_SOURCE, NEW_SOURCE_BODY } from './source-fields.ts';
-import { followedAmong, SOURCE, sourceFor } from './source-json.ts';
+import { SOURCE, sourceFor } from './source-json.ts';
+import { sourceList } from './source-list.ts';
 import {
   askBeforeHiding, showAddAgain, showFound, showSettingsAgain, showTransferAgain, typedChanges, typedSource,
 } from './source-pages.ts';
@@ -32,7 +32,7 @@ import {
 const TRANSFERRED = { 200: SOURCE, 202: object({ offer: SENT_OFFER }) };
 
 function transferred({ source, offer }: Transferred, hub: Hub, { viewer }: MemberRequest) {
-  if (offer) return [202, { offer: sentOfferJson(offer) }] as const;
+  if (offer) return [202, { offer: SENT_OFFER.show(offer) }] as const;
   return [200, sourceFor(hub, source, viewer)] as const;
 }
 
@@ -61,13 +61,7 @@ function change(hub: Hub, changes: SourceChanges, req: MemberRequest): Promise<S
 }
 
 export const SOURCE_ROUTES: Endpoint[] = [
-  view('GET /api/sources', {
-    access: 'public', summary: 'List of public sources and your own sources', query: PAGE,
-  }, listOf(ready(SOURCE)), (hub, { viewer, query }) => {
-    const { items, next } = sourcesAfter(hub, viewer, query, readLimit(query));
-    const followed = followedAmong(hub, viewer, items);
-    return { items: items.map((source) => sourceFor(hub, source, viewer, followed)), next };
-  }),
+  ...sourceList.routes,
   view('GET /api/sources/:id', {
     access: 'public', summary: 'One source; its owner also sees its state',
   }, ready(SOURCE), (hub, { params, viewer }) => sourceFor(hub, visibleSource(hub, pathId(params), viewer), viewer)),

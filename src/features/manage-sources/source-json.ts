@@ -39,7 +39,12 @@ export function sourceFor(
   return sourceJson(hub, source, { isOwner: mayManage(source, viewer), isFollowed });
 }
 
-export function followedAmong(hub: Hub, viewer: Viewer | null, all: Source[]): Set<number> | null {
+export function sourcesFor(hub: Hub, all: Source[], viewer: Viewer | null): Shown<typeof SOURCE>[] {
+  const followed = followedAmong(hub, viewer, all);
+  return all.map((source) => sourceFor(hub, source, viewer, followed));
+}
+
+function followedAmong(hub: Hub, viewer: Viewer | null, all: Source[]): Set<number> | null {
   return viewer && follows(hub).followedAmong(viewer.id, all.map(({ id: one }) => one));
 }
 

@@ -26,7 +26,7 @@ import { webhooks } from '../webhooks/webhook-store.ts';
 import type { FoundFeed } from './add-source.ts';
 import { addPage, foundPage } from './add-views.ts';
 import { offers } from './offer-store.ts';
-import { offerNotice } from './offer-pages.ts';
+import { offerNotice } from './offer-list.ts';
 import { lastRuns, stripsOf, wholeStrip } from './run-views.ts';
 import { fillPassword } from './source-fields.ts';
 import {

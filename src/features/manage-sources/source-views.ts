@@ -1,5 +1,5 @@
 import { html, type Html } from '../../platform/http/html.ts';
-import { emptyText, nextPage, postButton } from '../../platform/http/page-parts.ts';
+import { postButton } from '../../platform/http/page-parts.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import type { Times } from '../../platform/http/times.ts';
 import type { JobProgress } from '../../platform/jobs/job-records.ts';
@@ -9,27 +9,6 @@ import { AWAY } from '../posts/post-views.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
 import { stateLine } from './source-state.ts';
-
-/** Page for visitors: the public sources. */
-export function publicSourcesPage(
-  { items, next }: { items: Source[]; next: string | null }, iconOf: (source: Source) => Html,
-): Page {
-  const main = html`
-${items.length > 0 ? html`<ul class="sources">${items.map((source) => sourceItem(source, iconOf(source)))}</ul>`
-    : emptyText('There are no public sources yet.')}
-${nextPage(next && `/sources?cursor=${next}`, 'More sources')}`;
-  return { title: 'Sources', main, bar: html`<h1>Sources</h1>`, section: 'sources' };
-}
-
-const KINDS: Record<Source['kind'], string> = { feed: 'a feed', webhook: 'a webhook', native: 'written on this hub' };
-
-function sourceItem({ id, title, siteUrl, kind }: Source, icon: Html): Html {
-  return html`
-  <li>${icon}<div>
-    <a class="title" href="/sources/${id}" dir="auto">${title}</a>
-    <p class="meta">${siteUrl && URL.canParse(siteUrl) ? new URL(siteUrl).host : KINDS[kind]}</p>
-  </div></li>`;
-}
 
 type SourceDetail = {
   source: Source;

@@ -1,13 +1,12 @@
 import { html, type Html } from '../../platform/http/html.ts';
-import { readPage } from '../../platform/http/input.ts';
-import { emptyText, nextPage, postButton } from '../../platform/http/page-parts.ts';
-import { page, type Page, type Reply } from '../../platform/http/reply.ts';
-import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
-import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
+import { postButton } from '../../platform/http/page-parts.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
 import { nextTurn } from '../../platform/turns.ts';
-import { id, listOf, madeOf, named, object, PAGE, text, time } from '../../platform/http/fields.ts';
+import { id, madeOf, named, object, text, time } from '../../platform/http/fields.ts';
 import type { Hub } from '../hub/hub.ts';
-import { act, byId, view, type Endpoint } from '../hub/acts.ts';
+import { act, byId, type Endpoint } from '../hub/acts.ts';
+import { each, pagedList } from '../hub/lists.ts';
 import { readingHistory, type ReadPost } from './reading-history-store.ts';
 
 const BATCH = 500;
@@ -15,35 +14,6 @@ const BATCH = 500;
 /** Clears the viewer's reading history in small transactions, so that other writers do not wait long. */
 export async function clearHistory(hub: Hub, { id }: Viewer): Promise<void> {
   while (readingHistory(hub).removeOf(id, BATCH) === BATCH) await nextTurn();
-}
-
-export function readHistoryPage(hub: Hub, { query, viewer }: MemberRequest) {
-  return readPage<ReadPost, 'readAt' | 'postId'>(query, ['readAt', 'postId'], (after, limit) =>
-    readingHistory(hub).list(viewer, after, limit));
-}
-
-/** Page: the viewer's reading history, newest entry first. */
-export function showHistory(hub: Hub, req: MemberRequest): Reply {
-  const shown = { ...readHistoryPage(hub, req), isFirstPage: !req.query.get('cursor') };
-  return page(historyPage(shown, timesOf(hub, req.viewer)));
-}
-
-function historyPage(
-  { items, next, isFirstPage }: { items: ReadPost[]; next: string | null; isFirstPage: boolean }, times: Times,
-): Page {
-  const nothing = isFirstPage ? 'You have not read anything yet.' : 'There is nothing earlier.';
-  const bar = html`<h1>Reading history</h1>`;
-  const main = html`
-<p class="lead">The posts that you have opened. Only you see this list.</p>
-${items.length > 0 ? html`<ul class="items of-posts">${items.map((one) => item(one, times))}</ul>`
-    : emptyText(nothing)}
-${nextPage(next && `/history?cursor=${next}`, 'Earlier')}
-${items.length > 0 && html`
-<form method="post" action="/history/clear" class="actions">
-  <button class="secondary">Clear history</button>
-  <span class="hint">The posts stay marked as read.</span>
-</form>`}`;
-  return { title: 'Reading history', bar, main, section: 'history' };
 }
 
 function item({ postId, title, sourceId, sourceTitle, readAt }: ReadPost, times: Times): Html {
@@ -62,11 +32,28 @@ export const HISTORY_ENTRY = named('HistoryEntry', madeOf(object({
   postId: id, title: text, source: object({ id, title: text }), readAt: time,
 }), ({ sourceId, sourceTitle, ...entry }: ReadPost) => ({ ...entry, source: { id: sourceId, title: sourceTitle } })));
 
+const historyList = pagedList<ReadPost, 'readAt' | 'postId'>({
+  access: 'member',
+  api: '/api/history',
+  page: '/history',
+  title: 'Reading history',
+  summary: 'Posts you have read, last read first',
+  key: ['readAt', 'postId'],
+  select: (hub, { req, after, limit }) => readingHistory(hub).list(req.viewer, after, limit),
+  shape: HISTORY_ENTRY,
+  lead: () => html`<p class="lead">The posts that you have opened. Only you see this list.</p>`,
+  rows: each(item, 'of-posts'),
+  empty: 'You have not read anything yet.',
+  more: 'Earlier',
+  below: html`
+<form method="post" action="/history/clear" class="actions">
+  <button class="secondary">Clear history</button>
+  <span class="hint">The posts stay marked as read.</span>
+</form>`,
+});
+
 export const HISTORY_ROUTES: Endpoint[] = [
-  view(
-    'GET /api/history', { summary: 'Posts you have read, last read first', query: PAGE },
-    listOf(HISTORY_ENTRY), readHistoryPage,
-  ),
+  ...historyList.routes,
   ...act({
     api: 'DELETE /api/history', form: 'POST /history/clear', summary: 'Clear your reading history',
     run: (hub, _given, { viewer }) => clearHistory(hub, viewer), usesReserve: true, to: '/history',

@@ -1,7 +1,7 @@
 import { choice, from, id, madeOf, named, object, orNull, text, time } from '../../platform/http/fields.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
-import { adminList } from '../hub/admin-list.ts';
+import { adminList } from '../hub/lists.ts';
 import { sources } from '../sources/source-store.ts';
 import { WEBHOOK_STATES, webhooks, type Webhook } from './webhook-store.ts';
 
@@ -17,12 +17,12 @@ export const webhookList = adminList<ListedWebhook, 'sourceId'>({
   title: 'Webhooks',
   summary: 'Webhooks, and when each last received an event',
   key: ['sourceId'],
-  select: (hub, after, limit) => webhooks(hub).list(after?.sourceId ?? 0, limit).map((webhook) => {
+  select: (hub, { after, limit }) => webhooks(hub).list(after?.sourceId ?? 0, limit).map((webhook) => {
     const source = sources(hub).find(webhook.sourceId);
     return { ...webhook, title: source?.title ?? '', ownerId: source?.ownerId ?? 0 };
   }),
   shape: WEBHOOK,
-  view: table,
+  rows: table,
   empty: 'No webhooks.',
   more: 'More webhooks',
 });
