@@ -103,11 +103,10 @@ ${nextPage(next && `${address || req.path}?${withChange(query, 'cursor', next)}`
     const { filter, problem } = filterOfPage(req.query);
     const found = problem ? undefined : find(hub, req, filter as Filter, Math.min(readLimit(req.query, usual), usual));
     const hasItems = found !== undefined && found.items.length > 0;
+    const controls = asked?.controls?.(hub, req.query, filter, problem);
     const main = html`
-<header class="page-head">
-  ${lead?.(hub)}
-  ${asked?.controls?.(hub, req.query, filter, problem)}
-</header>
+${(lead || controls) && html`<header class="page-head">${lead?.(hub)}
+  ${controls}</header>`}
 ${answer.above ?? above?.(hub)}
 ${found && part(hub, req, found)}
 ${hasItems && below}
