@@ -14,6 +14,15 @@ function parseFile(file: string): ParsedFeed {
   return parseFeed(readFileSync(join(CORPUS, file)), { url: CORPUS_FEED_URL, contentType: null });
 }
 
+/**
+ * Of 197 cases of Miniflux's parser about fields that the hub has, 179 get the same meaning. On purpose different:
+ * - 3: of an author with an e-mail address only the name; 1: `webMaster`, who answers for the server, is no author.
+ * - 4: a post without an address has no link (there: the site's, or the first file's).
+ * - 1: a relative link of Atom is resolved against the feed's address (RFC 4287), not the site's.
+ * - 3: titles are plain text, without tags, and decoded twice if encoded twice; 3: a missing one is the first words of the
+ *   content; 1: a feed's is the host of its address.
+ * - 2: a JSON Feed with `authors` (1.1) has no `author`, and keeps their order.
+ */
 test('every feed of the corpus is expected to hold something', { skip }, () => {
   assert.deepEqual(readdirSync(CORPUS).toSorted(), [...readExpectations().keys()].toSorted());
 });
