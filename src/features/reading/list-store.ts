@@ -18,9 +18,7 @@ const DOUBLES_MAX = 4_000;
 const MARKS_MAX = 2_000;
 
 /** A followed source with its number of unread posts. */
-type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'hideGlobally' | 'title' | 'state'> & {
-  unread: number;
-};
+type CountRow = ListedFollow & { unread: number };
 
 /** The number of a source's unread posts that lists leave out, because they show an earlier post with the same link. */
 export type LaterDoubles = { inFolder: number; inAll: number; inApps: number };

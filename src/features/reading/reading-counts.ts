@@ -4,9 +4,7 @@ import type { Hub } from '../hub/hub.ts';
 import { COUNT_MAX, lists, type LaterDoubles } from './list-store.ts';
 
 /** `later`: how many of the source's unread posts lists leave out, because they show an earlier post with the link. */
-export type CountedSource = Pick<ListedFollow, 'title' | 'state' | 'folder'> & {
-  id: number; unread: number; notify: boolean; hideGlobally: boolean; later: LaterDoubles;
-};
+export type CountedSource = Omit<ListedFollow, 'sourceId'> & { id: number; unread: number; later: LaterDoubles };
 /** A folder with its unread count; `name` is null for the sources without a folder. */
 export type CountedFolder = { name: string | null; unread: number; sources: CountedSource[] };
 export type ReadingCounts = { unread: number; starred: number; folders: CountedFolder[] };
@@ -21,10 +19,7 @@ export function countedSources(hub: Hub, viewer: Viewer, most = COUNT_MAX): Coun
   const limit = Number.isFinite(most) ? most : -1; // SQLite takes a negative limit for none
   const rows = lists(hub).counts({ ...asking(viewer), folder: null, most: limit });
   const later = new Map(lists(hub).later(asking(viewer)).map(({ sourceId, ...counted }) => [sourceId, counted]));
-  const sources = rows.map(({ sourceId: id, notify, hideGlobally, ...row }) => {
-    const switches = { notify: notify === 1, hideGlobally: hideGlobally === 1 };
-    return { id, ...row, ...switches, later: later.get(id) ?? NONE_LATER };
-  });
+  const sources = rows.map(({ sourceId: id, ...row }) => ({ id, ...row, later: later.get(id) ?? NONE_LATER }));
   return sources.sort((a, b) => compare(a.title, b.title) || a.id - b.id);
 }
 
