@@ -4034,7 +4034,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'in a list with the oldest posts first, above a post are older posts',
     file: 'src/features/reading/list-views.ts',
-    from: 'return order === \'oldest\' ? [\'below\', \'above\'] : [\'above\', \'below\'];',
+    from: 'return LIST_ORDERS[order ?? \'newest\'].isUp ? [\'below\', \'above\'] : [\'above\', \'below\'];',
     to: 'return [\'above\', \'below\'];',
     test: 'test/features/reading/list-choices.test.ts',
     name: 'a list of unread posts with the oldest first marks what stands above and below a post on the page',

@@ -14,7 +14,8 @@ import { SOURCE } from '../manage-sources/source-json.ts';
 import { NOTIFICATION } from '../notifications/notification-list.ts';
 import { POST } from '../posts/query-posts.ts';
 import { HISTORY_ENTRY } from '../reading/history-list.ts';
-import { LIST_ORDERS, LIST_SHOWS } from '../reading/list-choice-store.ts';
+import { LIST_SHOWS } from '../reading/list-choice-store.ts';
+import { ORDER_NAMES } from '../reading/list-orders.ts';
 import { SAVED_SEARCH } from '../reading/saved-searches.ts';
 import { RULE } from '../rules/rule-acts.ts';
 import { VISIBILITIES } from '../sources/source-store.ts';
@@ -46,7 +47,7 @@ export const ROWS = {
     sourceId: id, title: orNull(text), ownTitle: orNull(text), folder: orNull(text), notify: flag, hideGlobally: flag,
     readUpTo: integer, since: from('createdAt', time),
   }),
-  listChoices: object({ list: text, order: choice(LIST_ORDERS), show: choice(LIST_SHOWS), chosenAt: time }),
+  listChoices: object({ list: text, order: choice(ORDER_NAMES), show: choice(LIST_SHOWS), chosenAt: time }),
   stars: object({ postId: id, title: orNull(text), starredAt: time }),
   readMarks: object({ sourceId: id, postId: id, read: flag, markedAt: orNull(time) }),
   rules: RULE,

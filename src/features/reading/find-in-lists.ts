@@ -4,11 +4,11 @@ import { membersSearch } from '../full-text/full-text-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { furthestBlocks, sourceWord } from '../posts/blocks.ts';
 import { parseExpression } from '../posts/expression.ts';
-import { FROM_THE_TOP, newestFirst, type Position } from '../posts/post-store.ts';
 import { positionAt, searchKey, timeOfKey } from '../posts/search-index-store.ts';
 import { matchWithin, ofFacts, searchQuery, type NamedFacts, type SearchQuery } from '../posts/search-query.ts';
 import { stretchesOf } from '../posts/stretches-store.ts';
 import { searchesInLists, type FoundPost, type SearchParams } from './list-search-store.ts';
+import { inPlace, LIST_ORDERS, startOf, type Key, type ListPlace } from './list-orders.ts';
 import { COUNT_MAX, lists, type PageParams } from './list-store.ts';
 
 /** `since` (unix ms): unread lists keep posts read after this time. `joined`: 1 if the list has one post per link. */
@@ -20,33 +20,37 @@ type ReadingList = {
   joined: number;
 };
 
-/** Keyset paging selects the nearest `limit` posts after the position `from` or, with `isBack`, before it. */
-export type Paging = { from: Position; isBack: boolean; limit: number };
+/** Keyset paging: the nearest `limit` posts after `from`, to higher or (down) lower values of the key. */
+export type Paging = { key: Key; from: ListPlace; isUp: boolean; limit: number };
+
+function statementsFor(hub: Hub, { key, isUp }: Paging) {
+  return lists(hub).by[key][isUp ? 'up' : 'down'];
+}
 
 /** Up to this number of followed sources, a search names them, so that the index skips all others. */
 const FEW_SOURCES = 60;
 
 /** Returns posts of followed sources. */
-export function followedPosts(hub: Hub, list: ReadingList, paging: Paging): Position[] {
+export function followedPosts(hub: Hub, list: ReadingList, paging: Paging): ListPlace[] {
   const params = paramsOf(list, paging);
-  const { all, unread } = lists(hub)[paging.isBack ? 'newer' : 'older'];
+  const { all, unread } = statementsFor(hub, paging);
   const found = list.folder !== undefined ? inFolder(hub, list, paging) : (list.isUnread ? unread : all)(params);
   return withReadSince(hub, list, 0, paging, found);
 }
 
 /** Queries each source of a folder, only for posts nearer to `paging.from` than the `limit` nearest found so far. */
-function inFolder(hub: Hub, list: ReadingList, paging: Paging): Position[] {
-  const { ofSource, unreadOfSource } = lists(hub)[paging.isBack ? 'newer' : 'older'];
+function inFolder(hub: Hub, list: ReadingList, paging: Paging): ListPlace[] {
+  const { ofSource, unreadOfSource } = statementsFor(hub, paging);
   const params = paramsOf(list, paging);
   const select = list.isUnread ? unreadOfSource : ofSource;
   const sources = (list.isUnread ? lists(hub).unreadSources : lists(hub).sources)(params);
-  return sources.reduce<Position[]>((nearest, { sourceId }) =>
+  return sources.reduce<ListPlace[]>((nearest, { sourceId }) =>
     merged(nearest, select({ ...params, sourceId, ...boundOf(nearest, paging) }), paging), []);
 }
 
 /** Returns posts of one source, which the viewer may see and need not follow. */
-export function postsOfSource(hub: Hub, sourceId: number, list: ReadingList, paging: Paging): Position[] {
-  const { ofAnySource, unreadOfAnySource, unreadOfSource } = lists(hub)[paging.isBack ? 'newer' : 'older'];
+export function postsOfSource(hub: Hub, sourceId: number, list: ReadingList, paging: Paging): ListPlace[] {
+  const { ofAnySource, unreadOfAnySource, unreadOfSource } = statementsFor(hub, paging);
   const params = { ...paramsOf(list, paging), sourceId };
   if (!list.isUnread) return ofAnySource(params);
   const found = follows(hub).isFollowed(list.viewer.id, sourceId)
@@ -56,44 +60,40 @@ export function postsOfSource(hub: Hub, sourceId: number, list: ReadingList, pag
 
 /** Adds posts that the viewer has read since `list.since` to found unread ones. */
 function withReadSince(
-  hub: Hub, list: ReadingList, sourceId: number, paging: Paging, found: Position[],
-): Position[] {
+  hub: Hub, list: ReadingList, sourceId: number, paging: Paging, found: ListPlace[],
+): ListPlace[] {
   const { since, isUnread } = list;
   if (!isUnread || since === undefined || since === Infinity) return found;
-  const { readSince } = lists(hub)[paging.isBack ? 'newer' : 'older'];
+  const { readSince } = statementsFor(hub, paging);
   return merged(found, readSince({ ...paramsOf(list, paging), sourceId, since }), paging);
 }
 
-function merged(nearest: Position[], more: Position[], { isBack, limit }: Paging): Position[] {
+function merged(nearest: ListPlace[], more: ListPlace[], { isUp, limit }: Paging): ListPlace[] {
   if (more.length === 0) return nearest;
-  return [...nearest, ...more].sort(nearestFirst(isBack)).slice(0, limit);
+  return [...nearest, ...more].sort(inPlace(isUp)).slice(0, limit);
 }
 
-function nearestFirst(isBack: boolean): (a: Position, b: Position) => number {
-  return isBack ? (a, b) => newestFirst(b, a) : newestFirst;
-}
-
-function boundOf(nearest: Position[], { isBack, limit }: Paging): { boundAt: number; boundId: number } {
+function boundOf(nearest: ListPlace[], { isUp, limit }: Paging): { boundAt: number; boundId: number } {
   const last = nearest[limit - 1];
-  const end = isBack ? Number.MAX_SAFE_INTEGER : -Number.MAX_SAFE_INTEGER;
-  return { boundAt: last?.publishedAt ?? end, boundId: last?.id ?? end };
+  const end = isUp ? Number.MAX_SAFE_INTEGER : -Number.MAX_SAFE_INTEGER;
+  return { boundAt: last?.at ?? end, boundId: last?.id ?? end };
 }
 
 /** Returns the starred or muted posts of a source, or of all sources (`sourceId` 0). */
 export function postsOfKind(
   hub: Hub, kind: 'starred' | 'muted', list: ReadingList & { sourceId: number }, paging: Paging,
-): Position[] {
-  const statements = lists(hub)[paging.isBack ? 'newer' : 'older'];
+): ListPlace[] {
+  const statements = statementsFor(hub, paging);
   return statements[kind]({ ...paramsOf(list, paging), sourceId: list.sourceId });
 }
 
 /** Returns the newest unread post of each followed source, or one that was read since `list.since` and is newer. */
-export function newestOfEach(hub: Hub, list: ReadingList, { from, isBack, limit }: Paging): Position[] {
-  const params = paramsOf(list, { from: FROM_THE_TOP, limit: Infinity });
-  const readSince = list.since === undefined ? [] : lists(hub).older.readSince({ ...params, sourceId: 0 });
+export function newestOfEach(hub: Hub, list: ReadingList, { from, isUp, limit }: Paging): ListPlace[] {
+  const params = paramsOf(list, { from: startOf(LIST_ORDERS.newest), limit: Infinity });
+  const readSince = list.since === undefined ? [] : lists(hub).by.published.down.readSince({ ...params, sourceId: 0 });
   const bySource = Map.groupBy([...lists(hub).newestOfEach(params), ...readSince], ({ sourceId }) => sourceId);
-  const newest = [...bySource.values()].map((posts) => posts.sort(newestFirst)[0]).filter((post) => !!post);
-  const compare = nearestFirst(isBack);
+  const newest = [...bySource.values()].map((posts) => posts.sort(inPlace(false))[0]).filter((post) => !!post);
+  const compare = inPlace(isUp);
   return newest.filter((post) => compare(from, post) < 0).sort(compare).slice(0, limit);
 }
 
@@ -101,7 +101,7 @@ export function newestOfEach(hub: Hub, list: ReadingList, { from, isBack, limit 
 type Searched = ReadingList & { query: SearchQuery; sourceId: number; isStarred: boolean; isMuted: boolean };
 
 /** Posts that one call found. `reached`: where the next call begins; undefined if none must follow. */
-type SearchStep = { found: Position[]; reached?: Position | undefined };
+type SearchStep = { found: ListPlace[]; reached?: ListPlace | undefined };
 
 /** One `searchList` call stops when its stretches have cost this much, after a few ms. */
 const COST_MAX = 12;
@@ -113,17 +113,17 @@ export function searchList(hub: Hub, list: Searched, paging: Paging): SearchStep
   const range = rangeOf(query, paging);
   const whole = { key: query.below, end: query.above };
   const few = fewPosts(hub, list, paging);
-  const hints = few?.map(({ publishedAt, id }) => searchKey(publishedAt, id));
+  const hints = few?.map(({ at, id }) => searchKey(at, id));
   const only = few ? JSON.stringify(few.map(({ id }) => id)) : null;
   const narrow = { ...query, wanted: [...query.wanted, ...sourcesAsked(hub, list, params)] };
-  const statement = searchesInLists(hub)[paging.isBack ? 'newer' : 'older'];
+  const statement = searchesInLists(hub)[paging.isUp ? 'up' : 'down'];
   const found: FoundPost[] = [];
-  const upTo = (reached?: Position): SearchStep =>
+  const upTo = (reached?: ListPlace): SearchStep =>
     withoutLaterDoubles(hub, query, { found, reached, limit: paging.limit }, { ...params, ...whole });
   let spent = 0;
   const { indexes } = membersSearch(hub);
-  for (const { match, cost, ...stretch } of stretchesOf(indexes, narrow, range, paging.isBack, hints)) {
-    let last: Position = positionAt(stretch.key);
+  for (const { match, cost, ...stretch } of stretchesOf(indexes, narrow, range, paging.isUp, hints)) {
+    let last = placeAt(stretch.key);
     const fits = (post: FoundPost): boolean => {
       if (!query.isSpent()) last = post;
       return query.fits(post);
@@ -134,7 +134,7 @@ export function searchList(hub: Hub, list: Searched, paging: Paging): SearchStep
     if (query.isSpent()) return upTo(last);
     spent += few ? cost / 2 : cost;
     if (spent < COST_MAX || stretch.end === range.end) continue;
-    return upTo(positionAt(stretch.end + (paging.isBack ? -1 : 1)));
+    return upTo(placeAt(stretch.end + (paging.isUp ? -1 : 1)));
   }
   return upTo();
 }
@@ -155,18 +155,21 @@ function withoutLaterDoubles(
  * so that days are searched while the index is made anew.
  */
 export function searchDays(
-  hub: Hub, list: Searched, { from, ...paging }: Paging, findInList: (paging: Paging) => Position[],
+  hub: Hub, list: Searched, { from, ...paging }: Paging, findInList: (paging: Paging) => ListPlace[],
 ): SearchStep {
   const { typedAbove, below } = list.query;
   const timeOf = (key: number): number => Math.abs(key) < Number.MAX_SAFE_INTEGER - 1 ? timeOfKey(key + 1) : key;
   const [first, end] = [timeOf(typedAbove), timeOf(below)];
-  const { publishedAt } = from;
-  const edge = paging.isBack ? Math.max(publishedAt, first - 1) : Math.min(publishedAt, end);
-  const start = edge === publishedAt ? from : { publishedAt: edge, id: 0 };
-  const found = findInList({ ...paging, from: start })
-    .filter((post) => post.publishedAt >= first && post.publishedAt < end);
+  const edge = paging.isUp ? Math.max(from.at, first - 1) : Math.min(from.at, end);
+  const start = edge === from.at ? from : { at: edge, id: 0 };
+  const found = findInList({ ...paging, from: start }).filter(({ at }) => at >= first && at < end);
   const params = { ...paramsOf(list, { from, ...paging }), ...onlyOf(list), key: below, end: typedAbove };
   return withoutLaterDoubles(hub, list.query, { found, limit: paging.limit }, params);
+}
+
+function placeAt(key: number): ListPlace {
+  const { publishedAt: at, id } = positionAt(key);
+  return { at, id };
 }
 
 function finds(hub: Hub, query: SearchQuery, post: NamedFacts & { searchKey: number }): boolean {
@@ -191,10 +194,10 @@ function onlyOf({ isUnread, isStarred, isMuted, sourceId }: Searched) {
   return { isUnread: isUnread ? 1 : 0, isStarred: isStarred ? 1 : 0, isMuted: isMuted ? 1 : 0, sourceId };
 }
 
-function rangeOf({ above, below }: Pick<SearchQuery, 'above' | 'below'>, { from, isBack }: Omit<Paging, 'limit'>) {
-  const atTop = from === FROM_THE_TOP;
-  const key = atTop ? Number.MAX_SAFE_INTEGER : searchKey(from.publishedAt, from.id);
-  return isBack ? { key: Math.max(key, above), end: below } : { key: Math.min(key, below), end: above };
+function rangeOf({ above, below }: Pick<SearchQuery, 'above' | 'below'>, { from, isUp }: Omit<Paging, 'limit'>) {
+  const atTop = from.at === Number.MAX_SAFE_INTEGER;
+  const key = atTop ? from.at : searchKey(from.at, from.id);
+  return isUp ? { key: Math.max(key, above), end: below } : { key: Math.min(key, below), end: above };
 }
 
 /** The clause that makes the index skip other sources; none for many sources, a single one, starred or muted posts. */
@@ -206,21 +209,20 @@ function sourcesAsked(hub: Hub, list: Searched, params: PageParams): SearchQuery
 }
 
 /** The posts, in order, of a list with few posts; undefined for many, and for muted posts or those of a source. */
-function fewPosts(hub: Hub, list: Searched, paging: Paging): Position[] | undefined {
+function fewPosts(hub: Hub, list: Searched, paging: Paging): ListPlace[] | undefined {
   if (list.isMuted || list.sourceId !== 0 && !list.isStarred) return undefined;
-  const { some, older, newer } = lists(hub);
   const params = { ...paramsOf(list, paging), joined: 0, sourceId: list.sourceId, limit: COUNT_MAX };
-  const found = list.isStarred ? (paging.isBack ? newer : older).starred(params)
-    : some({ ...params, isUnread: list.isUnread ? 1 : 0 });
+  const found = list.isStarred ? statementsFor(hub, paging).starred(params)
+    : lists(hub).some({ ...params, isUnread: list.isUnread ? 1 : 0 });
   if (found.length === COUNT_MAX) return undefined;
-  return found.sort(nearestFirst(paging.isBack));
+  return found.sort(inPlace(paging.isUp));
 }
 
 function paramsOf(
-  { viewer, folder, since, joined }: ReadingList, { from: { publishedAt, id }, limit }: Pick<Paging, 'from' | 'limit'>,
+  { viewer, folder, since, joined }: ReadingList, { from: { at, id }, limit }: Pick<Paging, 'from' | 'limit'>,
 ): PageParams & { since: number } {
-  const at = Number.isSafeInteger(since) ? since ?? 0 : Number.MAX_SAFE_INTEGER;
-  return { ...asking(viewer), publishedAt, id, limit: countOf(limit), folder: folder ?? null, joined, since: at };
+  const readSince = Number.isSafeInteger(since) ? since ?? 0 : Number.MAX_SAFE_INTEGER;
+  return { ...asking(viewer), at, id, limit: countOf(limit), folder: folder ?? null, joined, since: readSince };
 }
 
 /** SQLite takes a negative limit for none. */

@@ -2,7 +2,7 @@ import { isoTime } from '../../platform/clock.ts';
 import {
   array, choice, flag, id, integer, named, noted, object, optional, orNull, PAGE, prose, ready, text, time, type Shown,
 } from '../../platform/http/fields.ts';
-import { parseId, pathId, readAfter, readLimit } from '../../platform/http/input.ts';
+import { cursorOf, parseId, pathId, readAfter, readLimit } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
 import type { HubRequest, Viewer } from '../../platform/http/router.ts';
 import { findForMember } from '../full-text/full-text-store.ts';
@@ -10,7 +10,7 @@ import { fullTextJson } from '../full-text/show-full-text.ts';
 import { act, view, type Endpoint } from '../hub/acts.ts';
 import type { Hub } from '../hub/hub.ts';
 import { mayManagePost, visiblePost } from '../posts/post-access.ts';
-import { fittingContents, positionCursor, POST, postJson, queryPosts, refuseFault } from '../posts/query-posts.ts';
+import { fittingContents, POST, postJson, queryPosts, refuseFault } from '../posts/query-posts.ts';
 import { postTexts } from '../posts/post-text-store.ts';
 import { posts, type WholePost } from '../posts/post-store.ts';
 import type { Double } from './entry-store.ts';
@@ -18,7 +18,7 @@ import { listPath } from './list-address.ts';
 import { chooseList } from './list-pages.ts';
 import { COUNT_MAX } from './list-store.ts';
 import { readingCounts } from './reading-counts.ts';
-import { wholePage, withReadState, type View } from './reading-list.ts';
+import { placeIn, wholePage, withReadState, type View } from './reading-list.ts';
 
 const counted = noted(integer, { maximum: COUNT_MAX, description: 'The number of posts, counted up to 1,000' });
 
@@ -105,13 +105,14 @@ function doubleJson({ id, sourceId, sourceTitle, sourceKind }: Double) {
 /** Returns a page of a reading list, by `?cursor=&limit=`; fewer posts than `limit` if their contents are large. */
 async function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearchParams) {
   refuseFault(view.q ?? '', { hasStates: true });
-  const after = readAfter(query, ['publishedAt', 'id']);
-  const { items, next, searchedTo } = await wholePage(hub, viewer, view, { limit: readLimit(query), after });
+  const { items, next: after, searchedTo } =
+    await wholePage(hub, viewer, view, { limit: readLimit(query), after: readAfter(query, ['at', 'id']) });
   const fitting = fittingContents(hub, items);
   const last = items[fitting - 1];
-  const end = fitting < items.length && last ? last : next;
+  const end = fitting < items.length && last ? placeIn(view, last) : after;
   const isWhole = fitting === items.length;
-  return { items: items.slice(0, fitting), next: end && positionCursor(end), searchedTo: isWhole ? searchedTo : null };
+  const next = end && cursorOf(end.at, end.id);
+  return { items: items.slice(0, fitting), next, searchedTo: isWhole ? searchedTo : null };
 }
 
 function readView(query: URLSearchParams): View | 'public' | null {

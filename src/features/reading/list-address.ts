@@ -1,6 +1,7 @@
 import type { HubRequest } from '../../platform/http/router.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
 import type { Choice } from './list-choice-store.ts';
+import { ORDER_NAMES, type Order } from './list-orders.ts';
 import type { View } from './reading-list.ts';
 
 type ListAddress = { view: View; cursor: string | null; newest: number | undefined };
@@ -13,9 +14,9 @@ export function readListAddress({ path, params, query }: Pick<HubRequest, 'path'
   const about = {
     ...(since !== undefined && { since }), ...(q !== undefined && { q }), ...(isBest && { by: 'relevance' as const }),
   };
-  const order = query.get('order') === 'oldest' && { order: 'oldest' as const };
+  const order = ORDER_NAMES.find((name) => name === query.get('order'));
   return {
-    view: { ...viewAt(path, params, query.get('show')), ...order, ...about },
+    view: { ...viewAt(path, params, query.get('show')), ...inOrder(order), ...about },
     cursor: query.get('cursor') || null,
     newest: parseId(query.get('newest') ?? ''),
   };
@@ -58,7 +59,11 @@ export function showsOf({ kind, folder, sourceId }: View): Choice['show'][] {
 export function withChoice(list: View, { order, show }: Choice): View {
   const isKept = list.kind === 'starred' || list.kind === 'muted';
   const kind = isKept ? list.kind : show === 'all' ? 'all' : 'unread';
-  return { ...list, kind, ...(order === 'oldest' && { order }), ...(show === 'each' && { each: true }) };
+  return { ...list, kind, ...inOrder(order), ...(show === 'each' && { each: true }) };
+}
+
+function inOrder(order: Order | undefined): Pick<View, 'order'> {
+  return order === undefined || order === 'newest' ? {} : { order };
 }
 
 /** The choice that makes a list look like the view. */

@@ -1,11 +1,11 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { choiceOf, isPart, listOfSection, sectionOf, showsOf } from './list-address.ts';
-import { LIST_ORDERS, type Choice } from './list-choice-store.ts';
+import type { Choice } from './list-choice-store.ts';
+import { ORDER_NAMES, LIST_ORDERS } from './list-orders.ts';
 import type { View } from './reading-list.ts';
 
 const SHOW_LABELS = { unread: 'Unread posts', all: 'All posts', each: 'Newest of each source' };
-const ORDER_LABELS = { newest: 'Newest first', oldest: 'Oldest first' };
 
 /** Buttons for the unread posts and all posts of a folder or source, in windows with room for them. */
 export function unreadOrAll(view: View): Html | false {
@@ -24,7 +24,7 @@ export function orderMenu(view: View): Html {
  title="${label}">${icon('order')}${words && html`<span class="choice-words">${words}</span>`}</summary>
 <form class="sheet choices" method="post" action="/reading/choice">${listField(view)}
 ${shows.length > 1 && html`${shows.map((show) => choiceButton(view, { show }, SHOW_LABELS[show]))}<hr>`}
-${LIST_ORDERS.map((order) => choiceButton(view, { order }, ORDER_LABELS[order]))}
+${ORDER_NAMES.map((order) => choiceButton(view, { order }, LIST_ORDERS[order].label))}
 </form></details>`;
 }
 
@@ -32,7 +32,7 @@ function unusualChoice(view: View): string {
   const [now, usual] = [choiceOf(view), choiceOf(listOfSection(sectionOf(view)) ?? view)];
   const changed = [
     ...(now.show === usual.show ? [] : [SHOW_LABELS[now.show]]),
-    ...(now.order === usual.order ? [] : [ORDER_LABELS[now.order]]),
+    ...(now.order === usual.order ? [] : [LIST_ORDERS[now.order].label]),
   ];
   return changed.join(', ').toLowerCase();
 }

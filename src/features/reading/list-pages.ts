@@ -1,5 +1,5 @@
 import { html, type Html } from '../../platform/http/html.ts';
-import { readAfter } from '../../platform/http/input.ts';
+import { cursorOf, readAfter } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/http-error.ts';
 import { page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
@@ -13,10 +13,11 @@ import { faultOfSearch } from '../posts/expression.ts';
 import { foundTexts, readFound } from '../posts/mark-found.ts';
 import { posts } from '../posts/post-store.ts';
 import { postList } from '../posts/post-views.ts';
-import { positionCursor, queryPosts } from '../posts/query-posts.ts';
+import { queryPosts } from '../posts/query-posts.ts';
 import { visibleSource } from '../sources/source-store.ts';
 import { isPlain, listOfSection, readListAddress, sectionOf, showsOf, withChoice } from './list-address.ts';
-import { LIST_ORDERS, LIST_SHOWS, listChoices, type Choice } from './list-choice-store.ts';
+import { LIST_SHOWS, listChoices, type Choice } from './list-choice-store.ts';
+import { ORDER_NAMES } from './list-orders.ts';
 import { COUNT_MAX } from './list-store.ts';
 import { listBar, listMain, listTitle, type ShownList } from './list-views.ts';
 import { countsForPage, countText } from './reading-counts.ts';
@@ -62,7 +63,7 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
   const { view: addressed, cursor, newest } = readListAddress(req);
   const choice = isPlain(query) ? listChoices(hub).find(viewer.id, sectionOf(addressed)) : undefined;
   const view = choice ? withChoice(addressed, choice) : addressed;
-  const after = readAfter(query, ['publishedAt', 'id']);
+  const after = readAfter(query, ['at', 'id']);
   const fault = faultOfSearch(view.q ?? '', { hasStates: true });
   const isNoSearch = view.q === '' || fault !== undefined;
   const { items, next, searchedTo } = isNoSearch ? { items: [], next: null, searchedTo: null }
@@ -77,7 +78,7 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
     isFollowing: countsForPage(hub, viewer).folders.length > 0,
     name: nameOf(hub, viewer, view), count: countOf(hub, viewer, view),
     search: view.q && !fault ? searchFacts(hub, viewer, view, view.q) : undefined,
-    next: next && positionCursor(next), searchedTo,
+    next: next && cursorOf(next.at, next.id), searchedTo,
     times: { ...times, now: hub.clock() },
     since: view.since ?? entries(hub).lastReadAt(viewer.id) + 1,
     newest: Math.max(newest ?? posts(hub).lastId(), ...items.map(({ id }) => id)),
@@ -136,6 +137,6 @@ export function chooseList(hub: Hub, viewer: Viewer, list: string, choice: strin
 }
 
 function readChoice(text: string): Choice | undefined {
-  const all = LIST_ORDERS.flatMap((order) => LIST_SHOWS.map((show) => ({ order, show })));
+  const all = ORDER_NAMES.flatMap((order) => LIST_SHOWS.map((show) => ({ order, show })));
   return all.find(({ order, show }) => text === `${order} ${show}`);
 }

@@ -4,12 +4,13 @@ import { FOLLOWS, IN_FOLDER, IN_LIST, MAY_SEE } from '../follows/follow-store.ts
 import { store } from '../hub/hub.ts';
 import { LINK_ROWS } from '../posts/link-store.ts';
 import { matchesIn } from '../posts/find-posts-store.ts';
-import { POSTS, type Position } from '../posts/post-store.ts';
+import { POSTS } from '../posts/post-store.ts';
 import { FULL_TEXTS_WORDS, POSTS_WORDS } from '../posts/search-index-store.ts';
 import type { NamedFacts } from '../posts/search-query.ts';
 import type { KeyRange } from '../posts/stretches-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 import { ENTRY_OF_POST, IS_READ, READ_SINCE } from './entry-store.ts';
+import type { ListPlace } from './list-orders.ts';
 import type { PageParams } from './list-store.ts';
 
 export type SearchParams = PageParams & KeyRange & {
@@ -17,7 +18,7 @@ export type SearchParams = PageParams & KeyRange & {
 };
 /** A post that arrived before the post `of` and has the same link. */
 type EarlierPost = NamedFacts & { of: number; searchKey: number };
-export type FoundPost = Position & NamedFacts & { searchKey: number };
+export type FoundPost = ListPlace & NamedFacts & { searchKey: number };
 
 const IN_SEARCHED_LIST = `CROSS ${joinSource('p.source_id')}
         LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
@@ -32,7 +33,7 @@ const IN_SEARCHED_LIST = `CROSS ${joinSource('p.source_id')}
 const INDEXES = [POSTS_WORDS, FULL_TEXTS_WORDS];
 
 export const searchesInLists = store(({ db }) => ({
-  older: prepareFound(db, '<', '>', 'DESC'), newer: prepareFound(db, '>', '<', 'ASC'),
+  down: prepareFound(db, '<', '>', 'DESC'), up: prepareFound(db, '>', '<', 'ASC'),
   /** The list's earlier posts with the links of found posts (`@ids`, JSON); none if the list does not join doubles. */
   earlier: db.prepare<[SearchParams & { ids: string }], EarlierPost>('earlier posts of the rows of found posts', `
     SELECT d.post_id AS "of", p.id, p.search_key AS searchKey, p.source_id AS sourceId, p.author
@@ -51,7 +52,7 @@ export const searchesInLists = store(({ db }) => ({
 function prepareFound(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC') {
   return db.prepare<[SearchParams & { match: string; only: string | null }], FoundPost>('found posts', `
     WITH n (place) AS MATERIALIZED (${matchesIn(INDEXES, onwards, back)})
-    SELECT p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author, n.place AS searchKey
+    SELECT p.id, p.published_at AS at, p.source_id AS sourceId, p.author, n.place AS searchKey
       FROM n CROSS JOIN ${POSTS} p ON p.search_key = n.place
        AND (@only IS NULL OR p.id IN (SELECT value FROM json_each(@only))) ${IN_SEARCHED_LIST}
      ORDER BY n.place ${order}`);

@@ -4,9 +4,10 @@ import {
   FOLLOW, FOLLOWS, IN_FOLDER, IN_LIST, MAY_SEE, READING_LIST, SEEN_TITLE, type Asking, type ListedFollow,
 } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
-import { POSTS, type Position } from '../posts/post-store.ts';
+import { POSTS } from '../posts/post-store.ts';
 import { fromSource, joinSource } from '../sources/source-store.ts';
 import { ENTRY_OF_POST, READ_SINCE, STANDS, standsAmong } from './entry-store.ts';
+import { KEYS, type Key, type ListPlace } from './list-orders.ts';
 
 /** Number at which pages stop counting posts; they then show "999+". */
 export const COUNT_MAX = 1_000;
@@ -25,11 +26,11 @@ export type LaterDoubles = { inFolder: number; inAll: number; inApps: number };
 
 /** `folder`: null for lists of all sources. `joined`: 1 to show one post per link if wanted. */
 type ListParams = Asking & { folder: string | null; joined: number };
-export type PageParams = ListParams & Position & { limit: number };
+export type PageParams = ListParams & ListPlace & { limit: number };
 type SourceParams = PageParams & { sourceId: number };
 type BoundParams = SourceParams & { boundAt: number; boundId: number };
 type CountParams = ListParams & { limit: number };
-type ListedPosition = Position & { sourceId: number };
+type ListedPlace = ListPlace & { sourceId: number };
 
 /** SQL: the follow `f` and the source `s` of the entry `e`, which the viewer may see. */
 const OF_FOLLOWED = `CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = e.source_id
@@ -49,7 +50,7 @@ const STANDS_STARRED =
   `(NOT @joined OR ${standsAmong(`o.starred_at IS NOT NULL AND o.muted_by IS NULL AND ${IN_FOLDER_TOO}`)})`;
 const STANDS_MUTED = `(NOT @joined OR ${standsAmong(`o.muted_by IS NOT NULL AND ${IN_FOLDER_TOO}`)})`;
 
-const POSITION = 'e.post_id AS id, e.published_at AS publishedAt';
+const POSITION = 'e.post_id AS id, e.published_at AS at';
 const IS_UNREAD = 'e.is_unread = 1 AND e.muted_by IS NULL';
 const IS_STARRED = 'e.starred_at IS NOT NULL AND e.muted_by IS NULL';
 const IN_ALL = 'e.place = 2 AND e.muted_by IS NULL AND NOT f.hide_globally';
@@ -58,8 +59,10 @@ const IN_LIST_OR_SOURCE = `(CASE WHEN @sourceId = 0 THEN f.source_id IS NOT NULL
 
 /** In this SQL, `e` is an entry, `p` a post, `s` its source, `f` the viewer's follow. */
 export const lists = store(({ db }) => ({
-  older: prepareLists(db, '<', '>', 'DESC'),
-  newer: prepareLists(db, '>', '<', 'ASC'),
+  /** By the key of an order, and its direction. */
+  by: Object.fromEntries(Object.entries(KEYS).map(([key, columns]) => [key, {
+    down: prepareLists(db, columns, '<', '>', 'DESC'), up: prepareLists(db, columns, '>', '<', 'ASC'),
+  }])) as Record<Key, Record<'up' | 'down', ReturnType<typeof prepareLists>>>,
 
   sources: db.prepare<[Asking & { folder: string | null }], { sourceId: number }>('sources of a reading list',
     `SELECT f.source_id AS sourceId ${READING_LIST} AND ${IN_LIST}`).all,
@@ -67,15 +70,15 @@ export const lists = store(({ db }) => ({
     SELECT f.source_id AS sourceId ${READING_LIST} AND ${IN_LIST}
        AND EXISTS (SELECT 1 FROM entries e INDEXED BY entries_source_unread
                     WHERE e.account_id = @viewerId AND e.source_id = f.source_id AND ${IS_UNREAD})`).all,
-  newestOfEach: db.prepare<[ListParams], ListedPosition>('newest unread post of each source', `
-    SELECT n.post_id AS id, n.published_at AS publishedAt, n.source_id AS sourceId
+  newestOfEach: db.prepare<[ListParams], ListedPlace>('newest unread post of each source', `
+    SELECT n.post_id AS id, n.published_at AS at, n.source_id AS sourceId
       FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
       CROSS JOIN entries n ON n.account_id = @viewerId AND n.post_id =
         (SELECT e.post_id FROM entries e INDEXED BY entries_source_unread
           WHERE e.account_id = @viewerId AND e.source_id = f.source_id AND ${IS_UNREAD}
             AND ${STANDS} ORDER BY e.published_at DESC, e.post_id DESC LIMIT 1)`).all,
   /** Up to `limit` posts of a list, in no order; doubles are not joined. */
-  some: db.prepare<[CountParams & { isUnread: number }], Position>('some posts of a reading list', `
+  some: db.prepare<[CountParams & { isUnread: number }], ListPlace>('some posts of a reading list', `
     SELECT ${POSITION} FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
       CROSS JOIN entries e INDEXED BY entries_source ON e.account_id = @viewerId AND e.source_id = f.source_id
      WHERE NOT @isUnread AND e.muted_by IS NULL
@@ -116,59 +119,62 @@ export const lists = store(({ db }) => ({
      WHERE e.account_id = @viewerId AND ${IS_STARRED} AND ${IN_FOLDER} AND ${STANDS_STARRED} LIMIT @limit)`).get,
 }));
 
-function prepareLists(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC') {
+function prepareLists(
+  db: Db, { ofEntry: key, ofPost }: (typeof KEYS)[Key], onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC',
+) {
+  const [place, orderBy] = [`e.post_id AS id, ${key} AS at`, `${key} ${order}, e.post_id ${order}`];
   return {
-    all: db.prepare<[PageParams], Position>('posts of all sources', `
-      SELECT ${POSITION} FROM entries e INDEXED BY entries_newest ${OF_FOLLOWED}
+    all: db.prepare<[PageParams], ListPlace>('posts of all sources', `
+      SELECT ${place} FROM entries e INDEXED BY entries_newest ${OF_FOLLOWED}
        WHERE e.account_id = @viewerId AND ${IN_ALL}
-         AND (e.published_at, e.post_id) ${onwards} (@publishedAt, @id) AND ${STANDS}
-       ORDER BY e.published_at ${order}, e.post_id ${order} LIMIT @limit`).all,
-    unread: db.prepare<[PageParams], Position>('unread posts of all sources', `
-      SELECT ${POSITION} FROM entries e INDEXED BY entries_unread ${OF_FOLLOWED}
+         AND (${key}, e.post_id) ${onwards} (@at, @id) AND ${STANDS}
+       ORDER BY ${orderBy} LIMIT @limit`).all,
+    unread: db.prepare<[PageParams], ListPlace>('unread posts of all sources', `
+      SELECT ${place} FROM entries e INDEXED BY entries_unread ${OF_FOLLOWED}
        WHERE e.account_id = @viewerId AND e.is_unread = 1 AND ${IN_ALL}
-         AND (e.published_at, e.post_id) ${onwards} (@publishedAt, @id) AND ${STANDS}
-       ORDER BY e.published_at ${order}, e.post_id ${order} LIMIT @limit`).all,
-    ofSource: db.prepare<[BoundParams], Position>('posts of a followed source', `
-      SELECT ${POSITION} FROM entries e INDEXED BY entries_source
+         AND (${key}, e.post_id) ${onwards} (@at, @id) AND ${STANDS}
+       ORDER BY ${orderBy} LIMIT @limit`).all,
+    ofSource: db.prepare<[BoundParams], ListPlace>('posts of a followed source', `
+      SELECT ${place} FROM entries e INDEXED BY entries_source
        WHERE e.account_id = @viewerId AND e.source_id = @sourceId AND e.muted_by IS NULL
-         AND (e.published_at, e.post_id) ${onwards} (@publishedAt, @id)
-         AND (e.published_at, e.post_id) ${back} (@boundAt, @boundId) AND ${STANDS}
-       ORDER BY e.published_at ${order}, e.post_id ${order} LIMIT @limit`).all,
-    unreadOfSource: db.prepare<[BoundParams], Position>('unread posts of a followed source', `
-      SELECT ${POSITION} FROM entries e INDEXED BY entries_source_unread
+         AND (${key}, e.post_id) ${onwards} (@at, @id)
+         AND (${key}, e.post_id) ${back} (@boundAt, @boundId) AND ${STANDS}
+       ORDER BY ${orderBy} LIMIT @limit`).all,
+    unreadOfSource: db.prepare<[BoundParams], ListPlace>('unread posts of a followed source', `
+      SELECT ${place} FROM entries e INDEXED BY entries_source_unread
        WHERE e.account_id = @viewerId AND e.source_id = @sourceId AND ${IS_UNREAD}
-         AND (e.published_at, e.post_id) ${onwards} (@publishedAt, @id)
-         AND (e.published_at, e.post_id) ${back} (@boundAt, @boundId) AND ${STANDS}
-       ORDER BY e.published_at ${order}, e.post_id ${order} LIMIT @limit`).all,
+         AND (${key}, e.post_id) ${onwards} (@at, @id)
+         AND (${key}, e.post_id) ${back} (@boundAt, @boundId) AND ${STANDS}
+       ORDER BY ${orderBy} LIMIT @limit`).all,
     /** Posts of a source, which the viewer need not follow. */
-    ofAnySource: db.prepare<[SourceParams], Position>('posts of a source', `
-      SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p ${ENTRY_OF_POST}
+    ofAnySource: db.prepare<[SourceParams], ListPlace>('posts of a source', `
+      SELECT p.id, ${ofPost} AS at FROM ${POSTS} p ${ENTRY_OF_POST}
        WHERE p.source_id = @sourceId AND e.muted_by IS NULL
-         AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
-       ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`).all,
+         AND (${ofPost}, p.id) ${onwards} (@at, @id)
+       ORDER BY ${ofPost} ${order}, p.id ${order} LIMIT @limit`).all,
     /** Nothing but an entry says that a post of a source is read which the viewer does not follow. */
-    unreadOfAnySource: db.prepare<[SourceParams], Position>('unread posts of a source', `
-      SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p ${ENTRY_OF_POST}
+    unreadOfAnySource: db.prepare<[SourceParams], ListPlace>('unread posts of a source', `
+      SELECT p.id, ${ofPost} AS at FROM ${POSTS} p ${ENTRY_OF_POST}
        WHERE p.source_id = @sourceId AND e.muted_by IS NULL AND e.is_unread IS NOT 0
-         AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
-       ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`).all,
+         AND (${ofPost}, p.id) ${onwards} (@at, @id)
+       ORDER BY ${ofPost} ${order}, p.id ${order} LIMIT @limit`).all,
     /** Posts of a list of unread posts, or (`sourceId`) of a source, that the viewer has read by name since `since`. */
-    readSince: db.prepare<[SourceParams & { since: number }], ListedPosition>('posts read since a time', `
-      SELECT ${POSITION}, e.source_id AS sourceId
+    readSince: db.prepare<[SourceParams & { since: number }], ListedPlace>('posts read since a time', `
+      SELECT ${place}, e.source_id AS sourceId
         FROM (SELECT * FROM entries INDEXED BY entries_marked WHERE account_id = @viewerId AND marked_at >= @since
                ORDER BY marked_at DESC LIMIT ${MARKS_MAX}) e ${OF_ANY}
        WHERE ${READ_SINCE} AND e.muted_by IS NULL AND ${IN_LIST_OR_SOURCE}
-         AND (e.published_at, e.post_id) ${onwards} (@publishedAt, @id) AND ${STANDS}
-       ORDER BY e.published_at ${order}, e.post_id ${order} LIMIT @limit`).all,
-    starred: db.prepare<[SourceParams], Position>('starred posts', `
-      SELECT ${POSITION} FROM entries e INDEXED BY entries_starred ${OF_ANY}
+         AND (${key}, e.post_id) ${onwards} (@at, @id) AND ${STANDS}
+       ORDER BY ${orderBy} LIMIT @limit`).all,
+    starred: db.prepare<[SourceParams], ListPlace>('starred posts', `
+      SELECT ${place} FROM entries e INDEXED BY entries_starred ${OF_ANY}
        WHERE e.account_id = @viewerId AND ${IS_STARRED} AND (@sourceId = 0 OR e.source_id = @sourceId)
-         AND ${IN_FOLDER} AND (e.published_at, e.post_id) ${onwards} (@publishedAt, @id) AND ${STANDS_STARRED}
-       ORDER BY e.published_at ${order}, e.post_id ${order} LIMIT @limit`).all,
-    muted: db.prepare<[SourceParams], Position>('muted posts', `
-      SELECT ${POSITION} FROM entries e INDEXED BY entries_muted ${OF_ANY}
+         AND ${IN_FOLDER} AND (${key}, e.post_id) ${onwards} (@at, @id) AND ${STANDS_STARRED}
+       ORDER BY ${orderBy} LIMIT @limit`).all,
+    muted: db.prepare<[SourceParams], ListPlace>('muted posts', `
+      SELECT ${place} FROM entries e INDEXED BY entries_muted ${OF_ANY}
        WHERE e.account_id = @viewerId AND e.muted_by IS NOT NULL AND (@sourceId = 0 OR e.source_id = @sourceId)
-         AND ${IN_FOLDER} AND (e.published_at, e.post_id) ${onwards} (@publishedAt, @id) AND ${STANDS_MUTED}
-       ORDER BY e.published_at ${order}, e.post_id ${order} LIMIT @limit`).all,
+         AND ${IN_FOLDER} AND (${key}, e.post_id) ${onwards} (@at, @id) AND ${STANDS_MUTED}
+       ORDER BY ${orderBy} LIMIT @limit`).all,
   };
 }

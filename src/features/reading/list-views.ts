@@ -1,15 +1,16 @@
 import { DAY, isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
+import { cursorOf } from '../../platform/http/input.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { dayName, dayNumber, showTime, type Times } from '../../platform/http/times.ts';
 import type { FaultPlace } from '../posts/expression.ts';
 import { searchedLine } from '../posts/expression-views.ts';
 import { markFound, type Found } from '../posts/mark-found.ts';
 import { AWAY, languageOf, titleOf } from '../posts/post-views.ts';
-import { positionCursor } from '../posts/query-posts.ts';
 import { orderMenu, unreadOrAll } from './list-choice-views.ts';
 import { isPart, listPath, postPaths, sectionOf, withoutSearch } from './list-address.ts';
-import type { ListedPost, View } from './reading-list.ts';
+import { LIST_ORDERS } from './list-orders.ts';
+import { orderOf, placeIn, type ListedPost, type View } from './reading-list.ts';
 import { emptySearch, searchForm, searchHead, type SearchFacts } from './search-views.ts';
 
 export type ShownList = {
@@ -114,14 +115,14 @@ export function listMain(list: ShownList): Html {
   const days = [...Map.groupBy(items, ({ publishedAt }) => dayNumber(list.times, publishedAt)).values()];
   const isByTime = view.by === undefined;
   const postAt = postPaths(view, { since, cursor });
-  const isOldestFirst = view.order === 'oldest' && q === undefined;
-  const isAtNewest = isOldestFirst ? next === null : cursor === null;
+  const { isUp, more } = orderOf(view);
+  const isAtNewest = isUp ? next === null : cursor === null;
   const isLive = q === undefined && isAtNewest && hasUnread(view);
   const live = isLive && html`data-view="${scopeQuery(view)}" data-newest="${newest}"`;
   return html`${q !== undefined && searchHead(view, q, list.search, list.fault)}
 ${view.kind === 'muted' && items.length > 0 && html`<p class="hint">Muted by your <a href="/settings/rules">rules</a>.
   Changing or removing a rule brings them back.</p>`}
-${isLive && !isOldestFirst && freshLine(listPath(view))}
+${isLive && !isUp && freshLine(listPath(view))}
 ${items.length > 0 && stateForm(`${listPath(view, { since, cursor })}#post-`)}
 <div id="list" ${live}>${isByTime ? days.map((posts, index) => daySection(list, postAt, posts, index))
     : html`<h2 class="unseen">Best first</h2>
@@ -130,16 +131,18 @@ ${items.length === 0 && q !== '' && !list.fault && searchedTo === null && emptyL
 ${searchedTo !== null && searchedLine(list.times, searchedTo, {
     isEmpty: items.length === 0, isEnd: isByTime && next === null, // best first, a search may just have stopped
   })}
-${isLive && isOldestFirst && freshLine(listPath(view, { since, cursor: endOf(list) }))}
+${isLive && isUp && freshLine(listPath(view, { since, cursor: endOf(list) }))}
 ${next && html`<nav class="more" aria-label="Pages"><a class="button" rel="next"
   href="${listPath(view, { since, cursor: next, newest })}">${
-  searchedTo !== null ? 'Search on' : `${isOldestFirst ? 'Newer' : 'Older'} posts`}</a></nav>`}`;
+  searchedTo !== null ? 'Search on' : more}</a></nav>`}`;
 }
 
 /** The cursor after the last post of the page: in an oldest-first list, posts that are published later follow. */
-function endOf({ items, cursor }: ShownList): string | null {
+function endOf({ view, items, cursor }: ShownList): string | null {
   const last = items.at(-1);
-  return last ? positionCursor(last) : cursor;
+  if (!last) return cursor;
+  const { at, id } = placeIn(view, last);
+  return cursorOf(at, id);
 }
 
 function scopeQuery({ folder, sourceId }: View): string {
@@ -221,7 +224,7 @@ export function lessLikeThis(id: number): Html {
 
 /** The mark-read form’s fields for the posts above and below a post of a page; `above` always means newer posts. */
 export function sidesOf({ order }: View): ['above', 'below'] | ['below', 'above'] {
-  return order === 'oldest' ? ['below', 'above'] : ['above', 'below'];
+  return LIST_ORDERS[order ?? 'newest'].isUp ? ['below', 'above'] : ['above', 'below'];
 }
 
 function rowMenu(list: ShownList, { id, url }: ListedPost): Html {
@@ -239,8 +242,8 @@ function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html 
   const { kind, q } = view;
   if (q !== undefined) return emptySearch(view, name);
   if (cursor !== null) {
-    const [further, first] = view.order === 'oldest' ? ['newer', 'oldest'] : ['older', 'newest'];
-    return html`<p class="empty">There are no ${further} posts.
+    const { more, first } = orderOf(view);
+    return html`<p class="empty">There are no ${more.toLowerCase()}.
 <a href="${listPath(view)}">To the ${first}</a></p>`;
   }
   if (kind === 'muted') {

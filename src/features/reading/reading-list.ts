@@ -6,12 +6,13 @@ import type { Hub } from '../hub/hub.ts';
 import { membersSearch } from '../full-text/full-text-store.ts';
 import { endOfIndex, typedQuery } from '../posts/find-posts-store.ts';
 import { countFoundIn, readFound } from '../posts/mark-found.ts';
-import { FROM_THE_TOP, newestFirst, posts, type Position, type Post } from '../posts/post-store.ts';
+import { posts, type Position, type Post } from '../posts/post-store.ts';
 import { visibleSource } from '../sources/source-store.ts';
-import { entries, OLDEST, type Double } from './entry-store.ts';
+import { entries, type Double } from './entry-store.ts';
 import {
   followedPosts, newestOfEach, postsOfKind, postsOfSource, searchDays, searchList, type Paging,
 } from './find-in-lists.ts';
+import { inPlace, KEYS, LIST_ORDERS, startOf, type Order, type ListPlace } from './list-orders.ts';
 
 /**
  * `q`: a search in the list. `since` (unix ms): a list of unread posts also has posts marked one by one since then.
@@ -19,7 +20,7 @@ import {
  */
 export type View = {
   kind: 'unread' | 'all' | 'starred' | 'muted'; folder?: string; sourceId?: number; q?: string; since?: number;
-  order?: 'oldest'; each?: true; by?: 'relevance';
+  order?: Order; each?: true; by?: 'relevance';
 };
 
 /** `also`: the posts with the same link in other sources that the viewer follows; none if they are not to be joined. */
@@ -37,25 +38,25 @@ const FOLLOWING = 5;
 const SEARCH_STEPS = 3;
 
 /** `searchedTo`: the time (unix ms) back to which a search looked, if it ended before the page was full. */
-type ListPage = { items: ListedPost[]; next: Position | null; searchedTo: number | null };
+type ListPage = { items: ListedPost[]; next: ListPlace | null; searchedTo: number | null };
 
 /** A page of a reading list, or what one step of a search finds, in the view's order. */
 export function listView(
-  hub: Hub, viewer: Viewer, view: View, { after = startOf(view), limit }: { after?: Position; limit: number },
+  hub: Hub, viewer: Viewer, view: View, { after = startOf(orderOf(view)), limit }: { after?: ListPlace; limit: number },
 ): ListPage {
   const { found, reached, searchedTo = null } =
-    find(hub, viewer, view, { from: after, isBack: isOldestFirst(view), limit: limit + 1 });
+    find(hub, viewer, view, { from: after, isUp: orderOf(view).isUp, limit: limit + 1 });
   const items = withReadState(hub, viewer, posts(hub).listed(found.slice(0, limit).map(({ id }) => id)));
   if (found.length > limit) return { items, next: found[limit - 1] ?? null, searchedTo: null };
-  return { items, next: reached ?? null, searchedTo: reached?.publishedAt ?? searchedTo };
+  return { items, next: reached ?? null, searchedTo: reached?.at ?? searchedTo };
 }
 
 /** A page of a list or search. A search fills it in up to SEARCH_STEPS steps, between which other requests run. */
 export async function wholePage(
-  hub: Hub, viewer: Viewer, view: View, { after, limit }: { after?: Position | undefined; limit: number },
+  hub: Hub, viewer: Viewer, view: View, { after, limit }: { after?: ListPlace | undefined; limit: number },
 ): Promise<ListPage> {
   const items: ListedPost[] = [];
-  let next = after ?? startOf(view);
+  let next = after ?? startOf(orderOf(view));
   for (let steps = 1; ; steps++) {
     const step = listView(hub, viewer, view, { after: next, limit: limit - items.length });
     items.push(...step.items);
@@ -69,53 +70,55 @@ function isSearch({ q }: View): boolean {
   return q !== undefined && q.trim() !== '';
 }
 
-function isOldestFirst(view: View): boolean {
-  return view.order === 'oldest' && !isSearch(view);
+/** A search has the newest posts first. */
+export function orderOf(view: View): (typeof LIST_ORDERS)[Order] {
+  return LIST_ORDERS[isSearch(view) ? 'newest' : view.order ?? 'newest'];
 }
 
-function startOf(view: View): Position {
-  return isOldestFirst(view) ? OLDEST : FROM_THE_TOP;
+/** Where a post stands in the view. */
+export function placeIn(view: View, post: Position): ListPlace {
+  return { at: KEYS[orderOf(view).key].of(post), id: post.id };
 }
 
 export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position): Neighbours {
-  const from = { publishedAt: post.publishedAt, id: post.id };
+  const from = placeIn(view, post);
   const { previous, below, nextUnread } = view.each && !isSearch(view) ? aroundInEach(hub, viewer, view, from)
     : around(hub, viewer, view, from);
-  const wanted = [previous, nextUnread, ...below].flatMap((position) => position?.id ?? []);
+  const wanted = [previous, nextUnread, ...below].flatMap((place) => place?.id ?? []);
   const byId = new Map(posts(hub).listed([...new Set(wanted)]).map((listed) => [listed.id, listed]));
-  const postAt = (position: Position | undefined): Post | null => byId.get(position?.id ?? 0) ?? null;
-  const following = withReadState(hub, viewer, below.flatMap((position) => postAt(position) ?? []));
+  const postAt = (place: ListPlace | undefined): Post | null => byId.get(place?.id ?? 0) ?? null;
+  const following = withReadState(hub, viewer, below.flatMap((place) => postAt(place) ?? []));
   return { previous: postAt(previous), next: following[0] ?? null, nextUnread: postAt(nextUnread), following };
 }
 
 /** Counts the posts that one step of a search finds, up to `most`. `isAll`: false if the search could go on. */
 export function countFound(hub: Hub, viewer: Viewer, view: View, most: number): { count: number; isAll: boolean } {
   const { by: _, ...search } = view;
-  const { found, reached } = find(hub, viewer, search, { from: FROM_THE_TOP, isBack: false, limit: most });
+  const { found, reached } = find(hub, viewer, search, { from: startOf(LIST_ORDERS.newest), isUp: false, limit: most });
   return { count: found.length, isAll: reached === undefined };
 }
 
 /** A search by relevance shows at most this many posts: the best of the newest BEST_AMONG found posts. */
 const BEST = 100;
 const BEST_AMONG = 200;
-type Around = { previous: Position | undefined; below: Position[]; nextUnread: Position | undefined };
+type Around = { previous: ListPlace | undefined; below: ListPlace[]; nextUnread: ListPlace | undefined };
 
-function around(hub: Hub, viewer: Viewer, view: View, from: Position): Around {
-  const isBack = isOldestFirst(view);
-  const { found: [previous] } = find(hub, viewer, view, { from, isBack: !isBack, limit: 1 });
-  const { found: below } = find(hub, viewer, view, { from, isBack, limit: FOLLOWING });
+function around(hub: Hub, viewer: Viewer, view: View, from: ListPlace): Around {
+  const { isUp } = orderOf(view);
+  const { found: [previous] } = find(hub, viewer, view, { from, isUp: !isUp, limit: 1 });
+  const { found: below } = find(hub, viewer, view, { from, isUp, limit: FOLLOWING });
   const unread: View = view.kind === 'muted' ? view : { ...view, kind: 'unread', since: Infinity };
-  const { found: [unreadBelow] } = find(hub, viewer, unread, { from, isBack, limit: 1 });
-  const fromTheStart = { from: startOf(view), isBack, limit: 2 };
+  const { found: [unreadBelow] } = find(hub, viewer, unread, { from, isUp, limit: 1 });
+  const fromTheStart = { from: startOf(orderOf(view)), isUp, limit: 2 };
   const nextUnread = unreadBelow ?? find(hub, viewer, unread, fromTheStart).found.find(({ id }) => id !== from.id);
   return { previous, below, nextUnread };
 }
 
-function aroundInEach(hub: Hub, viewer: Viewer, view: View, from: Position): Around {
-  const isBack = isOldestFirst(view);
-  const { found } = find(hub, viewer, view, { from: startOf(view), isBack, limit: Infinity });
+function aroundInEach(hub: Hub, viewer: Viewer, view: View, from: ListPlace): Around {
+  const order = orderOf(view);
+  const { found } = find(hub, viewer, view, { from: startOf(order), isUp: order.isUp, limit: Infinity });
   const others = found.filter(({ id }) => id !== from.id);
-  const isBelow = (other: Position): boolean => (newestFirst(from, other) < 0) !== isBack;
+  const isBelow = (other: ListPlace): boolean => inPlace(order.isUp)(from, other) < 0;
   const below = others.filter(isBelow);
   const above = others.filter((other) => !isBelow(other));
   const states = entries(hub).statesOf(viewer, others.map(({ id }) => id));
@@ -129,8 +132,9 @@ function aroundInEach(hub: Hub, viewer: Viewer, view: View, from: Position): Aro
  * `joins`: whether a list of several sources shows one post per link, if the viewer wants that.
  */
 function find(
-  hub: Hub, viewer: Viewer, view: View, paging: Paging, joins = true,
-): { found: Position[]; reached?: Position | undefined; searchedTo?: number | null } {
+  hub: Hub, viewer: Viewer, view: View, asked: Omit<Paging, 'key'>, joins = true,
+): { found: ListPlace[]; reached?: ListPlace | undefined; searchedTo?: number | null } {
+  const paging = { ...asked, key: orderOf(view).key };
   const { kind, folder, sourceId, since, q, by } = view;
   if (folder !== undefined && !follows(hub).hasFolder(viewer.id, folder)) throw notFound('folder');
   if (sourceId !== undefined) visibleSource(hub, sourceId, viewer);
@@ -165,27 +169,27 @@ function find(
 /** The best of the newest found posts: those whose titles have the searched words most often, newer ones first. */
 function best(
   hub: Hub, viewer: Viewer, { by: _, ...view }: View, q: string,
-): { found: Post[]; searchedTo: number | null } {
-  const found: Position[] = [];
-  let from: Position | undefined = FROM_THE_TOP;
+): { found: ListPlace[]; searchedTo: number | null } {
+  const found: ListPlace[] = [];
+  let from: ListPlace | undefined = startOf(LIST_ORDERS.newest);
   let searchedTo: number | null = null;
   for (let step = 0; from !== undefined && step < SEARCH_STEPS && found.length < BEST_AMONG; step++) {
-    const paging: Paging = { from, isBack: false, limit: BEST_AMONG - found.length };
-    const some: ReturnType<typeof find> = find(hub, viewer, view, paging);
+    const some: ReturnType<typeof find> =
+      find(hub, viewer, view, { from, isUp: false, limit: BEST_AMONG - found.length });
     found.push(...some.found);
     from = some.reached;
-    searchedTo = from?.publishedAt ?? some.searchedTo ?? null;
+    searchedTo = from?.at ?? some.searchedTo ?? null;
   }
   const words = readFound(q);
   const ranked = posts(hub).listed(found.map(({ id }) => id))
     .map((post) => ({ post, score: countFoundIn(post.title, words) }))
-    .sort((one, other) => other.score - one.score).slice(0, BEST).map(({ post }) => post);
+    .sort((one, other) => other.score - one.score).slice(0, BEST).map(({ post }) => placeIn(view, post));
   return { found: ranked, searchedTo: found.length < BEST_AMONG ? searchedTo : null };
 }
 
-function pageOfBest(best: Position[], { from, isBack, limit }: Paging): Position[] {
+function pageOfBest(best: ListPlace[], { from, isUp, limit }: Paging): ListPlace[] {
   const at = best.findIndex(({ id }) => id === from.id);
-  return (isBack ? best.slice(0, Math.max(0, at)).toReversed() : best.slice(at + 1)).slice(0, limit);
+  return (isUp ? best.slice(0, Math.max(0, at)).toReversed() : best.slice(at + 1)).slice(0, limit);
 }
 
 /** Adds to each post its read state, its star and its doubles, and the viewer's own name for its source. */

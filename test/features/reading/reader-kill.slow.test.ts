@@ -8,7 +8,8 @@ import { auditRecords } from '../../../src/features/audit/audit-store.ts';
 import { finishRestore, openRestored, swapRestored } from '../../../src/features/backups/restore-steps.ts';
 import { asking, follows } from '../../../src/features/follows/follow-store.ts';
 import { imports } from '../../../src/features/manage-sources/import-store.ts';
-import { FROM_THE_TOP, posts } from '../../../src/features/posts/post-store.ts';
+import { posts } from '../../../src/features/posts/post-store.ts';
+import { LIST_ORDERS, startOf } from '../../../src/features/reading/list-orders.ts';
 import { searchDrift } from '../../../src/features/posts/saved-posts-store.ts';
 import { entries } from '../../../src/features/reading/entry-store.ts';
 import { lists } from '../../../src/features/reading/list-store.ts';
@@ -116,7 +117,7 @@ test('icons, marks and old posts come to the same end however often their worker
   await waitUntil('all is done', () => listed() === 10_003 && left() === 10_003 && icons() === 12);
   assert.deepEqual(searchDrift({ db }), { unindexed: 0, stray: 0 });
   assert.equal(countRows(hub, 'icons'), 1);
-  const unread = lists(hub).older.unread({ ...asking({ id: 1, role: 'admin' }), ...FROM_THE_TOP, folder: null, joined: 1, limit: 2 }).map(({ id }) => id);
+  const unread = lists(hub).by.published.down.unread({ ...asking({ id: 1, role: 'admin' }), ...startOf(LIST_ORDERS.newest), folder: null, joined: 1, limit: 2 }).map(({ id }) => id);
   assert.deepEqual(unread, [700], 'the only one that is unread');
   assert.ok(posts(hub).exists(700) && posts(hub).exists(800), 'unread and starred ones stay');
   assert.ok(storedJobs(hub).every(({ state }) => state !== 'failed'));

@@ -221,7 +221,7 @@ function compare(world: World, record: Record, said: string): void {
       const wanted = expected(world, record, view);
       const seen: { id: number; read: boolean; starred: boolean }[] = [];
       const limit = 1 + below(12);
-      for (let after: { publishedAt: number; id: number } | null | undefined; after !== null; ) {
+      for (let after: { at: number; id: number } | null | undefined; after !== null; ) {
         const page = listView(hub.handle, viewer, view, { limit, ...(after && { after }) });
         seen.push(...page.items.map(({ id, read, starred }) => ({ id, read, starred })));
         after = page.next;

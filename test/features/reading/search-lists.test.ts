@@ -116,7 +116,7 @@ test('a search for a word that stands everywhere looks at so many posts at once,
   assert.deepEqual((await itemsAt(ben, '/api/posts?view=unread&q=owl')).map(({ id }) => id), wanted);
   const { items, next } = listView(hub.handle, viewer, view, { limit: 30 });
   assert.deepEqual(items.map(({ id }) => id), [2999]);
-  assert.ok(next && next.publishedAt < 2_998_000 && next.publishedAt > 1_300_000, 'one step looks at so many posts');
+  assert.ok(next && next.at < 2_998_000 && next.at > 1_300_000, 'one step looks at so many posts');
   const ended: string[] = [];
   setImmediate(() => ended.push('another request'));
   await wholePage(hub.handle, viewer, view, { limit: 30 }).then(() => ended.push('search'));
