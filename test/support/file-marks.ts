@@ -42,9 +42,9 @@ export function loads(program: string, wanted: string): boolean {
   return loaded.has(wanted);
 }
 
-/** The files in the chapter "The auditor's path" of src/README.md: `- `platform/db/migrate.ts`: question`. */
+/** The files in the chapter "The auditor's path" of src/LEDGER.md: `- `platform/db/migrate.ts`: question`. */
 export function auditorsPath(): string[] {
-  const readme = readFileSync(join(PROJECT_ROOT, 'src/README.md'), 'utf8');
-  const chapter = /^## The auditor's path\n([^]*?)(?=^## |(?![^]))/m.exec(readme)?.[1] ?? '';
-  return [...chapter.matchAll(/`([\w/-]+\.ts)`/g)].map(([, path = '']) => `src/${path}`);
+  const ledger = readFileSync(join(PROJECT_ROOT, 'src/LEDGER.md'), 'utf8');
+  const chapter = /^## The auditor's path\n([^]*?)^## /m.exec(ledger)?.[1] ?? '';
+  return [...chapter.matchAll(/^- `([\w/-]+\.ts)`/gm)].map(([, path = '']) => `src/${path}`);
 }

@@ -58,20 +58,15 @@ function programRow(words: string): string[] {
 const PROGRAM_TABLE = tableOf('program|reads|writes|network|starts processes|loads native addons|SQL|JavaScript memory',
   ['web', 'worker', 'hubctl backup', 'hubctl alerts', 'clamd-bridge'].map(programRow));
 
-/** Files of at most so many lines; a size in steps changes seldom. */
-function sizeOf(text: string): string {
-  return `≤ ${Math.ceil(text.split('\n').length / 100) * 100}`;
-}
-
-/** What the files of the auditor's path never do. */
-const MARK_TABLE = tableOf(`file|lines|${RIGHT_NAMES.join('|')}`, auditorsPath().map((path) => {
-  const file = SOURCES.find(({ name }) => name === path) ?? { name: path, text: '', code: '' };
-  return [`\`${path.slice('src/'.length)}\``, sizeOf(file.text), ...RIGHT_NAMES.map((right) => (uses(file, right) ? 'yes' : 'never'))];
+/** What files of the auditor's path do. */
+const MARK_TABLE = tableOf('what|the files of the path that do it', RIGHT_NAMES.map((right) => {
+  const doing = auditorsPath().filter((path) => SOURCES.some((file) => file.name === path && uses(file, right)));
+  return [right, filesOf(doing.map((path) => path.slice('src/'.length)))];
 }));
 
-/** Every file that runs SQL, by folder. */
-const SQL_TABLE = tableOf('folder|files that run SQL', [...Map.groupBy(
-  SOURCES.filter((file) => uses(file, 'runs SQL')).map(({ name }) => name.slice('src/'.length)),
+/** Every file that runs SQL but the stores, by folder. */
+const SQL_TABLE = tableOf('folder|others that run SQL', [...Map.groupBy(
+  SOURCES.filter((file) => uses(file, 'runs SQL') && !file.name.endsWith('-store.ts')).map(({ name }) => name.slice('src/'.length)),
   (name) => name.slice(0, name.lastIndexOf('/')))].map(([folder, names]) =>
   [`\`${folder}\``, names.map((name) => `\`${name.slice(folder.length + 1)}\``).join(', ')]));
 
