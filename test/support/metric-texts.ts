@@ -28,7 +28,7 @@ export const LIMIT_TABLE: Table = {
 export function labelsOf({ labels = {} }: (typeof METRICS)[number]): string {
   return Object.entries<string | readonly string[]>(labels).map(([label, values]) => {
     if (typeof values === 'string') return `\`${label}\`: ${values}`;
-    return `the label \`${label}\` has one of the values ${values.map((value) => `\`${value}\``).join(', ')}`;
+    return `\`${label}\`: ${values.map((value) => `\`${value}\``).join(', ')}`;
   }).join('; ') || '–';
 }
 
