@@ -9,20 +9,14 @@ import { commitOf, compareVersions } from './compare-versions.ts';
 /** Real feeds beside the project; without them there is nothing to measure parsing on. */
 const CORPUS = `${import.meta.dirname}/../../../shared/corpora/feeds`;
 
-type Bench = { about: string; run: () => Promise<BenchRow[]> | AsyncGenerator<BenchRow> };
+type Bench = { about: string; run: () => Promise<BenchRow[] | AsyncGenerator<BenchRow>> };
 
 const BENCHES: Record<string, Bench> = {
   feeds: { about: 'parsing real feeds, beside other parsers', run: async () => (await import('./bench-feeds.ts')).benchFeeds(CORPUS) },
   'full-text': { about: 'finding articles in pages, beside Readability', run: async () => (await import('./bench-full-text.ts')).benchFullText() },
-  encodings: { about: 'decoding texts, beside iconv-lite', run: async () => (await import('./bench-encodings.ts')).benchEncodings() },
   multipart: { about: 'reading forms with files, beside busboy', run: async () => (await import('./bench-multipart.ts')).benchMultipart() },
   attachments: { about: 'uploads and downloads, beside bare programs', run: async () => (await import('./bench-attachments.ts')).benchAttachments() },
-  reading: {
-    about: 'lists, marks and pages of members',
-    async *run() {
-      yield* (await import('./bench-reading.ts')).benchReading();
-    },
-  },
+  reading: { about: 'lists, marks and pages of members', run: async () => (await import('./bench-reading.ts')).benchReading() },
   'reader-api': { about: 'apps that synchronise, beside Fastify', run: async () => (await import('./bench-reader-api.ts')).benchReaderApi() },
   overview: { about: "the administrators' overview", run: async () => (await import('./bench-overview.ts')).benchOverview() },
   scrape: { about: 'what Prometheus reads', run: async () => (await import('./bench-scrape.ts')).benchScrape() },
@@ -33,7 +27,6 @@ const BENCHES: Record<string, Bench> = {
   fairness: { about: 'members while somebody attacks', run: async () => (await import('./bench-fairness.ts')).benchFairness() },
   routes: { about: 'pages and answers in use', run: async () => (await import('./bench-routes.ts')).benchRoutes() },
   search: { about: 'searches among very many posts', run: async () => (await import('./bench-search.ts')).benchSearch() },
-  retention: { about: 'removing what is old', run: async () => (await import('./bench-retention.ts')).benchRetention() },
   backup: { about: 'a backup, beside tar and sqlite3', run: async () => (await import('./bench-backup.ts')).benchBackup() },
   interim: { about: 'interim backups', run: async () => (await import('./bench-interim.ts')).benchInterim() },
   restic: { about: 'copies in a restic repository', run: async () => (await import('./bench-restic.ts')).benchRestic() },
