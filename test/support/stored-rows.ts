@@ -20,7 +20,7 @@ export function rowsOf({ db }: Stored, ...tables: string[]): object[][] {
   return tables.map((table) => db.prepare<[], object>('rows', `SELECT * FROM "${table}"`).all());
 }
 
-/** How many rows the hub has written so far, in whatever table. */
+/** How many rows this connection has written since it was opened, in whatever table. */
 export function writesOf({ db }: Stored): number {
   return db.prepare<[], { n: number }>('count writes', 'SELECT total_changes() AS n').get()?.n ?? NaN;
 }
@@ -63,14 +63,9 @@ export function addBallast({ db }: Stored, bytes: number): () => void {
   return () => db.exec('DELETE FROM ballast');
 }
 
-/** How many rows this connection has changed since it was opened. */
-export function changesMade({ db }: Stored): number {
-  return db.prepare<[], { n: number }>('changes', 'SELECT total_changes() AS n').get()?.n ?? NaN;
-}
-
 /** Another text after every commit of another connection and every row that this one changes. */
 export function writesSoFar(hub: Stored): string {
-  return `${String(hub.db.pragma('data_version'))} ${changesMade(hub)}`;
+  return `${String(hub.db.pragma('data_version'))} ${writesOf(hub)}`;
 }
 
 /** Records a migration that only a later version of the hub knows. */
