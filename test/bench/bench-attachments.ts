@@ -1,15 +1,9 @@
-import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { migrate } from '../../src/platform/db/migrate.ts';
-import { readMigrations } from '../../src/platform/db/migration-files.ts';
-import { openDatabase } from '../../src/platform/db/open-database.ts';
-import type { BenchRow } from './bench-row.ts';
-import { load, startPeer, startWeb, type RunningServer } from './bench-servers.ts';
-import { median } from './median.ts';
+import { benchFolder, newHub } from './bench-hub.ts';
+import { alternate, moreRow, type BenchRow } from './bench-row.ts';
+import { load, runClient, startPeer, startWeb, type RunningServer } from './bench-servers.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const FILE = 20 * MEBIBYTE;
@@ -18,7 +12,6 @@ const ROUNDS = 5;
 const ROUND_MS = 1_500;
 const FILES_A_ROUND = 8;
 const TOKEN = 'hub_bench';
-const MIGRATIONS = join(import.meta.dirname, '../../migrations');
 const URL_OF_CACHED = 'https://example.org/cached.pdf';
 
 /**
@@ -27,59 +20,41 @@ const URL_OF_CACHED = 'https://example.org/cached.pdf';
  * medians are compared.
  */
 export async function benchAttachments(): Promise<BenchRow[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-attachments-'));
-  const servers: RunningServer[] = [];
-  try {
-    const served = prepare(folder);
-    const peerFolder = join(folder, 'peer');
-    mkdirSync(peerFolder);
-    const hub = await startWeb(folder, { UPLOAD_QUOTA_BYTES: String(2 ** 40) });
-    const uploadPeer = await startPeer('upload-peer.ts', [peerFolder]);
-    const filePeer = await startPeer('file-peer.ts', [served]);
-    servers.push(hub, uploadPeer, filePeer);
-    const keep = createHash('sha256').update(readFileSync(served)).digest('hex');
-    for (let n = 0; n < 256; n++) mkdirSync(join(folder, 'uploads', n.toString(16).padStart(2, '0')), { recursive: true });
-    const clear = () => [join(folder, 'uploads'), peerFolder].forEach((each) => empty(each, keep));
-    return [
-      await row('upload of 20 MiB', 'busboy + createHash + file stream', '>= 1.2',
-        (server) => upload(server, 1).finally(clear), hub, uploadPeer),
-      await row('uploads of 20 MiB, 6 at once', 'busboy + createHash + file stream', '>= 1.2',
-        (server) => upload(server, 6).finally(clear), hub, uploadPeer),
-      await row('download of 4 MiB', 'node:http piping the file', '>= 0.95',
-        (server) => download(server, '/attachments/1-0/served.pdf'), hub, filePeer),
-      await row('cache hit of 4 MiB', 'node:http piping the file', '>= 0.95',
-        (server) => download(server, '/attachments/2-0/cached.pdf'), hub, filePeer),
-    ];
-  } finally {
-    for (const server of servers) await server.stop();
-    rmSync(folder, { recursive: true });
-  }
+  using folder = benchFolder('attachments');
+  const served = prepare(folder.path);
+  const [uploads, peerFolder] = [join(folder.path, 'uploads'), join(folder.path, 'peer')];
+  mkdirSync(peerFolder);
+  await using hub = await startWeb(folder.path, { UPLOAD_QUOTA_BYTES: String(2 ** 40) });
+  await using uploadPeer = await startPeer('bare-peers.ts', ['upload', peerFolder]);
+  await using filePeer = await startPeer('bare-peers.ts', ['file', served]);
+  const keep = createHash('sha256').update(readFileSync(served)).digest('hex');
+  for (let n = 0; n < 256; n++) mkdirSync(join(uploads, n.toString(16).padStart(2, '0')), { recursive: true });
+  const uploading = (atOnce: number) => async (server: RunningServer): Promise<number> => {
+    const rate = await upload(server, atOnce);
+    for (const each of [uploads, peerFolder]) empty(each, keep);
+    return rate;
+  };
+  const downloading = (path: string) => (server: RunningServer): Promise<number> => download(server, path);
+  return [
+    await row('upload of 20 MiB', uploading(1), hub, uploadPeer),
+    await row('uploads of 20 MiB, 6 at once', uploading(6), hub, uploadPeer),
+    await row('download of 4 MiB', downloading('/attachments/1-0/served.pdf'), hub, filePeer),
+    await row('cache hit of 4 MiB', downloading('/attachments/2-0/cached.pdf'), hub, filePeer),
+  ];
 }
 
 async function row(
-  name: string, peer: string, want: string, measure: (server: RunningServer) => Promise<number>,
-  hub: RunningServer, peerServer: RunningServer,
+  name: string, measure: (server: RunningServer) => Promise<number>, hub: RunningServer, peerServer: RunningServer,
 ): Promise<BenchRow> {
-  const rates: [number[], number[]] = [[], []];
-  for (let round = -1; round < ROUNDS; round++) {
-    const [ours, theirs] = [await measure(hub), await measure(peerServer)];
-    if (round < 0) continue; // the first round warms up
-    rates[0].push(ours);
-    rates[1].push(theirs);
-  }
-  const [ours, peerFigure] = [median(rates[0]), median(rates[1])];
-  return { name, ours, peer, peerFigure, unit: 'MiB/s', ratio: ours / peerFigure, want };
+  const [ours = NaN, peerFigure = NaN] = await alternate([() => measure(hub), () => measure(peerServer)], ROUNDS);
+  const [peer, want] = name.startsWith('upload')
+    ? ['busboy + createHash + file stream', '>= 1.2'] as const : ['node:http piping the file', '>= 0.95'] as const;
+  return moreRow({ name, ours, peer, peerFigure, unit: 'MiB/s', want });
 }
 
 async function upload({ port }: RunningServer, atOnce: number): Promise<number> {
-  const file = join(import.meta.dirname, 'upload-client.ts');
-  const args = [file, String(port), '/api/posts/1/attachments', TOKEN, String(FILE), String(FILES_A_ROUND), String(atOnce)];
-  const client = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  let printed = '';
-  client.stdout.on('data', (chunk) => (printed += chunk));
-  const [code] = await once(client, 'exit');
-  if (code !== 0) throw new Error('an upload failed');
-  return Number(printed);
+  const args = [port, '/api/posts/1/attachments', TOKEN, FILE, FILES_A_ROUND, atOnce];
+  return Number(await runClient('upload-client.ts', args));
 }
 
 async function download(server: RunningServer, path: string): Promise<number> {
@@ -104,11 +79,8 @@ function prepare(folder: string): string {
     mkdirSync(dirname(place), { recursive: true });
     writeFileSync(place, content);
   }
-  const db = openDatabase(join(folder, 'hub.db'));
-  migrate(db, readMigrations(MIGRATIONS), Date.now);
+  const db = newHub(join(folder, 'hub.db'));
   db.exec(`
-    INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
-      VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0);
     INSERT INTO api_tokens (account_id, name, token_hash, scope, created_at)
       VALUES (1, 'bench', '${createHash('sha256').update(TOKEN).digest('hex')}', 'write', 0);
     INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at) VALUES (1, 1, 'native', 'Notes', 0, 0);

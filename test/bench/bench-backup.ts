@@ -1,19 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { listUploads } from '../../src/features/attachments/attachment-store.ts';
 import { archiveUploads } from '../../src/features/backups/upload-archive.ts';
-import { migrate } from '../../src/platform/db/migrate.ts';
-import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { runProgram } from '../support/run-program.ts';
-import type { BenchRow } from './bench-row.ts';
+import { benchFolder, newHub, PROJECT } from './bench-hub.ts';
+import { lessRow, median, moreRow, type BenchRow } from './bench-row.ts';
 import { startWeb } from './bench-servers.ts';
-import { median } from './median.ts';
 
-const PROJECT = resolve(import.meta.dirname, '../..');
 const MB = 1_000_000;
 const FILE_BYTES = 500_000;
 const FILES_AT_ONCE = 100; // in one transaction
@@ -30,16 +26,13 @@ type Timed = { seconds: number; said: string };
  */
 export async function benchBackup(): Promise<BenchRow[]> {
   const megabytes = Number(process.env['BENCH_BACKUP_MB'] ?? '1000');
-  const folder = mkdtempSync(join(tmpdir(), 'bench-backup-'));
-  try {
-    const dataDir = join(folder, 'data');
-    fill(dataDir, megabytes * MB);
-    return [
-      ...await benchSteps(folder, dataDir, megabytes), ...await benchArchive(folder, dataDir), ...await benchWaits(dataDir),
-    ];
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  using folder = benchFolder('backup');
+  const dataDir = join(folder.path, 'data');
+  fill(dataDir, megabytes * MB);
+  return [
+    ...await benchSteps(folder.path, dataDir, megabytes), ...await benchArchive(folder.path, dataDir),
+    ...await benchWaits(dataDir),
+  ];
 }
 
 async function benchSteps(folder: string, dataDir: string, megabytes: number): Promise<BenchRow[]> {
@@ -60,7 +53,7 @@ async function benchSteps(folder: string, dataDir: string, megabytes: number): P
   }
   return Object.entries(times).map(([step, pairs]) => {
     const [ours, peerFigure] = [median(pairs.map(([own]) => own)), median(pairs.map(([, peer]) => peer))];
-    return { name: `${step} of ${size}`, ours, peer: PEER, peerFigure, unit: 's', ratio: peerFigure / ours, want: '≥ 0.77' };
+    return lessRow({ name: `${step} of ${size}`, ours, peer: PEER, peerFigure, unit: 's', want: '≥ 0.77' });
   });
 }
 
@@ -81,12 +74,13 @@ async function benchArchive(folder: string, dataDir: string): Promise<BenchRow[]
     times.plain.push(await byShell(folder, TAR_SUM, dataDir));
     for (const name of ['by hand.gz', 'by hand.tar']) rmSync(join(folder, name));
   }
-  const [ours, gzip, plain] = [times.ours, times.gzip, times.plain].map((seconds) => megabytes / median(seconds));
+  const rate = (seconds: number[]): number => megabytes / median(seconds);
   const name = `archive of ${Math.round(megabytes)} MB that do not compress`;
-  return [[gzip, 'tar | gzip', '≥ 5'] as const, [plain, 'plain tar, then sha256sum', '≥ 0.5'] as const]
-    .map(([peerFigure = NaN, peer, want]) => ({
-      name, ours: ours ?? NaN, peer, peerFigure, unit: 'MB/s', ratio: (ours ?? NaN) / peerFigure, want,
-    }));
+  const row = { name, ours: rate(times.ours), unit: 'MB/s' };
+  return [
+    moreRow({ ...row, peer: 'tar | gzip', peerFigure: rate(times.gzip), want: '≥ 5' }),
+    moreRow({ ...row, peer: 'plain tar, then sha256sum', peerFigure: rate(times.plain), want: '≥ 0.5' }),
+  ];
 }
 
 const TAR_GZIP = `tar -C "$1" -cf - uploads | gzip >'by hand.gz'; sync 'by hand.gz'`;
@@ -153,7 +147,7 @@ async function restoreSeconds(dataDir: string, backup: string): Promise<number> 
 
 /** The longest wait in ms while backups are made, beside the same for as long without one. */
 async function benchWaits(dataDir: string): Promise<BenchRow[]> {
-  const web = await startWeb(dataDir);
+  await using web = await startWeb(dataDir);
   const db = openDatabase(join(dataDir, 'hub.db'));
   const request = async (): Promise<void> => void await (await fetch(`http://127.0.0.1:${web.port}/`)).text();
   const write = db.prepare<[number]>('write', 'UPDATE posts SET updated_at = ? WHERE id = 1');
@@ -162,11 +156,10 @@ async function benchWaits(dataDir: string): Promise<BenchRow[]> {
     const began = performance.now();
     const ours = await longestWait(work, hubctl(dataDir, 'backup'));
     const peerFigure = await longestWait(work, sleep(performance.now() - began));
-    rows.push({ name: `longest wait of a ${name} during a backup`, ours, peer: 'without one', peerFigure, unit: 'ms',
-      ratio: peerFigure / ours, want: 'as reported' });
+    const figures = { ours, peer: 'without one', peerFigure, unit: 'ms', want: 'as reported' };
+    rows.push(lessRow({ name: `longest wait of a ${name} during a backup`, ...figures }));
   }
   db.close();
-  await web.stop();
   return rows;
 }
 
@@ -187,11 +180,9 @@ async function longestWait(work: () => void | Promise<void>, during: Promise<unk
 /** A DATA_DIR with so many bytes of database and of attachments. */
 export function fill(dataDir: string, databaseBytes: number, uploadBytes = 2 * databaseBytes): void {
   for (const name of ['', 'uploads', 'backups', 'run', 'tmp', 'cache']) mkdirSync(join(dataDir, name));
-  const db = openDatabase(join(dataDir, 'hub.db'));
-  migrate(db, readMigrations(join(PROJECT, 'migrations')), Date.now);
-  db.exec(`INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
-      VALUES (1, 'ada', 'Ada', 'admin', 'x', 1, 1);
-    INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at) VALUES (1, 1, 'native', 'Own', 1, 1)`);
+  const db = newHub(join(dataDir, 'hub.db'));
+  db.exec(`INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at)
+    VALUES (1, 1, 'native', 'Own', 1, 1)`);
   fillPosts(db, databaseBytes);
   fillUploads(db, dataDir, uploadBytes);
   db.pragma('wal_checkpoint(TRUNCATE)');

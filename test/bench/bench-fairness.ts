@@ -1,17 +1,17 @@
-import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { loadConfig } from '../../src/features/hub/read-config.ts';
-import type { BenchRow } from './bench-row.ts';
-import { residentMiB, startPeer, startWeb, startWorker, stop, type RunningServer } from './bench-servers.ts';
+import { runProgram } from '../support/run-program.ts';
+import { benchFolder, PROJECT } from './bench-hub.ts';
+import { lessRow, limitRow, type BenchRow } from './bench-row.ts';
+import {
+  residentMiB, runClient, startClient, startPeer, startWeb, startWorker, type RunningServer,
+} from './bench-servers.ts';
 import { firstSync } from './first-sync.ts';
 
 const P99_LIMIT_MS = 50;
 const LIMIT_OF_SHARES_MS = 100; // while others may have half of the processor, and for a member's list
-const MEMORY_LIMIT_MIB = { web: 350, worker: 300 };
+const MEMORY_LIMIT_MIB: Record<string, number> = { web: 350, worker: 300 };
 const PASSWORD = 'correct horse battery';
 const IDLE_MS = 4_000;
 const ATTACK_MS = 10_000;
@@ -52,28 +52,24 @@ type Times = { page: number; event: number; list: number };
  * and worker in the end; and what a writer waits for during a first synchronisation.
  */
 export async function benchFairness(): Promise<BenchRow[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-fairness-'));
-  const web = await startWeb(folder, { TRUSTED_PROXIES: PROXY });
-  const worker = startWorker(folder);
-  try {
-    const ada = await joinHub(web, folder, 'ada');
-    const mallory = await joinHub(web, folder, 'mallory');
-    const probe = await addWebhook(web, ada);
-    await fillPrivatePosts(web, mallory);
-    await fillPublicPosts(web, ada);
-    await measure(web, probe, IDLE_MS); // warms up
-    const idle = await measure(web, probe, IDLE_MS);
-    const rows: BenchRow[] = [];
-    const wanted = process.env['BENCH_FAIRNESS'] ?? '';
-    const attacks = [...ATTACKS, ...FOR_SHARES].filter((name) => name.includes(wanted));
-    for (const attack of attacks) rows.push(...await underAttack(web, probe, mallory, attack, idle));
-    rows.push(memoryRow('web', web.pid), memoryRow('worker', worker.pid ?? 0));
-    return 'first synchronisation'.includes(wanted) ? [...rows, ...await firstSync()] : rows;
-  } finally {
-    await stop(worker);
-    await web.stop();
-    rmSync(folder, { recursive: true });
+  using folder = benchFolder('fairness');
+  await using web = await startWeb(folder.path, { TRUSTED_PROXIES: PROXY });
+  await using worker = startWorker(folder.path);
+  const ada = await joinHub(web, folder.path, 'ada');
+  const mallory = await joinHub(web, folder.path, 'mallory');
+  const probe = await addWebhook(web, ada);
+  await fillPrivatePosts(web, mallory);
+  await fillPublicPosts(web, ada);
+  await measure(web, probe, IDLE_MS); // warms up
+  const idle = await measure(web, probe, IDLE_MS);
+  const rows: BenchRow[] = [];
+  const wanted = process.env['BENCH_FAIRNESS'] ?? '';
+  const attacks = [...ATTACKS, ...FOR_SHARES].filter((name) => name.includes(wanted));
+  for (const attack of attacks) rows.push(...await underAttack(web, probe, mallory, attack, idle));
+  for (const [name, { pid }] of Object.entries({ web, worker })) {
+    rows.push(limitRow(`peak memory of ${name}`, residentMiB(pid, 'VmHWM'), MEMORY_LIMIT_MIB[name] ?? NaN, 'MiB'));
   }
+  return 'first synchronisation'.includes(wanted) ? [...rows, ...await firstSync()] : rows;
 }
 
 async function underAttack(
@@ -93,8 +89,8 @@ async function underAttack(
 async function attacked(
   server: RunningServer, probe: Probe, { cookie, source }: Member, attack: string,
 ): Promise<Times> {
-  const child = run('fairness-attacks.ts', [attack, server.port, cookie, source, ATTACK_MS]);
-  await once(child.stdout ?? child, 'data');
+  const child = startClient('fairness-attacks.ts', [attack, server.port, cookie, source, ATTACK_MS]);
+  await once(child.stdout, 'data');
   const loaded = await measure(server, probe, ATTACK_MS);
   if (child.exitCode === null) await once(child, 'exit');
   if (child.exitCode !== 0) throw new Error(`the attack failed: ${attack}`);
@@ -103,22 +99,14 @@ async function attacked(
 
 /** What the same costs on this machine whatever the server does: attack, probe and kernel share its processors. */
 async function besideBare(probe: Probe, member: Member, ours: Times): Promise<BenchRow[]> {
-  const server = await startPeer('refusing-peer.ts', []);
-  try {
-    await measure(server, probe, IDLE_MS); // warms up
-    const bare = await attacked(server, probe, member, CONNECTIONS);
-    return [
-      bareRow(`${CONNECTIONS}: GET / p99 beside a bare server`, ours.page, bare.page),
-      bareRow(`${CONNECTIONS}: webhook p99 beside a bare server`, ours.event, bare.event),
-    ];
-  } finally {
-    await server.stop();
-  }
-}
-
-function bareRow(name: string, ours: number, peerFigure: number): BenchRow {
-  const peer = 'node:http that only refuses';
-  return { name, ours, peer, peerFigure, unit: 'ms', ratio: peerFigure / ours, want: '>= 0.5' };
+  await using server = await startPeer('bare-peers.ts', ['refusing']);
+  await measure(server, probe, IDLE_MS); // warms up
+  const bare = await attacked(server, probe, member, CONNECTIONS);
+  const row = (what: string, own: number, peerFigure: number): BenchRow => lessRow({
+    name: `${CONNECTIONS}: ${what} p99 beside a bare server`, ours: own, peer: 'node:http that only refuses',
+    peerFigure, unit: 'ms', want: '>= 0.5',
+  });
+  return [row('GET /', ours.page, bare.page), row('webhook', ours.event, bare.event)];
 }
 
 /** Waits until what an attack has left to do is done: one attack is not measured under another. */
@@ -135,34 +123,15 @@ function row(name: string, ours: number, peerFigure: number, limit: number): Ben
   return { name, ours, peer: 'idle', peerFigure, unit: 'ms', ratio: limit / ours, want: `>= 1, which is ${limit} ms` };
 }
 
-function memoryRow(name: 'web' | 'worker', pid: number): BenchRow {
-  const [ours, limit] = [residentMiB(pid, 'VmHWM'), MEMORY_LIMIT_MIB[name]];
-  return {
-    name: `peak memory of ${name}`, ours, peer: 'the limit', peerFigure: limit, unit: 'MiB', ratio: limit / ours, want: '>= 1',
-  };
-}
-
 async function measure(web: RunningServer, { source, secret, cookie }: Probe, milliseconds: number): Promise<Times> {
-  const child = run('probe-client.ts', [web.port, source, secret, milliseconds, cookie]);
-  let printed = '';
-  child.stdout?.on('data', (chunk) => (printed += chunk));
-  await once(child, 'close');
-  return JSON.parse(printed) as Times;
-}
-
-function run(file: string, args: (string | number)[]): ChildProcess {
-  const path = join(import.meta.dirname, file);
-  return spawn(process.execPath, [path, ...args.map(String)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  return JSON.parse(await runClient('probe-client.ts', [web.port, source, secret, milliseconds, cookie])) as Times;
 }
 
 /** A member with a source of own posts. */
 async function joinHub({ port }: RunningServer, dataDir: string, username: string): Promise<Member> {
-  const hubctl = join(loadConfig({}).projectRoot, 'src/bin/hubctl.ts');
-  const child = spawn(process.execPath, [hubctl, 'invite'], { env: { ...process.env, DATA_DIR: dataDir, PORT: String(port) } });
-  let link = '';
-  child.stdout.on('data', (chunk) => (link += chunk));
-  await once(child, 'close');
-  const invitation = link.trim().split('/').pop();
+  const env = { ...process.env as Record<string, string>, DATA_DIR: dataDir, PORT: String(port) };
+  const { stdout } = await runProgram(process.execPath, [join(PROJECT, 'src/bin/hubctl.ts'), 'invite'], { env });
+  const invitation = stdout.trim().split('/').pop();
   const joined = await post(port, '/api/accounts', { invitation, username, password: PASSWORD });
   const cookie = joined.headers.getSetCookie()[0]?.split(';', 1)[0] ?? '';
   const made = await post(port, '/api/sources', { kind: 'native', title: `Of ${username}` }, cookie);
@@ -185,9 +154,7 @@ async function fillPublicPosts({ port }: RunningServer, { cookie, source }: Memb
 async function fillPrivatePosts(web: RunningServer, member: Member): Promise<void> {
   const sources = await Promise.all(Array.from({ length: 8 }, () => addWebhook(web, member)));
   for (const { source, secret } of sources) {
-    const args = [web.port, secret, source, 1, PRIVATE_POSTS / sources.length, 16, 'posts'];
-    const [code] = await once(run('webhook-client.ts', args), 'exit');
-    if (code !== 0) throw new Error('the hub did not take the private posts');
+    await runClient('webhook-client.ts', [web.port, secret, source, 1, PRIVATE_POSTS / sources.length, 16, 'posts']);
   }
 }
 

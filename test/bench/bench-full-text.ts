@@ -1,8 +1,7 @@
 import { extractArticle } from '../../src/features/full-text/extract-article.ts';
 import { atOnce } from '../../src/platform/markup/in-steps.ts';
 import { meanScore, readAnnotatedPages, scoreArticle, type AnnotatedPage } from './article-scores.ts';
-import type { BenchRow } from './bench-row.ts';
-import { median } from './median.ts';
+import { alternate, moreRow, processorMsSince, type BenchRow } from './bench-row.ts';
 
 type Extractor = (page: AnnotatedPage) => string;
 type Timing = { name: string; ours: number; peer: number };
@@ -21,18 +20,16 @@ export async function benchFullText(): Promise<BenchRow[]> {
   for (let round = 0; round < WARM_UP_ROUNDS; round += 1) {
     for (const page of pages) [extractOurs(page), readability(page)];
   }
-  const timings = pages.map((page) => timeBoth(page, readability));
+  const timings: Timing[] = [];
+  for (const page of pages) timings.push(await timeBoth(page, readability));
   const total = (part: 'ours' | 'peer'): number => timings.reduce((sum, timing) => sum + timing[part], 0);
   const least = timings.toSorted((a, b) => a.peer / a.ours - b.peer / b.ours)[0];
-  const [ours, peer] = [extractOurs, readability].map((extract) =>
+  const [ours = NaN, peerFigure = NaN] = [extractOurs, readability].map((extract) =>
     100 * meanScore(pages.map((page) => scoreArticle(page.expected, extract(page)))).f1);
   return [
     speedRow('full text: extract', pages.length, total('ours'), total('peer'), '>= 3'),
     ...(least === undefined ? [] : [speedRow(`full text: least gain (${least.name})`, 1, least.ours, least.peer, '>= 1')]),
-    {
-      name: 'full text: F1', ours: ours ?? 0, peer: PEER, peerFigure: peer ?? 0, unit: '%',
-      ratio: (ours ?? 0) / (peer ?? 1), want: '>= 0.99',
-    },
+    moreRow({ name: 'full text: F1', ours, peer: PEER, peerFigure, unit: '%', want: '>= 0.99' }),
   ];
 }
 
@@ -52,24 +49,17 @@ async function loadReadability(): Promise<Extractor> {
   return ({ html }) => new Readability(parseHTML(html).document).parse()?.content ?? '';
 }
 
-function timeBoth(page: AnnotatedPage, readability: Extractor): Timing {
-  const [ours, peer]: number[][] = [[], []];
-  for (let round = 0; round < ROUNDS; round += 1) {
-    ours?.push(processorMs(() => extractOurs(page)));
-    peer?.push(processorMs(() => readability(page)));
-  }
-  return { name: page.name, ours: median(ours ?? []), peer: median(peer ?? []) };
-}
-
-function processorMs(run: () => unknown): number {
-  const start = process.cpuUsage();
-  run();
-  const { user, system } = process.cpuUsage(start);
-  return (user + system) / 1_000;
+async function timeBoth(page: AnnotatedPage, readability: Extractor): Promise<Timing> {
+  const [ours = NaN, peer = NaN] = await alternate([extractOurs, readability].map((extract) => () => {
+    const before = process.cpuUsage();
+    extract(page);
+    return processorMsSince(before);
+  }), ROUNDS, 0);
+  return { name: page.name, ours, peer };
 }
 
 /** Pages and milliseconds as pages per second. */
 function speedRow(name: string, pages: number, oursMs: number, peerMs: number, want: string): BenchRow {
   const [ours, peerFigure] = [oursMs, peerMs].map((ms) => pages * 1_000 / Math.max(ms, 0.01)) as [number, number];
-  return { name, ours, peer: PEER, peerFigure, unit: 'pages/s', ratio: ours / peerFigure, want };
+  return moreRow({ name, ours, peer: PEER, peerFigure, unit: 'pages/s', want });
 }

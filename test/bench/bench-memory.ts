@@ -1,19 +1,19 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { Readable } from 'node:stream';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SESSION_COOKIE } from '../../src/features/accounts/authenticate.ts';
 import { sessions } from '../../src/features/accounts/credential-store.ts';
 import type { Hub } from '../../src/features/hub/hub.ts';
-import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
-import type { BenchRow } from './bench-row.ts';
-import { answer, feedUrl, follow, untilSynced } from './bench-sync.ts';
+import { HOUR } from '../../src/platform/clock.ts';
+import type { Db } from '../../src/platform/db/open-database.ts';
+import { benchFolder, PROJECT } from './bench-hub.ts';
+import { lessRow, limitRow, type BenchRow } from './bench-row.ts';
+import { answer, feedUrl, hubOfFeeds, untilSynced } from './bench-sync.ts';
 
-const PROJECT = join(import.meta.dirname, '../..');
 const FEEDS = 500;
 const IDLE_MS = 8_000;
 const READS = 300;
@@ -31,16 +31,15 @@ type Figures = Record<string, number>;
  * And the most memory that the hub's start needs, which a small machine must have.
  */
 export async function benchMemory(): Promise<BenchRow[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-memory-'));
+  using folder = benchFolder('memory');
   const origin = createServer(answer).listen(0, '0.0.0.0');
   await once(origin, 'listening');
-  const db = openDatabase(join(folder, 'hub.db'));
-  const inAnHour = Date.now() + 3_600_000;
-  follow(db, Array.from({ length: FEEDS }, (_, index) => feedUrl(origin, index)), inAnHour);
+  const urls = Array.from({ length: FEEDS }, (_, index) => feedUrl(origin, index));
+  const db = hubOfFeeds(join(folder.path, 'hub.db'), urls, Date.now() + HOUR);
   const bare = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'ignore' });
   const hub = spawn('npm', ['start'], {
     cwd: PROJECT, detached: true, stdio: ['ignore', 'pipe', 'ignore'],
-    env: { ...process.env, DATA_DIR: folder, PORT: '0', HOST: '127.0.0.1', OUTBOUND_ALLOW: '127.0.0.0/8' },
+    env: { ...process.env, DATA_DIR: folder.path, PORT: '0', HOST: '127.0.0.1', OUTBOUND_ALLOW: '127.0.0.0/8' },
   });
   const peak = peakOfStart(hub.pid ?? 0);
   try {
@@ -52,7 +51,10 @@ export async function benchMemory(): Promise<BenchRow[]> {
     await synchronise(db);
     await read(address, sessions({ db, clock: Date.now } as Hub).start(1));
     await sleep(IDLE_MS);
-    return [startRow(start), ...rows('idle', idle, LIMITS_MIB.idle), ...rows('after use', measure(), LIMITS_MIB.used)];
+    return [
+      limitRow('start: all processes together, at most', start, LIMITS_MIB.start, 'MiB'),
+      ...rows('idle', idle, LIMITS_MIB.idle), ...rows('after use', measure(), LIMITS_MIB.used),
+    ];
   } finally {
     peak.end();
     process.kill(-(hub.pid ?? 0), 'SIGTERM');
@@ -61,7 +63,6 @@ export async function benchMemory(): Promise<BenchRow[]> {
     db.close();
     origin.closeAllConnections();
     origin.close();
-    rmSync(folder, { recursive: true });
   }
 }
 
@@ -76,14 +77,6 @@ function peakOfStart(npm: number): { end(): number } {
       clearInterval(timer);
       return most;
     },
-  };
-}
-
-function startRow(ours: number): BenchRow {
-  const limit = LIMITS_MIB.start;
-  return {
-    name: 'start: all processes together, at most', ours, peer: 'the limit', peerFigure: limit, unit: 'MiB',
-    ratio: limit / ours, want: '>= 1',
   };
 }
 
@@ -153,11 +146,11 @@ function pss(pid: number): number {
 
 function rows(when: string, figures: Figures, limit: number): BenchRow[] {
   const { bare = NaN, supervisor = NaN, web = NaN, worker = NaN } = figures;
-  const row = (name: string, ours: number, peer: string, peerFigure: number, want: string): BenchRow =>
-    ({ name: `${when}: ${name}`, ours, peer, peerFigure, unit: 'MiB', ratio: peerFigure / ours, want });
   return [
-    ...['npm', 'supervisor', 'web', 'worker'].map((name) =>
-      row(`memory of ${name}`, figures[name] ?? NaN, 'bare Node', bare, 'as reported')),
-    row('supervisor, web and worker together', supervisor + web + worker, 'the limit', limit, '>= 1'),
+    ...['npm', 'supervisor', 'web', 'worker'].map((name) => lessRow({
+      name: `${when}: memory of ${name}`, ours: figures[name] ?? NaN, peer: 'bare Node', peerFigure: bare, unit: 'MiB',
+      want: 'as reported',
+    })),
+    limitRow(`${when}: supervisor, web and worker together`, supervisor + web + worker, limit, 'MiB'),
   ];
 }

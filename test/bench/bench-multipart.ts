@@ -1,5 +1,5 @@
 import { randomFillSync } from 'node:crypto';
-import type { BenchRow } from './bench-row.ts';
+import { moreRow, type BenchRow } from './bench-row.ts';
 import {
   loadMultipartPeers, readWithParser, readWithStream, type Found, type MultipartReader,
 } from './multipart-readers.ts';
@@ -44,8 +44,7 @@ export async function benchMultipart(): Promise<BenchRow[]> {
 }
 
 function row(name: string, oursMs: number, peer: string, peerMs: number, want: string): BenchRow {
-  const [ours, peerFigure] = [100_000 / oursMs, 100_000 / peerMs];
-  return { name, ours, peer, peerFigure, unit: 'MiB/s', ratio: ours / peerFigure, want };
+  return moreRow({ name, ours: 100_000 / oursMs, peer, peerFigure: 100_000 / peerMs, unit: 'MiB/s', want });
 }
 
 function* forms(): Generator<Form> {

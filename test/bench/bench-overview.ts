@@ -1,15 +1,13 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { renderPage } from '../../src/app/frame/page-frame.ts';
 import { hubOf, openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { accounts } from '../../src/features/accounts/account-store.ts';
 import { showOverview } from '../../src/features/admin/overview-pages.ts';
 import { metricFamilies, readMetrics } from '../../src/features/health/metrics.ts';
-import { processMetrics } from '../../src/features/hub/hub.ts';
 import { COARSE, FIGURES, FINE, history, type Figure, type Figures } from '../../src/features/history/history-store.ts';
 import { beatOfWorker } from '../../src/features/history/record-history.ts';
-import { openStores, type Hub } from '../../src/features/hub/hub.ts';
+import { openStores, processMetrics, type Hub } from '../../src/features/hub/hub.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { DAY, HOUR } from '../../src/platform/clock.ts';
 import type { Page } from '../../src/platform/http/reply.ts';
@@ -19,8 +17,8 @@ import { createLog } from '../../src/platform/log.ts';
 import { renderPrometheus } from '../../src/platform/metrics/exposition.ts';
 import { hubEnvironment } from '../support/hub-process.ts';
 import { makeUpHistory } from '../support/made-up-history.ts';
-import type { BenchRow } from './bench-row.ts';
-import { median } from './median.ts';
+import { benchFolder } from './bench-hub.ts';
+import { lessRow, limitRow, median, processorMsSince, type BenchRow } from './bench-row.ts';
 
 const ROUNDS = 200;
 const WARM_UP_ROUNDS = 100;
@@ -33,8 +31,8 @@ const BUCKET_LIMIT = 1; // ms
  * Milliseconds of a processor, on which other work has less influence than on the clock.
  */
 export async function benchOverview(): Promise<BenchRow[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-overview-'));
-  const [hub, empty] = [openHub(join(folder, 'old')), openHub(join(folder, 'new'))];
+  using folder = benchFolder('overview');
+  const [hub, empty] = [openHub(join(folder.path, 'old')), openHub(join(folder.path, 'new'))];
   try {
     makeUpHistory(hub);
     const rowEach = rowForEachFigure(hub);
@@ -44,15 +42,12 @@ export async function benchOverview(): Promise<BenchRow[]> {
     const [read = NaN, readEach = NaN] = measure([readMonth, rowEach.readMonth]);
     const [scraped = NaN, scrapedEmpty = NaN] = measure([scraping(hub), scraping(empty)]);
     const [bucket = NaN, bucketEach = NaN] = hub.db.write('bench', () => measure([bucketWriter(hub), rowEach.write]));
-    const unit = 'ms';
-    const limit = (name: string, ours: number, most: number): BenchRow =>
-      ({ name, ours, peer: 'the limit', peerFigure: most, unit, ratio: most / ours, want: '>= 1' });
     const beside = (name: string, ours: number, peer: string, peerFigure: number, want: string): BenchRow =>
-      ({ name, ours, peer, peerFigure, unit, ratio: peerFigure / ours, want });
+      lessRow({ name, ours, peer, peerFigure, unit: 'ms', want });
     return [
-      limit('overview of 24 hours, 60 days of history', first, PAGE_LIMIT),
-      limit('overview of 30 days, 60 days of history', second, PAGE_LIMIT),
-      limit('a bucket written', bucket, BUCKET_LIMIT),
+      limitRow('overview of 24 hours, 60 days of history', first, PAGE_LIMIT, 'ms'),
+      limitRow('overview of 30 days, 60 days of history', second, PAGE_LIMIT, 'ms'),
+      limitRow('a bucket written', bucket, BUCKET_LIMIT, 'ms'),
       beside('a bucket written', bucket, 'a row for each figure', bucketEach, '>= 1'),
       beside('30 days read', read, 'a row for each figure', readEach, '>= 2'),
       beside('scrape with history', scraped, 'without', scrapedEmpty, '>= 0.8'),
@@ -62,7 +57,6 @@ export async function benchOverview(): Promise<BenchRow[]> {
       processMetrics(one).close();
       one.db.close();
     }
-    rmSync(folder, { recursive: true });
   }
 }
 
@@ -135,8 +129,8 @@ function measure(contenders: readonly (() => unknown)[]): number[] {
     for (const [index, contender] of contenders.entries()) {
       const before = process.cpuUsage();
       contender();
-      const { user, system } = process.cpuUsage(before);
-      if (round >= 0) spent[index]?.push((user + system) / 1_000);
+      const took = processorMsSince(before);
+      if (round >= 0) spent[index]?.push(took);
     }
   }
   return spent.map(median);

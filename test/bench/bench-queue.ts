@@ -1,16 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { migrate } from '../../src/platform/db/migrate.ts';
-import { readMigrations } from '../../src/platform/db/migration-files.ts';
-import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
+import type { Db } from '../../src/platform/db/open-database.ts';
 import { createWorkerQueue } from '../../src/platform/jobs/worker-queue.ts';
-import type { BenchRow } from './bench-row.ts';
+import { benchFolder, newDatabase } from './bench-hub.ts';
+import { alternate, moreRow, type BenchRow } from './bench-row.ts';
 
 const ROUNDS = 31;
 const JOBS_EACH_ROUND = 128;
 const BATCH = 64;
-const MIGRATIONS = join(import.meta.dirname, '../../migrations');
 
 type Contender = { refill(): void; run(): number };
 
@@ -20,26 +16,17 @@ type Contender = { refill(): void; run(): number };
  * with synchronous=FULL, so that each commit waits for the disk. The rounds alternate; the medians are compared.
  */
 export async function benchQueue(): Promise<BenchRow[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-queue-'));
-  try {
-    const contenders = [queueOneByOne, queueInBatches, bareLoop].map((make, index) => make(open(folder, index)));
-    const [oneByOne = 0, batches = 0, bare = 0] = medianRates(contenders);
-    const peer = 'bare SQL loop, one by one';
-    const row = (name: string, ours: number, want: string) =>
-      ({ name, ours, peer, peerFigure: bare, unit: 'jobs/s', ratio: ours / bare, want });
-    return [
-      row('job queue: claim + complete one by one', oneByOne, '>= 0.8'),
-      row(`job queue: batches of ${BATCH}`, batches, '>= 5'),
-    ];
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
-
-function open(folder: string, index: number): Db {
-  const db = openDatabase(join(folder, `${index}.db`));
-  migrate(db, readMigrations(MIGRATIONS), Date.now);
-  return db;
+  using folder = benchFolder('queue');
+  const contenders = [queueOneByOne, queueInBatches, bareLoop].map((make, index) =>
+    make(newDatabase(join(folder.path, `${index}.db`))));
+  const rates = contenders.map((one) => () => measureRate(one));
+  const [oneByOne = 0, batches = 0, bare = 0] = await alternate(rates, ROUNDS, 0);
+  const row = (name: string, ours: number, want: string): BenchRow =>
+    moreRow({ name, ours, peer: 'bare SQL loop, one by one', peerFigure: bare, unit: 'jobs/s', want });
+  return [
+    row('job queue: claim + complete one by one', oneByOne, '>= 0.8'),
+    row(`job queue: batches of ${BATCH}`, batches, '>= 5'),
+  ];
 }
 
 function queueOneByOne(db: Db): Contender {
@@ -90,14 +77,6 @@ function refill(db: Db): () => void {
   return db.transaction('refill', () => {
     for (let n = 0; n < JOBS_EACH_ROUND; n++) queue.enqueue({ kind: 'k', payload: { n } });
   });
-}
-
-function medianRates(contenders: Contender[]): number[] {
-  const rates = contenders.map((): number[] => []);
-  for (let round = 0; round < ROUNDS; round++) {
-    contenders.forEach((contender, index) => rates[index]?.push(measureRate(contender)));
-  }
-  return rates.map((list) => Math.round(list.sort((a, b) => a - b)[ROUNDS >> 1] ?? 0));
 }
 
 function measureRate({ refill, run }: Contender): number {

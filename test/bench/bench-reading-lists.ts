@@ -6,8 +6,7 @@ import { searchCounts } from '../../src/features/reading/saved-searches.ts';
 import { listView, wholePage } from '../../src/features/reading/reading-list.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import type { Viewer } from '../../src/platform/http/router.ts';
-import type { BenchRow } from './bench-row.ts';
-import { median } from './median.ts';
+import { alternate, lessRow, limitRow, median, processorMsSince, type BenchRow } from './bench-row.ts';
 import { NOW, readableWords, READERS } from './reading-readers.ts';
 
 const ROUNDS = 15;
@@ -47,18 +46,13 @@ export async function* benchReadingLists(path: string): AsyncGenerator<BenchRow>
 }
 
 async function row(name: string, ours: () => unknown, peers: () => unknown): Promise<BenchRow> {
-  const times: [number[], number[]] = [[], []];
-  for (let round = -1; round < ROUNDS; round++) {
-    for (const [index, work] of [ours, peers].entries()) {
-      const before = process.cpuUsage();
-      await work();
-      const { user, system } = process.cpuUsage(before);
-      if (round >= 0) times[index]?.push((user + system) / 1_000);
-    }
-  }
-  const [mine, theirs] = [median(times[0]), median(times[1])];
+  const [mine = NaN, theirs = NaN] = await alternate([ours, peers].map((work) => async () => {
+    const before = process.cpuUsage();
+    await work();
+    return processorMsSince(before);
+  }), ROUNDS);
   const peer = 'a row for each post that is read';
-  return { name, ours: mine, peer, peerFigure: theirs, unit: 'ms', ratio: theirs / mine, want: '>= 1' };
+  return lessRow({ name, ours: mine, peer, peerFigure: theirs, unit: 'ms', want: '>= 1' });
 }
 
 /** The limits of an unread list, alone and with all counts of the sidebar, which a new star makes out of date. */
@@ -71,20 +65,19 @@ function limitRows(hub: Hub, kind: string, id: number): BenchRow[] {
     const asked = { ...viewer }; // the counts of a request are kept by its viewer
     const before = process.cpuUsage();
     listView(hub, asked, { kind: 'unread' }, { limit: PAGE });
-    const list = process.cpuUsage(before);
+    const list = processorMsSince(before);
     countsForPage(hub, asked);
     searchCounts(hub, asked);
-    const all = process.cpuUsage(before);
+    const all = processorMsSince(before);
     setStar(hub, viewer, first?.id ?? 0, false);
     if (round < 0) continue;
-    times[0].push((list.user + list.system) / 1_000);
-    times[1].push((all.user + all.system) / 1_000);
+    times[0].push(list);
+    times[1].push(all);
   }
-  const names = ['unread list', 'unread list with all counts, also of 20 saved searches'];
-  return names.map((name, index): BenchRow => {
-    const [ours, limit] = [median(times[index] ?? []), [5, 12][index] ?? NaN];
-    return { name: `${name}, read: ${kind}`, ours, peer: 'the limit', peerFigure: limit, unit: 'ms', ratio: limit / ours, want: '>= 1' };
-  });
+  return [
+    limitRow(`unread list, read: ${kind}`, median(times[0]), 5, 'ms'),
+    limitRow(`unread list with all counts, also of 20 saved searches, read: ${kind}`, median(times[1]), 12, 'ms'),
+  ];
 }
 
 /** The same state of all readers as rows (member, post), and what is asked of them. */

@@ -2,9 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { serialize } from 'node:v8';
 import { openBrowser, type Browser } from '../support/browser.ts';
-import type { BenchRow } from './bench-row.ts';
+import { median, type BenchRow } from './bench-row.ts';
 import { load, processorMs, startPeer, startWeb, type RunningServer } from './bench-servers.ts';
-import { median } from './median.ts';
 import { LONG_POST, readableWords, READERS } from './reading-readers.ts';
 import { recordPages } from './record-pages.ts';
 
@@ -35,27 +34,17 @@ export async function* benchReadingPages(folder: string): AsyncGenerator<BenchRo
   const recorded = await recordPages(folder, READERS['four of five at random'], Object.values(pages));
   const file = join(folder, 'pages');
   writeFileSync(file, serialize(recorded.pages));
-  const servers: RunningServer[] = [];
-  const started = async (server: Promise<RunningServer>): Promise<RunningServer> => {
-    servers.push(await server);
-    return server;
-  };
-  const ending: (() => unknown)[] = [];
-  try {
-    const hub = await started(startWeb(folder));
-    const sameWork = await started(startPeer('pages-peer.ts', [file, join(folder, 'hub.db')]));
-    const planned = await started(startPeer('pages-peer.ts', [file, join(folder, 'hub.db'), 'planned']));
-    const statics = await started(startPeer('pages-peer.ts', [file]));
-    const browser = await openBrowser({ after: (end) => void ending.unshift(end as () => unknown) });
-    for (const [name, path] of Object.entries(pages)) {
-      yield* await compareRates(name, [hub, sameWork, planned], path, recorded.cookie);
-      const bytes = recorded.pages.get(path)?.compressed.length ?? NaN;
-      yield bytesRow(name, bytes);
-      yield* await comparePaints(name, browser, [hub, statics], path, recorded.cookie);
-    }
-  } finally {
-    for (const end of ending) await end();
-    for (const server of servers) await server.stop();
+  await using hub = await startWeb(folder);
+  await using sameWork = await startPeer('pages-peer.ts', [file, join(folder, 'hub.db')]);
+  await using planned = await startPeer('pages-peer.ts', [file, join(folder, 'hub.db'), 'planned']);
+  await using statics = await startPeer('pages-peer.ts', [file]);
+  await using ends = new AsyncDisposableStack();
+  const browser = await openBrowser({ after: (end) => ends.defer(end as () => Promise<void>) });
+  for (const [name, path] of Object.entries(pages)) {
+    yield* await compareRates(name, [hub, sameWork, planned], path, recorded.cookie);
+    const bytes = recorded.pages.get(path)?.compressed.length ?? NaN;
+    yield bytesRow(name, bytes);
+    yield* await comparePaints(name, browser, [hub, statics], path, recorded.cookie);
   }
 }
 

@@ -1,20 +1,16 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { migrate } from '../../src/platform/db/migrate.ts';
-import { readMigrations } from '../../src/platform/db/migration-files.ts';
-import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { benchFolder, newHub } from './bench-hub.ts';
 import { benchReadingLists } from './bench-reading-lists.ts';
 import { benchReadingPages } from './bench-reading-pages.ts';
-import type { BenchRow } from './bench-row.ts';
+import { alternate, moreRow, type BenchRow } from './bench-row.ts';
 import { load, startPeer, startWeb, type RunningServer } from './bench-servers.ts';
-import { median } from './median.ts';
 import { fillReadingLists } from './reading-readers.ts';
+import { OWN_HEADERS } from './record-pages.ts';
 
 const POSTS = 100_000;
 const ROUNDS = 5;
 const ROUND_MS = 1_500;
-const MIGRATIONS = join(import.meta.dirname, '../../migrations');
 
 /**
  * Answers per second of `GET /api/posts` and of the timeline page with 100,000 posts, hot, over 16 kept-alive
@@ -22,46 +18,29 @@ const MIGRATIONS = join(import.meta.dirname, '../../migrations');
  * Fastify doing the same query and JSON. The rounds alternate; the medians are compared. And what members' pages and lists take.
  */
 export async function* benchReading(posts = POSTS): AsyncGenerator<BenchRow> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-reading-'));
-  const servers: RunningServer[] = [];
-  const started = async (server: Promise<RunningServer>): Promise<RunningServer> => {
-    servers.push(await server);
-    return server;
-  };
-  const ofMembers = join(folder, 'members');
+  using folder = benchFolder('reading');
+  const ofMembers = join(folder.path, 'members');
   mkdirSync(ofMembers);
-  try {
-    await fillReadingLists(join(ofMembers, 'hub.db'));
-    fill(join(folder, 'hub.db'), posts);
-    const hub = await started(startWeb(folder));
-    const fastify = await started(startPeer('fastify-peer.ts', [join(folder, 'hub.db')]));
-    const bareApi = await started(startPeer('bare-http-peer.ts', [await capture(hub, '/api/posts', folder)]));
-    const barePage = await started(startPeer('bare-http-peer.ts', [await capture(hub, '/', folder)]));
-    yield row('GET /api/posts', '>= 0.7', await compare([hub, bareApi], '/api/posts'), 'bare node:http, same bytes');
-    yield row('timeline page', '>= 0.7', await compare([hub, barePage], '/'), 'bare node:http, same bytes');
-    yield row('GET /api/posts', '>= 2', await compare([hub, fastify], '/api/posts'), 'Fastify + better-sqlite3');
-    yield* benchReadingPages(ofMembers);
-    yield* benchReadingLists(join(ofMembers, 'hub.db'));
-  } finally {
-    for (const server of servers) await server.stop();
-    rmSync(folder, { recursive: true });
-  }
+  await fillReadingLists(join(ofMembers, 'hub.db'));
+  fill(join(folder.path, 'hub.db'), posts);
+  await using hub = await startWeb(folder.path);
+  await using fastify = await startPeer('fastify-peer.ts', [join(folder.path, 'hub.db')]);
+  await using bareApi = await startPeer('bare-peers.ts', ['same', await capture(hub, '/api/posts', folder.path)]);
+  await using barePage = await startPeer('bare-peers.ts', ['same', await capture(hub, '/', folder.path)]);
+  yield row('GET /api/posts', '>= 0.7', await compare([hub, bareApi], '/api/posts'), 'bare node:http, same bytes');
+  yield row('timeline page', '>= 0.7', await compare([hub, barePage], '/'), 'bare node:http, same bytes');
+  yield row('GET /api/posts', '>= 2', await compare([hub, fastify], '/api/posts'), 'Fastify + better-sqlite3');
+  yield* benchReadingPages(ofMembers);
+  yield* benchReadingLists(join(ofMembers, 'hub.db'));
 }
 
 function row(what: string, want: string, [ours = NaN, peerFigure = NaN]: number[], peer: string): BenchRow {
   const name = `${what}, ${POSTS.toLocaleString('en')} posts`;
-  return { name, ours, peer, peerFigure, unit: 'answers/s', ratio: ours / peerFigure, want };
+  return moreRow({ name, ours, peer, peerFigure, unit: 'answers/s', want });
 }
 
-async function compare(servers: RunningServer[], path: string): Promise<number[]> {
-  const rates = servers.map((): number[] => []);
-  for (let round = -1; round < ROUNDS; round++) {
-    for (const [index, server] of servers.entries()) {
-      const rate = await load(server, path, ROUND_MS);
-      if (round >= 0) rates[index]?.push(rate); // the first round warms up
-    }
-  }
-  return rates.map(median);
+function compare(servers: RunningServer[], path: string): Promise<number[]> {
+  return alternate(servers.map((server) => () => load(server, path, ROUND_MS)), ROUNDS);
 }
 
 /** One answer of the hub as a file from which the bare server gives it again. */
@@ -69,19 +48,15 @@ async function capture(hub: RunningServer, path: string, folder: string): Promis
   const asked = { headers: { 'accept-encoding': 'identity' } }; // as the load client asks
   const response = await fetch(`http://127.0.0.1:${hub.port}${path}`, asked);
   const body = await response.text();
-  const own = new Set(['date', 'connection', 'keep-alive']); // node:http adds these itself
-  const headers = [...response.headers].filter(([name]) => !own.has(name)).flat();
+  const headers = [...response.headers].filter(([name]) => !OWN_HEADERS.has(name)).flat();
   const file = join(folder, `${path.replaceAll('/', '_')}.json`);
   writeFileSync(file, JSON.stringify({ headers, body }));
   return file;
 }
 
 function fill(path: string, posts: number): void {
-  const db = openDatabase(path);
-  migrate(db, readMigrations(MIGRATIONS), Date.now);
+  const db = newHub(path);
   db.exec(`
-    INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
-      VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0);
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)
       INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at) SELECT i, 1, 'feed', 'Source ' || i, 0, 0 FROM n;
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${posts})

@@ -1,6 +1,5 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { backupName } from '../../src/features/backups/backup-name.ts';
 import { formatManifest, hashFile } from '../../src/features/backups/manifest.ts';
 import { noteRun } from '../../src/features/backups/note-run.ts';
@@ -9,9 +8,9 @@ import { DAY } from '../../src/platform/clock.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
 import { runProgram } from '../support/run-program.ts';
 import { fill, fillUploads } from './bench-backup.ts';
-import type { BenchRow } from './bench-row.ts';
+import { benchFolder, PROJECT } from './bench-hub.ts';
+import { lessRow, type BenchRow } from './bench-row.ts';
 
-const PROJECT = resolve(import.meta.dirname, '../..');
 const MB = 1_000_000;
 const DATABASE_MB = 100;
 const NEW_SHARE = 0.005; // 100 MB of 20 GB
@@ -28,38 +27,35 @@ type Night = { ours: Cost; peer: Cost };
  */
 export async function benchRestic(): Promise<BenchRow[]> {
   const megabytes = Number(process.env['BENCH_RESTIC_MB'] ?? '20000');
-  const folder = mkdtempSync(join(tmpdir(), 'bench-restic-'));
-  try {
-    const dataDir = join(folder, 'data');
-    fill(dataDir, DATABASE_MB * MB, megabytes * MB);
-    writeFileSync(join(folder, 'password'), 'a password\n');
-    for (const repository of ['ours', 'by hand']) await byHand(folder, repository, 'init');
-    const night = async (daysAgo: number, part?: number): Promise<Night> => {
-      const ours = await send(folder, await layBackup(dataDir, Date.now() - daysAgo * DAY));
-      const files = ['uploads', 'hub.db'].map((name) => join(dataDir, name));
-      const peer = await byHand(folder, 'by hand', 'backup', '--ignore-ctime', ...files);
-      if (part === undefined) return { ours, peer };
-      const check = await byHand(folder, 'by hand', 'check', `--read-data-subset=${part}/30`);
-      return { ours, peer: { seconds: peer.seconds + check.seconds, cpu: peer.cpu + check.cpu } };
-    };
-    const first = await night(2);
-    makeCheckDue(dataDir);
-    addUploads(dataDir, NEW_SHARE * megabytes * MB);
-    const second = await night(1, 2);
-    const sent = sentBytes(dataDir) / MB;
-    addUploads(dataDir, NEW_SHARE * megabytes * MB);
-    return rowsOf([first, second, await night(0)], megabytes, sent);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  using temporary = benchFolder('restic');
+  const folder = temporary.path;
+  const dataDir = join(folder, 'data');
+  fill(dataDir, DATABASE_MB * MB, megabytes * MB);
+  writeFileSync(join(folder, 'password'), 'a password\n');
+  for (const repository of ['ours', 'by hand']) await byHand(folder, repository, 'init');
+  const night = async (daysAgo: number, part?: number): Promise<Night> => {
+    const ours = await send(folder, await layBackup(dataDir, Date.now() - daysAgo * DAY));
+    const files = ['uploads', 'hub.db'].map((name) => join(dataDir, name));
+    const peer = await byHand(folder, 'by hand', 'backup', '--ignore-ctime', ...files);
+    if (part === undefined) return { ours, peer };
+    const check = await byHand(folder, 'by hand', 'check', `--read-data-subset=${part}/30`);
+    return { ours, peer: { seconds: peer.seconds + check.seconds, cpu: peer.cpu + check.cpu } };
+  };
+  const first = await night(2);
+  makeCheckDue(dataDir);
+  addUploads(dataDir, NEW_SHARE * megabytes * MB);
+  const second = await night(1, 2);
+  const sent = sentBytes(dataDir) / MB;
+  addUploads(dataDir, NEW_SHARE * megabytes * MB);
+  return rowsOf([first, second, await night(0)], megabytes, sent);
 }
 
 function rowsOf([first, second, third]: [Night, Night, Night], megabytes: number, sent: number): BenchRow[] {
   const added = NEW_SHARE * megabytes;
   const size = `of ${megabytes} MB with ${added} MB new`;
   const compared = (name: string, ours: Cost, peer: string, its: Cost, want: string): BenchRow[] => [
-    { name, ours: ours.seconds, peer, peerFigure: its.seconds, unit: 's', ratio: its.seconds / ours.seconds, want },
-    { name: `${name}, processors`, ours: ours.cpu, peer, peerFigure: its.cpu, unit: 's', ratio: its.cpu / ours.cpu, want },
+    lessRow({ name, ours: ours.seconds, peer, peerFigure: its.seconds, unit: 's', want }),
+    lessRow({ name: `${name}, processors`, ours: ours.cpu, peer, peerFigure: its.cpu, unit: 's', want }),
   ];
   return [
     ...compared(`first night of ${megabytes} MB`, first.ours, 'restic backup by hand', first.peer, '≥ 0.83'),
@@ -67,8 +63,9 @@ function rowsOf([first, second, third]: [Night, Night, Night], megabytes: number
     ...compared('second night by hand', second.peer, 'the first by hand', first.peer, 'as reported'),
     ...compared(`third night ${size}, without a check`, third.ours, 'the first', first.ours, '≥ 8'),
     ...compared('third night by hand, without a check', third.peer, 'the first by hand', first.peer, 'as reported'),
-    { name: 'bytes sent by the second', ours: sent, peer: 'what is new', peerFigure: added, unit: 'MB', ratio: added / sent,
-      want: '≥ 0.5' },
+    lessRow({
+      name: 'bytes sent by the second', ours: sent, peer: 'what is new', peerFigure: added, unit: 'MB', want: '≥ 0.5',
+    }),
   ];
 }
 

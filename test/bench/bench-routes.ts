@@ -1,18 +1,16 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { hubRoutes } from '../../src/app/routes.ts';
 import { accounts } from '../../src/features/accounts/account-store.ts';
 import { sessionCookie } from '../../src/features/accounts/authenticate.ts';
 import { sessions } from '../../src/features/accounts/credential-store.ts';
 import type { Route } from '../../src/platform/http/router.ts';
 import { createClient, cookieOf } from '../support/client.ts';
-import { startHub, type Hub } from '../support/hub.ts';
+import type { Hub } from '../support/hub.ts';
 import { makeWebhook } from '../support/webhooks.ts';
 import { addWorstRows } from '../support/worst-rows.ts';
-import type { BenchRow } from './bench-row.ts';
+import { benchFolder, hubInProcess } from './bench-hub.ts';
+import { limitRow, type BenchRow } from './bench-row.ts';
 import { fillSearch } from './fill-search.ts';
 import { madeUpWords } from './made-up-words.ts';
 import { worstRequests, type WorstRequest } from './worst-requests.ts';
@@ -34,28 +32,22 @@ const WORST_POST = `<p>${'&amp;'.repeat(400_000)}</p>`;
  * `worst-requests.ts` says what else to send it.
  */
 export async function benchRoutes(posts = POSTS): Promise<BenchRow[]> {
-  const full = await withHub(ROOMY, async (hub) => {
-    await hub.person('ada'); // whom the rows belong to
-    addWorstRows(hub, WORST_POST);
-    return rowsOf(hub, 'worst rows');
-  });
-  const folder = mkdtempSync(join(tmpdir(), 'bench-routes-'));
-  fillSearch(join(folder, 'hub.db'), posts);
-  const old = await withHub({ ...ROOMY, DATA_DIR: folder }, async (hub) => {
-    const probe = await probeBesideSearches(hub, `${posts} posts`);
-    return [...await rowsOf(hub, `${posts} posts`), probe];
-  });
-  rmSync(folder, { recursive: true });
-  return [...full, ...old].sort((one, other) => one.ratio - other.ratio);
+  return [...await inFullHub(), ...await inOldHub(posts)].sort((one, other) => one.ratio - other.ratio);
 }
 
-async function withHub<Result>(settings: Record<string, string>, use: (hub: Hub) => Promise<Result>): Promise<Result> {
-  const ends: (() => unknown)[] = [];
-  try {
-    return await use(await startHub({ after: (end: () => unknown) => void ends.unshift(end) } as unknown as TestContext, settings));
-  } finally {
-    for (const end of ends) await end();
-  }
+async function inFullHub(): Promise<BenchRow[]> {
+  await using full = await hubInProcess(ROOMY);
+  await full.hub.person('ada'); // whom the rows belong to
+  addWorstRows(full.hub, WORST_POST);
+  return await rowsOf(full.hub, 'worst rows');
+}
+
+async function inOldHub(posts: number): Promise<BenchRow[]> {
+  using folder = benchFolder('routes');
+  fillSearch(join(folder.path, 'hub.db'), posts);
+  await using old = await hubInProcess({ ...ROOMY, DATA_DIR: folder.path });
+  const probe = await probeBesideSearches(old.hub, `${posts} posts`);
+  return [...await rowsOf(old.hub, `${posts} posts`), probe];
 }
 
 async function rowsOf(hub: Hub, data: string): Promise<BenchRow[]> {
@@ -86,9 +78,7 @@ async function probeBesideSearches(hub: Hub, data: string): Promise<BenchRow> {
   }
   isOver = true;
   await Promise.all(visitors);
-  const ours = Math.max(...waits);
-  const name = `${data}: the live probe while four visitors search`;
-  return { name, ours, peer: 'the limit', peerFigure: PROBE_MS, unit: 'ms', ratio: PROBE_MS / ours, want: '>= 1' };
+  return limitRow(`${data}: the live probe while four visitors search`, Math.max(...waits), PROBE_MS, 'ms');
 }
 
 /** Reading first, deleting last: what one route deletes, another may have to show. */
@@ -107,9 +97,8 @@ async function rowOf(hub: Hub, { method, path }: Route, asked: WorstRequest, dat
     statuses.add(status);
     stretches.push(longest);
   }
-  const ours = Math.min(...stretches.slice(1));
   const name = `${data}: ${method} ${path} ${asked.what} (${[...statuses].join(', ')})`;
-  return { name, ours, peer: 'the limit', peerFigure: LIMIT_MS, unit: 'ms', ratio: LIMIT_MS / ours, want: '>= 1' };
+  return limitRow(name, Math.min(...stretches.slice(1)), LIMIT_MS, 'ms');
 }
 
 /** Sends one request; the longest turn of the event loop meanwhile, in ms of the main thread's processor time. */

@@ -1,23 +1,22 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
+import { hubOf, openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { planNextSync } from '../../src/features/feeds/plan-sync.ts';
 import { planSomeSyncs, syncSource } from '../../src/features/feeds/sync-source.ts';
-import { createDisk } from '../../src/features/hub/disk-space.ts';
-import { openStores, type Hub } from '../../src/features/hub/hub.ts';
-import { PROJECT_ROOT, readConfig } from '../../src/features/hub/read-config.ts';
+import { openStores } from '../../src/features/hub/hub.ts';
+import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { jobHandlers, workerQueue } from '../../src/features/hub/worker-jobs.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import { duration } from '../../src/platform/in-words.ts';
 import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { createLog } from '../../src/platform/log.ts';
-import { createOutboundFetch } from '../../src/platform/net/outbound-fetch.ts';
+import { hubEnvironment } from '../support/hub-process.ts';
 import { randomBelow } from '../support/random.ts';
-import type { BenchRow } from './bench-row.ts';
+import { benchFolder } from './bench-hub.ts';
+import { lessRow, limitRow, processorMsSince, type BenchRow } from './bench-row.ts';
 import { startPeer } from './bench-servers.ts';
-import { follow } from './bench-sync.ts';
+import { hubOfFeeds } from './bench-sync.ts';
 import { madeUpWords } from './made-up-words.ts';
 
 const ITEMS = 15; // of each feed
@@ -46,14 +45,10 @@ type Arriving = { name: string; feeds: number; atOnce: number; syncs: number; wa
  * their own report synchronisations that all bring one new post, and synchronisations that bring all posts at once.
  */
 export async function benchRules(): Promise<BenchRow[]> {
-  const server = await startPeer('feeds-peer.ts', [String(WORDS), String(ITEMS)]);
-  try {
-    const rows: BenchRow[] = [];
-    for (const one of [ofDay(), ...HARD]) rows.push(...await arriving(server.port, one));
-    return rows;
-  } finally {
-    await server.stop();
-  }
+  await using server = await startPeer('feeds-peer.ts', [String(WORDS), String(ITEMS)]);
+  const rows: BenchRow[] = [];
+  for (const one of [ofDay(), ...HARD]) rows.push(...await arriving(server.port, one));
+  return rows;
 }
 
 const HARD: Arriving[] = [
@@ -74,44 +69,36 @@ function ofDay(): Arriving {
 
 /** Synchronises each feed until it has ITEMS posts; the last row is the cost. */
 async function arriving(port: number, { name, feeds, atOnce, syncs, want }: Arriving): Promise<BenchRow[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-rules-'));
+  using folder = benchFolder('rules');
   const urls = Array.from({ length: WARM_UP + feeds }, (_, n) => `http://127.1.${n >> 8}.${n & 255}:${port}/${n}`);
-  const [bare, ruled] = [hubOf(join(folder, 'bare'), urls, 0), hubOf(join(folder, 'ruled'), urls, RULES)];
+  using bare = benchHub(join(folder.path, 'bare'), urls, 0);
+  using ruled = benchHub(join(folder.path, 'ruled'), urls, RULES);
   const used = new Map([[bare, 0], [ruled, 0]]);
-  try {
-    for (let published = atOnce; published <= ITEMS; published += atOnce) {
-      await fetch(`http://127.0.0.1:${port}/published/${published}`);
-      for (const [index] of urls.entries()) {
-        for (const hub of index % 2 === 0 ? [bare, ruled] : [ruled, bare]) {
-          for (let sync = 0; sync < syncs; sync++) {
-            const ms = await syncFeed(hub, index + 1);
-            if (index >= WARM_UP) used.set(hub, (used.get(hub) ?? NaN) + ms);
-          }
+  for (let published = atOnce; published <= ITEMS; published += atOnce) {
+    await fetch(`http://127.0.0.1:${port}/published/${published}`);
+    for (const [index] of urls.entries()) {
+      for (const hub of index % 2 === 0 ? [bare, ruled] : [ruled, bare]) {
+        for (let sync = 0; sync < syncs; sync++) {
+          const ms = await syncFeed(hub, index + 1);
+          if (index >= WARM_UP) used.set(hub, (used.get(hub) ?? NaN) + ms);
         }
       }
     }
-    const count = syncs * feeds * ITEMS / atOnce;
-    const fits = timesApplied(ruled.hub.db) / (urls.length * ITEMS);
-    const [ms, ruledMs] = [(used.get(bare) ?? NaN) / count, (used.get(ruled) ?? NaN) / count];
-    return rowsOf(`${name}; a post fits ${fits.toFixed(2)} of 2,000 rules`, ms, ruledMs, want);
-  } finally {
-    for (const { hub } of used.keys()) hub.db.close();
-    rmSync(folder, { recursive: true });
   }
+  const count = syncs * feeds * ITEMS / atOnce;
+  const fits = timesApplied(ruled.hub.db) / (urls.length * ITEMS);
+  const [ms, ruledMs] = [(used.get(bare) ?? NaN) / count, (used.get(ruled) ?? NaN) / count];
+  return rowsOf(`${name}; a post fits ${fits.toFixed(2)} of 2,000 rules`, ms, ruledMs, want);
 }
 
 /** `bare`, `ruled`: the processor time of a synchronisation (ms) without and with rules. */
 function rowsOf(name: string, bare: number, ruled: number, want: string): BenchRow[] {
-  const cost = 100 * (ruled - bare) / bare;
   return [
-    {
+    lessRow({
       name: `${name}: processor time`, ours: ruled, unit: 'ms/synchronisation', peer: 'without rules',
-      peerFigure: bare, ratio: bare / ruled, want: 'as reported',
-    },
-    {
-      name: `${name}: what the rules add`, ours: cost, unit: '%', peer: 'the limit', peerFigure: COST_LIMIT,
-      ratio: COST_LIMIT / cost, want,
-    },
+      peerFigure: bare, want: 'as reported',
+    }),
+    limitRow(`${name}: what the rules add`, 100 * (ruled - bare) / bare, COST_LIMIT, '%', want),
   ];
 }
 
@@ -121,34 +108,29 @@ async function syncFeed({ hub, worker, makeDue }: BenchHub, sourceId: number): P
   const before = process.cpuUsage();
   planSomeSyncs(hub, 1);
   await worker.runDue();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1_000;
+  return processorMsSince(before);
 }
 
 function timesApplied(db: Db): number {
   return db.prepare<[], { n: number }>('applied', 'SELECT COALESCE(SUM(applied), 0) AS n FROM rules').get()?.n ?? NaN;
 }
 
-type BenchHub = ReturnType<typeof hubOf>;
+type BenchHub = ReturnType<typeof benchHub>;
 
-function hubOf(folder: string, urls: string[], rules: number) {
+function benchHub(folder: string, urls: string[], rules: number) {
   mkdirSync(folder);
-  const config = readConfig({ DATA_DIR: folder, PORT: '0', OUTBOUND_ALLOW: '127.0.0.0/8' },
-    { projectRoot: PROJECT_ROOT, readFile: (path) => readFileSync(path, 'utf8') });
-  const db = openHubDatabase(config);
-  follow(db, urls, NEVER);
-  addMembers(db, rules, urls.length);
-  const hub: Hub = {
-    db, config, clock: Date.now, random: Math.random, program: 'worker', disk: createDisk(db, config, () => 0),
-    outbound: createOutboundFetch({ userAgent: 'ContentHub/bench', allow: config.outboundAllow }),
-    log: createLog('worker', 'error', Date.now, () => {}),
-  };
+  const filled = hubOfFeeds(join(folder, 'hub.db'), urls, NEVER);
+  addMembers(filled, rules, urls.length);
+  filled.close();
+  const config = loadConfig(hubEnvironment(folder));
+  const hub = hubOf('worker', config, openHubDatabase(config), createLog('worker', 'error', Date.now, () => {}));
+  const { db } = hub;
   openStores(hub);
   const onError = (error: unknown): void => { throw error; };
   const handlers = jobHandlers(hub, [syncSource]);
   const worker = createWorker({ ...hub, queue: workerQueue(hub), handlers, onError });
   const makeDue = db.prepare<[number]>('make due', 'UPDATE sources SET next_sync_at = 1 WHERE id = ?');
-  return { hub, worker, makeDue };
+  return { hub, worker, makeDue, [Symbol.dispose]: db.close };
 }
 
 /**

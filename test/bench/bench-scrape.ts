@@ -1,18 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { metricFamilies, readMetrics } from '../../src/features/health/metrics.ts';
 import { httpMetrics, processMetrics } from '../../src/features/hub/hub.ts';
-import { migrate } from '../../src/platform/db/migrate.ts';
-import { readMigrations } from '../../src/platform/db/migration-files.ts';
-import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
+import type { Db } from '../../src/platform/db/open-database.ts';
 import { renderPrometheus } from '../../src/platform/metrics/exposition.ts';
 import { handleOf } from '../support/service-series.ts';
-import type { BenchRow } from './bench-row.ts';
+import { benchFolder, newHub } from './bench-hub.ts';
+import { alternate, lessRow, limitRow, type BenchRow } from './bench-row.ts';
 
 type HubSize = { posts: number; sources: number; jobs: number };
 
-type Hub = { db: Db; scrape(): string; close(): void };
+type Hub = Disposable & { db: Db; scrape(): string };
 
 const LARGE: HubSize = { posts: 1_000_000, sources: 10_000, jobs: 100_000 };
 const EMPTY: HubSize = { posts: 0, sources: 0, jobs: 0 };
@@ -20,7 +17,6 @@ const POSTS_EACH_TRANSACTION = 100_000;
 const ROUNDS = 301;
 const WARM_UP_ROUNDS = 200; // until both have been compiled
 const LIMIT_MS = 5;
-const MIGRATIONS = join(import.meta.dirname, '../../migrations');
 
 /** What a hub that keeps no counts would ask at every scrape. */
 const COUNT_ROWS = [
@@ -34,30 +30,23 @@ const COUNT_ROWS = [
  * limit of 5 ms, and beside counting rows as many programs do. The rounds alternate; the medians are compared.
  */
 export async function benchScrape(size: HubSize = LARGE): Promise<BenchRow[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-scrape-'));
-  const empty = openHub(join(folder, 'empty.db'), EMPTY);
-  const large = openHub(join(folder, 'large.db'), size);
-  try {
-    medians([large.scrape, empty.scrape], WARM_UP_ROUNDS);
-    const [ours = NaN, peerFigure = NaN] = medians([large.scrape, empty.scrape], ROUNDS);
-    const [counting = NaN] = medians([countRows(large.db)], 5);
-    const name = `scrape with ${size.posts.toLocaleString('en')} posts`;
-    const row = { ours, unit: 'ms' };
-    return [
-      { ...row, name, peer: 'scrape of an empty hub', peerFigure, ratio: peerFigure / ours, want: '>= 0.67' },
-      { ...row, name, peer: 'the limit', peerFigure: LIMIT_MS, ratio: LIMIT_MS / ours, want: '>= 1' },
-      { ...row, name, peer: 'COUNT(*) at each scrape', peerFigure: counting, ratio: counting / ours, want: '>= 10' },
-    ];
-  } finally {
-    empty.close();
-    large.close();
-    rmSync(folder, { recursive: true });
-  }
+  using folder = benchFolder('scrape');
+  using empty = openHub(join(folder.path, 'empty.db'), EMPTY);
+  using large = openHub(join(folder.path, 'large.db'), size);
+  const scrapes = [large.scrape, empty.scrape].map((scrape) => () => timed(scrape));
+  const [ours = NaN, peerFigure = NaN] = await alternate(scrapes, ROUNDS, WARM_UP_ROUNDS);
+  const count = countRows(large.db);
+  const [counting = NaN] = await alternate([() => timed(count)], 5, 0);
+  const name = `scrape with ${size.posts.toLocaleString('en')} posts`;
+  return [
+    lessRow({ name, ours, peer: 'scrape of an empty hub', peerFigure, unit: 'ms', want: '>= 0.67' }),
+    limitRow(name, ours, LIMIT_MS, 'ms'),
+    lessRow({ name, ours, peer: 'COUNT(*) at each scrape', peerFigure: counting, unit: 'ms', want: '>= 10' }),
+  ];
 }
 
 function openHub(path: string, size: HubSize): Hub {
-  const db = openDatabase(path);
-  migrate(db, readMigrations(MIGRATIONS), Date.now);
+  const db = newHub(path);
   fill(db, size);
   const hub = handleOf(db, path, Date.now);
   const http = httpMetrics(hub);
@@ -67,14 +56,12 @@ function openHub(path: string, size: HubSize): Hub {
     processMetrics(hub).close();
     db.close();
   };
-  return { db, scrape, close };
+  return { db, scrape, [Symbol.dispose]: close };
 }
 
 function fill(db: Db, { posts, sources, jobs }: HubSize): void {
   const numbers = (from: number, to: number): string =>
     `WITH RECURSIVE n (i) AS (SELECT ${from} WHERE ${to} >= ${from} UNION ALL SELECT i + 1 FROM n WHERE i < ${to})`;
-  db.exec(`INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
-    VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0)`);
   db.exec(`${numbers(1, sources)}
     INSERT INTO sources (id, owner_id, kind, title, last_success_at, created_at, updated_at)
     SELECT i, 1, 'feed', 'Source ' || i, i, i, i FROM n`);
@@ -95,15 +82,6 @@ function countRows(db: Db): () => void {
   return () => {
     for (const statement of statements) statement.all();
   };
-}
-
-/** Milliseconds of each contender, which take turns. */
-function medians(contenders: readonly (() => void)[], rounds: number): number[] {
-  const times = contenders.map((): number[] => []);
-  for (let round = 0; round < rounds; round++) {
-    contenders.forEach((contender, index) => times[index]?.push(timed(contender)));
-  }
-  return times.map((all) => all.sort((a, b) => a - b)[Math.floor(rounds / 2)] ?? NaN);
 }
 
 function timed(work: () => void): number {

@@ -1,12 +1,14 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { confinedCommand, nodeFacts } from '../../src/app/processes/confined-command.ts';
 import { MALLOC_SETTINGS } from '../../src/app/processes/supervise.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 
-export type RunningServer = { name: string; port: number; pid: number; stop(): Promise<void> };
+/** Stopped when its block ends. */
+export type RunningServer = AsyncDisposable & { name: string; port: number; pid: number };
 
 /** The hub's own web process as it runs for real, confined and with its log on (to nowhere). */
 export function startWeb(dataDir: string, settings: NodeJS.ProcessEnv = {}): Promise<RunningServer> {
@@ -16,9 +18,10 @@ export function startWeb(dataDir: string, settings: NodeJS.ProcessEnv = {}): Pro
 }
 
 /** The hub's own worker, likewise. Its database must have been migrated. */
-export function startWorker(dataDir: string): ChildProcess {
+export function startWorker(dataDir: string): AsyncDisposable & { pid: number } {
   const env = hubEnvironment(dataDir);
-  return spawn(process.execPath, hubArguments('worker', env), { env, stdio: 'ignore' });
+  const child = spawn(process.execPath, hubArguments('worker', env), { env, stdio: 'ignore' });
+  return { pid: child.pid ?? 0, [Symbol.asyncDispose]: () => stop(child) };
 }
 
 function hubEnvironment(dataDir: string): NodeJS.ProcessEnv {
@@ -57,7 +60,7 @@ async function start(
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', errors, 'ipc'] });
   const port = await Promise.race([portFrom(child, portOf), once(child, 'exit').then(() => undefined)]);
   if (port === undefined || child.pid === undefined) throw new Error(`${name} did not start`);
-  return { name, port, pid: child.pid, stop: () => stop(child) };
+  return { name, port, pid: child.pid, [Symbol.asyncDispose]: () => stop(child) };
 }
 
 function portFrom(child: ChildProcess, portOf: (message: unknown) => number | undefined): Promise<number> {
@@ -69,7 +72,7 @@ function portFrom(child: ChildProcess, portOf: (message: unknown) => number | un
   });
 }
 
-export async function stop(child: ChildProcess): Promise<void> {
+async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');
   child.kill('SIGTERM');
@@ -80,11 +83,20 @@ export async function stop(child: ChildProcess): Promise<void> {
 export async function load(
   server: RunningServer, path: string, milliseconds: number, headers: string[] = [],
 ): Promise<number> {
-  const file = join(import.meta.dirname, 'load-client.ts');
-  const args = [file, String(server.port), path, '16', String(milliseconds), ...headers];
-  const client = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  return Number(await runClient('load-client.ts', [server.port, path, 16, milliseconds, ...headers]));
+}
+
+/** One of the clients beside this file, and what it prints until it ends. */
+export async function runClient(file: string, args: (string | number)[]): Promise<string> {
+  const client = startClient(file, args);
   let printed = '';
   client.stdout.on('data', (chunk) => (printed += chunk));
-  await once(client, 'exit');
-  return Number(printed);
+  const [code] = await once(client, 'close');
+  if (code !== 0) throw new Error(`${file} failed`);
+  return printed;
+}
+
+export function startClient(file: string, args: (string | number)[]): ChildProcessByStdio<null, Readable, null> {
+  const path = join(import.meta.dirname, file);
+  return spawn(process.execPath, [path, ...args.map(String)], { stdio: ['ignore', 'pipe', 'inherit'] });
 }

@@ -1,19 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { migrate } from '../../src/platform/db/migrate.ts';
-import { readMigrations } from '../../src/platform/db/migration-files.ts';
-import { openDatabase } from '../../src/platform/db/open-database.ts';
 import { standardEvent } from '../support/signed-events.ts';
 import { sendEvent } from '../support/webhooks.ts';
-import type { BenchRow } from './bench-row.ts';
-import { residentMiB, startPeer, startWeb, startWorker, stop, type RunningServer } from './bench-servers.ts';
-import { median } from './median.ts';
+import { benchFolder, newHub } from './bench-hub.ts';
+import { alternate, lessRow, type BenchRow } from './bench-row.ts';
+import { residentMiB, startPeer, startWeb, startWorker, type RunningServer } from './bench-servers.ts';
 
 const ROUNDS = 7;
 const IDLE_MS = 3_000;
-const MIGRATIONS = join(import.meta.dirname, '../../migrations');
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 
@@ -36,42 +30,27 @@ const FIRST: Record<string, Ask> = {
  * to do, beside a Node process with an empty node:http server and an open better-sqlite3.
  */
 export async function benchStart(): Promise<BenchRow[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-start-'));
-  try {
-    prepare(join(folder, 'hub.db'));
-    const startEmpty = () => startPeer('empty-peer.ts', [join(folder, 'empty.db')]);
-    const peer = 'empty node:http with better-sqlite3';
-    const rows: BenchRow[] = [];
-    for (const [first, ask] of Object.entries(FIRST)) {
-      const [ours, empty]: [number[], number[]] = [[], []];
-      for (let round = 0; round < ROUNDS; round++) {
-        ours.push(await timeTo(ask, () => startWeb(folder)));
-        empty.push(await timeTo(askForPage, startEmpty));
-      }
-      const times = { ours: median(ours), peerFigure: median(empty) };
-      const ratio = times.peerFigure / times.ours;
-      rows.push({ name: `start of web to ${first}`, ...times, peer, unit: 'ms', ratio, want: 'as reported' });
-    }
-    const memory = await idleMemory(folder, startEmpty);
-    return [
-      ...rows,
-      ...(['web', 'worker'] as const).map((name) => ({
-        name: `idle memory of ${name}`, ours: memory[name], peer, peerFigure: memory.empty, unit: 'MiB',
-        ratio: memory.empty / memory[name], want: 'as reported',
-      })),
-    ];
-  } finally {
-    rmSync(folder, { recursive: true });
+  using folder = benchFolder('start');
+  prepare(join(folder.path, 'hub.db'));
+  const startEmpty = () => startPeer('bare-peers.ts', ['empty', join(folder.path, 'empty.db')]);
+  const row = (name: string, ours = NaN, peerFigure = NaN, unit = 'ms'): BenchRow =>
+    lessRow({ name, ours, peer: 'empty node:http with better-sqlite3', peerFigure, unit, want: 'as reported' });
+  const rows: BenchRow[] = [];
+  for (const [first, ask] of Object.entries(FIRST)) {
+    const starts = [() => timeTo(ask, () => startWeb(folder.path)), () => timeTo(askForPage, startEmpty)];
+    rows.push(row(`start of web to ${first}`, ...await alternate(starts, ROUNDS, 0)));
   }
+  const memory = await idleMemory(folder.path, startEmpty);
+  for (const name of ['web', 'worker'] as const) {
+    rows.push(row(`idle memory of ${name}`, memory[name], memory.empty, 'MiB'));
+  }
+  return rows;
 }
 
 /** A hub with an account and a webhook. */
 function prepare(path: string): void {
-  const db = openDatabase(path);
-  migrate(db, readMigrations(MIGRATIONS), Date.now);
+  const db = newHub(path);
   db.exec(`
-    INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
-      VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0);
     INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at) VALUES (1, 1, 'webhook', 'Hook', 0, 0);
     INSERT INTO webhooks (source_id, secret, quiet_since_at, created_at) VALUES (1, 'plain:${SECRET}', 0, 0)`);
   db.close();
@@ -85,25 +64,19 @@ async function get(url: string): Promise<Response> {
 
 async function timeTo(ask: Ask, start: () => Promise<RunningServer>): Promise<number> {
   const started = performance.now();
-  const server = await start();
+  await using server = await start();
   const { status } = await ask(`http://127.0.0.1:${server.port}`);
   const took = performance.now() - started;
-  await server.stop();
   if (status !== 200 && status !== 202) throw new Error(`${server.name} was not ready: ${status}`);
   return took;
 }
 
 async function idleMemory(folder: string, startEmpty: () => Promise<RunningServer>) {
-  const web = await startWeb(folder);
-  const empty = await startEmpty();
-  const worker = startWorker(folder);
+  await using web = await startWeb(folder);
+  await using empty = await startEmpty();
+  await using worker = startWorker(folder);
   await sleep(IDLE_MS);
-  const memory = {
-    web: residentMiB(web.pid, 'VmRSS'),
-    worker: residentMiB(worker.pid ?? 0, 'VmRSS'),
-    empty: residentMiB(empty.pid, 'VmRSS'),
-  };
-  await Promise.all([web.stop(), empty.stop(), stop(worker)]);
-  return memory;
+  const memoryOf = ({ pid }: { pid: number }): number => residentMiB(pid, 'VmRSS');
+  return { web: memoryOf(web), worker: memoryOf(worker), empty: memoryOf(empty) };
 }
 

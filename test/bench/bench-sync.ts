@@ -1,21 +1,17 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { migrate } from '../../src/platform/db/migrate.ts';
-import { readMigrations } from '../../src/platform/db/migration-files.ts';
-import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
-import type { BenchRow } from './bench-row.ts';
-import { processorMs, residentMiB, startWorker, stop } from './bench-servers.ts';
+import type { Db } from '../../src/platform/db/open-database.ts';
+import { benchFolder, newHub } from './bench-hub.ts';
+import { lessRow, limitRow, moreRow, processorMsSince, type BenchRow } from './bench-row.ts';
+import { processorMs, residentMiB, startWorker } from './bench-servers.ts';
 
 const FEEDS = 10_000;
 const FEEDS_OF_OWN_LINKS = 4_000;
 const CONCURRENCY = 8; // SYNC_CONCURRENCY's default
 const MEMORY_LIMIT_MIB = 150;
-const MIGRATIONS = join(import.meta.dirname, '../../migrations');
 
 /** `shared`: the feeds of `answer` have 15 links in common, which thousands of sources then share. */
 type Links = 'shared' | 'own';
@@ -30,55 +26,41 @@ export async function benchSync(): Promise<BenchRow[]> {
 }
 
 async function syncAll(feeds: number, links: Links): Promise<BenchRow[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-sync-'));
-  const server = createServer(links === 'own' ? answerOwn : answer).listen(0, '0.0.0.0');
+  using folder = benchFolder('sync');
+  await using server = createServer(links === 'own' ? answerOwn : answer).listen(0, '0.0.0.0');
   await once(server, 'listening');
   const urls = Array.from({ length: feeds }, (_, index) => feedUrl(server, index));
-  const db = openDatabase(join(folder, 'hub.db'));
-  try {
-    follow(db, urls);
-    const ours = await syncOurs(folder, db, feeds);
-    const bare = await syncBare(urls);
-    const name = `sync of ${feeds.toLocaleString('en')} feeds, half of them unchanged${links === 'own' ? ', links of their own' : ''}`;
-    return [
-      {
-        name, ours: ours.rate, unit: 'feeds/s', peer: 'the requests alone', peerFigure: bare.rate,
-        ratio: ours.rate / bare.rate, want: 'as reported',
-      },
-      {
-        name: `${name}: processor time of the worker`, ours: ours.busy, unit: 'ms/feed',
-        peer: 'the requests alone, with their server', peerFigure: bare.busy, ratio: bare.busy / ours.busy, want: 'as reported',
-      },
-      {
-        name: `${name}: peak memory of the worker`, ours: ours.memory, unit: 'MiB', peer: 'the limit',
-        peerFigure: MEMORY_LIMIT_MIB, ratio: MEMORY_LIMIT_MIB / ours.memory, want: '>= 1',
-      },
-    ];
-  } finally {
-    db.close();
-    server.closeAllConnections();
-    server.close();
-    rmSync(folder, { recursive: true });
-  }
+  const db = hubOfFeeds(join(folder.path, 'hub.db'), urls);
+  const ours = await syncOurs(folder.path, db, feeds);
+  const bare = await syncBare(urls);
+  db.close();
+  server.closeAllConnections();
+  const name = `sync of ${feeds.toLocaleString('en')} feeds, half of them unchanged${links === 'own' ? ', links of their own' : ''}`;
+  return [
+    moreRow({
+      name, ours: ours.rate, unit: 'feeds/s', peer: 'the requests alone', peerFigure: bare.rate, want: 'as reported',
+    }),
+    lessRow({
+      name: `${name}: processor time of the worker`, ours: ours.busy, unit: 'ms/feed',
+      peer: 'the requests alone, with their server', peerFigure: bare.busy, want: 'as reported',
+    }),
+    limitRow(`${name}: peak memory of the worker`, ours.memory, MEMORY_LIMIT_MIB, 'MiB'),
+  ];
 }
 
 /** `rate`: feeds a second; `busy`: ms of a processor for each feed; `memory`: MiB. */
 async function syncOurs(folder: string, db: Db, feeds: number): Promise<{ rate: number; busy: number; memory: number }> {
   const started = performance.now();
-  const worker = startWorker(folder);
+  await using worker = startWorker(folder);
   await untilSynced(db, feeds);
   const rate = perSecond(feeds, started);
-  const memory = residentMiB(worker.pid ?? 0, 'VmHWM');
-  const busy = processorMs(worker.pid ?? 0) / feeds;
-  await stop(worker);
-  return { rate, busy, memory };
+  return { rate, busy: processorMs(worker.pid) / feeds, memory: residentMiB(worker.pid, 'VmHWM') };
 }
 
 async function syncBare(urls: string[]): Promise<{ rate: number; busy: number }> {
   const [started, before] = [performance.now(), process.cpuUsage()];
   await requestAll(urls);
-  const { user, system } = process.cpuUsage(before);
-  return { rate: perSecond(urls.length, started), busy: (user + system) / 1_000 / urls.length };
+  return { rate: perSecond(urls.length, started), busy: processorMsSince(before) / urls.length };
 }
 
 /** The address of a feed of that server, on a host of its own. */
@@ -110,11 +92,9 @@ function send(items: string, req: IncomingMessage, res: ServerResponse): void {
   res.end(`<rss version="2.0"><channel>${head}${items}</channel></rss>`);
 }
 
-/** Makes a hub's database whose only account has these feeds, due at `nextSyncAt`. */
-export function follow(db: Db, urls: string[], nextSyncAt = 1): void {
-  migrate(db, readMigrations(MIGRATIONS), Date.now);
-  db.exec(`INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
-    VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0)`);
+/** A new hub's database whose only account has these feeds, due at `nextSyncAt`. */
+export function hubOfFeeds(path: string, urls: string[], nextSyncAt = 1): Db {
+  const db = newHub(path);
   const source = db.prepare<[number, number]>('source', `
     INSERT INTO sources (id, owner_id, kind, title, next_sync_at, created_at, updated_at)
     VALUES (?, 1, 'feed', 'Feed', ?, 0, 0)`);
@@ -127,6 +107,7 @@ export function follow(db: Db, urls: string[], nextSyncAt = 1): void {
   // Only a feed that was read before is asked whether it is unchanged.
   db.exec(`UPDATE sources SET last_success_at = 1
     WHERE id IN (SELECT source_id FROM feeds WHERE url LIKE '%/unchanged/%')`);
+  return db;
 }
 
 /** Resolves once so many synchronisations are counted. */

@@ -1,17 +1,10 @@
-import { spawn } from 'node:child_process';
 import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { migrate } from '../../src/platform/db/migrate.ts';
-import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
-import type { BenchRow } from './bench-row.ts';
-import { startWeb, type RunningServer } from './bench-servers.ts';
-import { median } from './median.ts';
+import { benchFolder, newHub } from './bench-hub.ts';
+import { alternate, moreRow, type BenchRow } from './bench-row.ts';
+import { runClient, startWeb, type RunningServer } from './bench-servers.ts';
 
-const MIGRATIONS = join(import.meta.dirname, '../../migrations');
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const SOURCES = 8; // of one comparison; each has a rate limit of its own
 const ROUNDS = 5;
@@ -27,48 +20,27 @@ type Senders = keyof typeof EVENTS;
  * alternate, and the medians are compared.
  */
 export async function benchWebhooks(): Promise<BenchRow[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-webhooks-'));
-  prepare(folder);
-  const hub = await startWeb(folder);
-  const bare = openBareLoop(join(folder, 'bare.db'));
-  try {
-    return [
-      await compare(hub, bare, { name: 'signed events, 64 senders', senders: 64, kind: 'heard', want: '>= 2', first: 1 }),
-      await compare(hub, bare, { name: 'signed events, 1 sender', senders: 1, kind: 'heard', want: '>= 0.3', first: 11 }),
-      await compare(hub, bare, { name: 'signed posts, 64 senders', senders: 64, kind: 'posts', want: '>= 0.3', first: 21 }),
-    ];
-  } finally {
-    bare.close();
-    await hub.stop();
-    rmSync(folder, { recursive: true });
-  }
+  using folder = benchFolder('webhooks');
+  prepare(folder.path);
+  await using hub = await startWeb(folder.path);
+  using bare = openBareLoop(join(folder.path, 'bare.db'));
+  return [
+    await compare(hub, bare, { name: 'signed events, 64 senders', senders: 64, kind: 'heard', want: '>= 2', first: 1 }),
+    await compare(hub, bare, { name: 'signed events, 1 sender', senders: 1, kind: 'heard', want: '>= 0.3', first: 11 }),
+    await compare(hub, bare, { name: 'signed posts, 64 senders', senders: 64, kind: 'posts', want: '>= 0.3', first: 21 }),
+  ];
 }
 
 type Comparison = { name: string; senders: Senders; kind: 'heard' | 'posts'; want: string; first: number };
 
 async function compare(hub: RunningServer, bare: BareLoop, comparison: Comparison): Promise<BenchRow> {
   const { name, want } = comparison;
-  const rates: [number[], number[]] = [[], []];
-  for (let round = -1; round < ROUNDS; round++) {
-    const [ours, theirs] = [await send(hub, comparison), bare.run(2_000)];
-    if (round < 0) continue; // the first round warms up
-    rates[0].push(ours);
-    rates[1].push(theirs);
-  }
-  const [ours, peerFigure] = [median(rates[0]), median(rates[1])];
-  const peer = 'bare loop of an HMAC and a durable insert';
-  return { name, ours, peer, peerFigure, unit: 'events/s', ratio: ours / peerFigure, want };
+  const [ours = NaN, peerFigure = NaN] = await alternate([() => send(hub, comparison), () => bare.run(2_000)], ROUNDS);
+  return moreRow({ name, ours, peer: 'bare loop of an HMAC and a durable insert', peerFigure, unit: 'events/s', want });
 }
 
 async function send({ port }: RunningServer, { senders, kind, first }: Comparison): Promise<number> {
-  const file = join(import.meta.dirname, 'webhook-client.ts');
-  const args = [file, port, SECRET, first, SOURCES, EVENTS[senders], senders, kind].map(String);
-  const client = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  let printed = '';
-  client.stdout.on('data', (chunk) => (printed += chunk));
-  const [code] = await once(client, 'exit');
-  if (code !== 0) throw new Error('an event was not accepted');
-  return Number(printed);
+  return Number(await runClient('webhook-client.ts', [port, SECRET, first, SOURCES, EVENTS[senders], senders, kind]));
 }
 
 type BareLoop = ReturnType<typeof openBareLoop>;
@@ -93,16 +65,13 @@ function openBareLoop(path: string) {
     return (events / (performance.now() - started)) * 1_000;
   }
 
-  return { run, close: db.close };
+  return { run, [Symbol.dispose]: db.close };
 }
 
 function prepare(folder: string): void {
   const ids = Array.from({ length: 30 }, (_, index) => index + 1);
-  const db = openDatabase(join(folder, 'hub.db'));
-  migrate(db, readMigrations(MIGRATIONS), Date.now);
+  const db = newHub(join(folder, 'hub.db'));
   db.exec(`
-    INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
-      VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0);
     INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at)
       SELECT value, 1, 'webhook', 'Hook', 0, 0 FROM json_each('${JSON.stringify(ids)}');
     INSERT INTO webhooks (source_id, secret, quiet_since_at, created_at)

@@ -3,13 +3,10 @@ import { settleEntries } from '../../src/features/reading/settle-entries.ts';
 import { factsOf } from '../../src/features/posts/blocks.ts';
 import { searchKey } from '../../src/features/posts/search-index-store.ts';
 import { DAY } from '../../src/platform/clock.ts';
-import { migrate } from '../../src/platform/db/migrate.ts';
-import { readMigrations } from '../../src/platform/db/migration-files.ts';
-import { openDatabase } from '../../src/platform/db/open-database.ts';
 import { randomBelow } from '../support/random.ts';
+import { newDatabase } from './bench-hub.ts';
 import { madeUpWords } from './made-up-words.ts';
 
-const MIGRATIONS = `${import.meta.dirname}/../../migrations`;
 const SOURCES = 1_000;
 const FOLLOWED = 300;
 export const NOW = Date.UTC(2026, 10, 1);
@@ -23,8 +20,7 @@ const APART = 20;
  * the oldest post. Account 1 follows 300 of 1,000 sources, has read all but the newest of them, and starred 1 in 2,000.
  */
 export function fillSearch(path: string, posts: number): void {
-  const db = openDatabase(path);
-  migrate(db, readMigrations(MIGRATIONS), () => NOW);
+  const db = newDatabase(path, () => NOW);
   db.pragma('synchronous = OFF');
   db.pragma('cache_size = -400000');
   db.exec(`

@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { p99 } from './bench-row.ts';
 
 /**
  * node page-probe.ts <port> <cookie> <milliseconds>: asks for the home page of the cookie's member every 25 ms, and
@@ -21,6 +22,5 @@ while (performance.now() < end) {
   times.push(performance.now() - started);
   await sleep(25);
 }
-const sorted = times.toSorted((a, b) => a - b);
-process.stdout.write(String(sorted[Math.ceil(sorted.length * 0.99) - 1]));
+process.stdout.write(String(p99(times)));
 process.exit();

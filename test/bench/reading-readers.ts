@@ -1,6 +1,4 @@
-import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
-import { migrate } from '../../src/platform/db/migrate.ts';
-import { readMigrations } from '../../src/platform/db/migration-files.ts';
+import type { Db } from '../../src/platform/db/open-database.ts';
 import type { Hub } from '../../src/features/hub/hub.ts';
 import { linkKey, links } from '../../src/features/posts/link-store.ts';
 import { searchIndex } from '../../src/features/posts/search-index-store.ts';
@@ -10,9 +8,8 @@ import { ACTS, RULES_MAX } from '../../src/features/rules/rule-store.ts';
 import { settleEntries } from '../../src/features/reading/settle-entries.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { randomBelow } from '../support/random.ts';
+import { newDatabase } from './bench-hub.ts';
 import { madeUpWords } from './made-up-words.ts';
-
-const MIGRATIONS = `${import.meta.dirname}/../../migrations`;
 
 /** When the last post was published. */
 export const NOW = Date.now();
@@ -54,8 +51,7 @@ export const READERS = {
  * follow some of the sources and have read as READERS says; the others 70 to 99 % at random.
  */
 export async function fillReadingLists(path: string, { posts, sources, members, follows } = SIZES): Promise<void> {
-  const db = openDatabase(path);
-  migrate(db, readMigrations(MIGRATIONS), Date.now);
+  const db = newDatabase(path);
   db.pragma('synchronous = OFF');
   const below = randomBelow(7);
   db.exec('BEGIN');

@@ -1,16 +1,14 @@
-import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
+import { hubOf, openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { createWebServer } from '../../src/app/processes/web-server.ts';
 import { sessionCookie } from '../../src/features/accounts/authenticate.ts';
 import { sessions } from '../../src/features/accounts/credential-store.ts';
-import { createDisk } from '../../src/features/hub/disk-space.ts';
-import { openStores, type Hub } from '../../src/features/hub/hub.ts';
-import { PROJECT_ROOT, readConfig } from '../../src/features/hub/read-config.ts';
+import { openStores } from '../../src/features/hub/hub.ts';
+import { loadConfig } from '../../src/features/hub/read-config.ts';
 import type { Db, Statement } from '../../src/platform/db/open-database.ts';
 import { createLog } from '../../src/platform/log.ts';
-import { createOutboundFetch } from '../../src/platform/net/outbound-fetch.ts';
+import { hubEnvironment } from '../support/hub-process.ts';
 
 /** `first` reads the first `rows` rows. */
 export type RecordedCall = { sql: string; kind: 'get' | 'all' | 'first' | 'run'; rows: number; params: unknown[] };
@@ -18,8 +16,8 @@ export type RecordedCall = { sql: string; kind: 'get' | 'all' | 'first' | 'run';
 /** An answer of the hub, and all that it asked the database for it. */
 export type RecordedPage = { headers: string[]; body: Buffer; compressed: Buffer; calls: RecordedCall[] };
 
-/** Node's own, of each answer. */
-const OWN_HEADERS = new Set(['date', 'connection', 'keep-alive']);
+/** node:http adds these itself to each answer. */
+export const OWN_HEADERS = new Set(['date', 'connection', 'keep-alive']);
 
 /**
  * Signs an account in, and records what it is sent at these addresses, and at those of the assets that the pages name.
@@ -28,15 +26,10 @@ const OWN_HEADERS = new Set(['date', 'connection', 'keep-alive']);
 export async function recordPages(
   dataDir: string, accountId: number, targets: string[],
 ): Promise<{ cookie: string; pages: Map<string, RecordedPage> }> {
-  const config = readConfig({ DATA_DIR: dataDir, PORT: '0' },
-    { projectRoot: PROJECT_ROOT, readFile: (path) => readFileSync(path, 'utf8') });
+  const config = loadConfig(hubEnvironment(dataDir));
   const db = openHubDatabase(config);
   const calls: RecordedCall[] = [];
-  const hub: Hub = {
-    db: recording(db, calls), config, clock: Date.now, random: Math.random, program: 'web',
-    disk: createDisk(db, config, () => 0),
-    outbound: createOutboundFetch({ userAgent: 'ContentHub/bench', allow: [] }), log: createLog('web', 'error', Date.now, () => {}),
-  };
+  const hub = hubOf('web', config, recording(db, calls), createLog('web', 'error', Date.now, () => {}));
   openStores(hub);
   const { server, release } = createWebServer(hub);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

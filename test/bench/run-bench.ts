@@ -9,36 +9,89 @@ import { commitOf, compareVersions } from './compare-versions.ts';
 /** Real feeds beside the project; without them there is nothing to measure parsing on. */
 const CORPUS = `${import.meta.dirname}/../../../shared/corpora/feeds`;
 
-type Bench = { about: string; run: () => Promise<BenchRow[]> | AsyncGenerator<BenchRow> };
+type Rows = BenchRow[] | AsyncGenerator<BenchRow>;
 
-const BENCHES: Record<string, Bench> = {
-  feeds: { about: 'parsing real feeds, beside other parsers', run: async () => (await import('./bench-feeds.ts')).benchFeeds(CORPUS) },
-  'full-text': { about: 'articles found in annotated pages, beside Readability on linkedom: processor time, and F1 of the words', run: async () => (await import('./bench-full-text.ts')).benchFullText() },
-  encodings: { about: 'decoding texts, beside iconv-lite', run: async () => (await import('./bench-encodings.ts')).benchEncodings() },
-  multipart: { about: 'reading forms with files, beside busboy', run: async () => (await import('./bench-multipart.ts')).benchMultipart() },
-  attachments: { about: 'uploads and downloads, beside bare programs', run: async () => (await import('./bench-attachments.ts')).benchAttachments() },
+const BENCHES: Record<string, { about: string; run: () => Promise<Rows> }> = {
+  feeds: {
+    about: 'parsing real feeds, beside other parsers',
+    run: async () => (await import('./bench-feeds.ts')).benchFeeds(CORPUS),
+  },
+  'full-text': {
+    about: 'articles found in annotated pages, beside Readability on linkedom: processor time, and F1 of the words',
+    run: async () => (await import('./bench-full-text.ts')).benchFullText(),
+  },
+  multipart: {
+    about: 'reading forms with files, beside busboy',
+    run: async () => (await import('./bench-multipart.ts')).benchMultipart(),
+  },
+  attachments: {
+    about: 'uploads and downloads, beside bare programs',
+    run: async () => (await import('./bench-attachments.ts')).benchAttachments(),
+  },
   reading: {
     about: 'lists, marks and pages of members, beside a bare server with the same queries and bytes',
-    async *run() {
-      yield* (await import('./bench-reading.ts')).benchReading();
-    },
+    run: async () => (await import('./bench-reading.ts')).benchReading(),
   },
-  'reader-api': { about: 'apps that synchronise 10,000 items, beside Fastify; memory, and how long others wait meanwhile', run: async () => (await import('./bench-reader-api.ts')).benchReaderApi() },
-  overview: { about: "the administrators' overview", run: async () => (await import('./bench-overview.ts')).benchOverview() },
-  scrape: { about: 'what Prometheus reads', run: async () => (await import('./bench-scrape.ts')).benchScrape() },
-  queue: { about: 'jobs, beside a queue in SQLite', run: async () => (await import('./bench-queue.ts')).benchQueue() },
-  sync: { about: 'synchronisations of many feeds', run: async () => (await import('./bench-sync.ts')).benchSync() },
-  rules: { about: 'what 2,000 rules of 20 members add to the processor time of synchronisations, by day and by new posts', run: async () => (await import('./bench-rules.ts')).benchRules() },
-  webhooks: { about: 'signed events and posts', run: async () => (await import('./bench-webhooks.ts')).benchWebhooks() },
-  fairness: { about: 'how long others wait during attacks (BENCH_FAIRNESS=WORD chooses some), at the lowest priority', run: async () => (await import('./bench-fairness.ts')).benchFairness() },
-  routes: { about: 'pages and answers in use', run: async () => (await import('./bench-routes.ts')).benchRoutes() },
-  search: { about: 'searches among very many posts', run: async () => (await import('./bench-search.ts')).benchSearch() },
-  retention: { about: 'removing what is old', run: async () => (await import('./bench-retention.ts')).benchRetention() },
-  backup: { about: 'a backup, beside tar and sqlite3: 15 GB of temporary files (with BENCH_BACKUP_MB=100 1.5)', run: async () => (await import('./bench-backup.ts')).benchBackup() },
-  interim: { about: 'interim backups of 100,000 posts and 1 GiB: 5 GB of temporary files', run: async () => (await import('./bench-interim.ts')).benchInterim() },
-  restic: { about: 'three nights in a restic repository: 60 GB of temporary files (with BENCH_RESTIC_MB=1000 3)', run: async () => (await import('./bench-restic.ts')).benchRestic() },
-  start: { about: 'the start of the hub', run: async () => (await import('./bench-start.ts')).benchStart() },
-  memory: { about: 'memory of each process (PSS), idle with 500 feeds and after use', run: async () => (await import('./bench-memory.ts')).benchMemory() },
+  'reader-api': {
+    about: 'apps that synchronise 10,000 items, beside Fastify; memory, and how long others wait meanwhile',
+    run: async () => (await import('./bench-reader-api.ts')).benchReaderApi(),
+  },
+  overview: {
+    about: "the administrators' overview",
+    run: async () => (await import('./bench-overview.ts')).benchOverview(),
+  },
+  scrape: {
+    about: 'what Prometheus reads',
+    run: async () => (await import('./bench-scrape.ts')).benchScrape(),
+  },
+  queue: {
+    about: 'jobs, beside a queue in SQLite',
+    run: async () => (await import('./bench-queue.ts')).benchQueue(),
+  },
+  sync: {
+    about: 'synchronisations of many feeds',
+    run: async () => (await import('./bench-sync.ts')).benchSync(),
+  },
+  rules: {
+    about: 'what 2,000 rules of 20 members add to the processor time of synchronisations, by day and by new posts',
+    run: async () => (await import('./bench-rules.ts')).benchRules(),
+  },
+  webhooks: {
+    about: 'signed events and posts',
+    run: async () => (await import('./bench-webhooks.ts')).benchWebhooks(),
+  },
+  fairness: {
+    about: 'how long others wait during attacks (BENCH_FAIRNESS=WORD chooses some), at the lowest priority',
+    run: async () => (await import('./bench-fairness.ts')).benchFairness(),
+  },
+  routes: {
+    about: 'pages and answers in use',
+    run: async () => (await import('./bench-routes.ts')).benchRoutes(),
+  },
+  search: {
+    about: 'searches among very many posts',
+    run: async () => (await import('./bench-search.ts')).benchSearch(),
+  },
+  backup: {
+    about: 'a backup, beside tar and sqlite3: 15 GB of temporary files (with BENCH_BACKUP_MB=100 1.5)',
+    run: async () => (await import('./bench-backup.ts')).benchBackup(),
+  },
+  interim: {
+    about: 'interim backups of 100,000 posts and 1 GiB: 5 GB of temporary files',
+    run: async () => (await import('./bench-interim.ts')).benchInterim(),
+  },
+  restic: {
+    about: 'three nights in a restic repository: 60 GB of temporary files (with BENCH_RESTIC_MB=1000 3)',
+    run: async () => (await import('./bench-restic.ts')).benchRestic(),
+  },
+  start: {
+    about: 'the start of the hub',
+    run: async () => (await import('./bench-start.ts')).benchStart(),
+  },
+  memory: {
+    about: 'memory of each process (PSS), idle with 500 feeds and after use',
+    run: async () => (await import('./bench-memory.ts')).benchMemory(),
+  },
 };
 
 /** What a bench cannot do without, where it is not there. */

@@ -8,23 +8,15 @@ import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
 
 const config = (names: string[], env: Record<string, string> = {}): Promise<Outcome> => hubctl(env, 'config', ...names);
 
-test('settings in effect are printed one a line in the order asked, empty where they are not set', async () => {
+test('settings in effect are printed one a line in the order asked, empty where they are not set; nothing else but doubts, on standard error', async () => {
   const env = { PORT: '81', BACKUP_OFFSITE_DIR: '/mnt/a disk', BACKUP_RETENTION_DAYS: '7', DATA_DIR: '/srv/data' };
-
   const names = ['BACKUP_RCLONE_REMOTE', 'PORT', 'BACKUP_OFFSITE_DIR', 'BACKUP_AGE_RECIPIENT', 'BACKUP_RETENTION_DAYS',
     'HOST', 'DATA_DIR', 'PORT', 'BASE_URL'];
-  const { status, stdout, stderr } = await config(names, env);
-
-  assert.deepEqual([status, stderr], [0, '']);
-  assert.deepEqual(stdout.split('\n'),
-    ['', '81', '/mnt/a disk', '', '7', '127.0.0.1', '/srv/data', '81', 'http://127.0.0.1:81', '']);
-});
-
-test('a name in the environment that is nearly a setting is told beside the values, on standard error', async () => {
-  const { status, stdout, stderr } = await config(['PORT'], { NOTIFICATION_RETENTION_DAY: '0' });
-
-  assert.deepEqual([status, stdout], [0, '8080\n']);
-  assert.match(stderr, /^hubctl: NOTIFICATION_RETENTION_DAY in the .* did you mean NOTIFICATION_RETENTION_DAYS\?\n$/);
+  const stdout = ['', '81', '/mnt/a disk', '', '7', '127.0.0.1', '/srv/data', '81', 'http://127.0.0.1:81', ''].join('\n');
+  assert.deepEqual(await config(names, env), { status: 0, stdout, stderr: '' });
+  const doubted = await config(names, { ...env, NOTIFICATION_RETENTION_DAY: '0' });
+  assert.deepEqual([doubted.status, doubted.stdout], [0, stdout]);
+  assert.match(doubted.stderr, /^hubctl: NOTIFICATION_RETENTION_DAY in the .* did you mean NOTIFICATION_RETENTION_DAYS\?\n$/);
 });
 
 test('secrets, unknown names and no name at all are wrong usage, and nothing is printed', async () => {
@@ -36,16 +28,13 @@ test('secrets, unknown names and no name at all are wrong usage, and nothing is 
   }
 });
 
-test('a value with a line break, which scripts would take for two, is an error', async () => {
-  const { status, stdout, stderr } = await config(['PORT', 'DATA_DIR'], { DATA_DIR: '/srv/a\nb' });
-  assert.deepEqual([status, stdout], [1, '']);
-  assert.match(stderr, /DATA_DIR contains a line break/);
-});
-
-test('a mistake in any setting exits 2 with its name', async () => {
-  const { status, stdout, stderr } = await config(['PORT'], { BACKUP_RETENTION_DAYS: '0' });
-  assert.deepEqual([status, stdout], [2, '']);
-  assert.match(stderr, /BACKUP_RETENTION_DAYS must be a number of days from 1 to 9999/);
+test('a value with a line break, which scripts would take for two, is an error, and so is a mistake in any setting', async () => {
+  const broken = await config(['PORT', 'DATA_DIR'], { DATA_DIR: '/srv/a\nb' });
+  assert.deepEqual([broken.status, broken.stdout], [1, '']);
+  assert.match(broken.stderr, /DATA_DIR contains a line break/);
+  const wrong = await config(['PORT'], { BACKUP_RETENTION_DAYS: '0' });
+  assert.deepEqual([wrong.status, wrong.stdout], [2, '']);
+  assert.match(wrong.stderr, /BACKUP_RETENTION_DAYS must be a number of days from 1 to 9999/);
 });
 
 test('case 103: scripts see .env as the hub does: spaces, #, $ and quotes, and nothing is run', async (t) => {

@@ -99,11 +99,9 @@ for (const [lacking, schema] of [[0, 'on the whole schema'], [1, 'on a schema th
 
 function versionOf(dataDir: string): number {
   const db = openToLook(join(dataDir, 'hub.db'));
-  try {
-    return schemaVersion(db);
-  } finally {
-    db.close();
-  }
+  const version = schemaVersion(db);
+  db.close();
+  return version;
 }
 
 test('a real web process is looked at while it stands still: no byte of its files changes', async (t) => {
@@ -183,16 +181,4 @@ test('commands that change a hub refuse to run while a migration is pending, and
     assert.equal((await hubctl(dataDir, ...command.split(' '))).status, 0, command);
   }
   assert.ok(!existsSync(join(dataDir, 'hub.db-wal')));
-});
-
-test('while a hub runs on an older schema, what would change it is refused with 75', async (t) => {
-  const { dataDir } = makeHub(t, 1);
-  mkdirSync(join(dataDir, 'run'));
-  const lock = lockForRunning(dataDir, 'worker');
-  for (const command of CHANGING) {
-    const { status, stderr } = await hubctl(dataDir, ...command.split(' '));
-    assert.equal(status, 75, command);
-    assert.match(stderr, /migrations are pending while a hub runs on .*: stop it; nothing was changed/, command);
-  }
-  lock?.release();
 });

@@ -20,7 +20,7 @@ const COPIED = ['src', 'test', 'scripts', 'migrations', 'data/.gitkeep', 'packag
   'tsconfig.json', 'README.md', 'LICENSE', '.npmrc', '.gitignore', '.env.example', '.ci', 'node_modules'];
 
 const REPORTER = join(import.meta.dirname, 'report-outcomes.ts');
-const TEST_TIMEOUT_MS = 120_000;
+const TEST_TIMEOUT_MS = 300_000;
 
 /** Copies the project. What its tests leave in their temporary folder, or running, ends with each run. */
 export function copyProject(root: string): ProjectCopy {

@@ -191,7 +191,7 @@ for (const [what, harm] of [
     assert.ok(isRunning(holder.child.pid ?? 0));
     await holder.end('SIGTERM');
     if (what === 'has it open') {
-      assert.deepEqual((JSON.parse(holder.output()) as { errors: unknown[] }).errors, []);
+      assert.deepEqual((JSON.parse(holder.stdout()) as { errors: unknown[] }).errors, []);
       assert.equal(worldIn(hub.dataDir, hub), 'old');
     }
   });

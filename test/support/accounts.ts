@@ -84,6 +84,17 @@ export async function publicTitles({ anybody }: Pick<Hub, 'anybody'>): Promise<s
   return (await itemsAt<{ title: string }>(anybody, '/api/posts?limit=100')).map(({ title }) => title);
 }
 
+/** Titles of all posts that somebody sees, over all pages of the list. */
+export async function everyTitle(client: Client): Promise<string[]> {
+  const titles: string[] = [];
+  for (let path: string | null = '/api/posts?limit=100'; path !== null;) {
+    const page: { items: { title: string }[]; next: string | null } = (await client.get(path)).json();
+    titles.push(...page.items.map(({ title }) => title));
+    path = page.next && `/api/posts?limit=100&cursor=${encodeURIComponent(page.next)}`;
+  }
+  return titles;
+}
+
 /** The titles of the posts that a search finds, in order of the alphabet. */
 export async function foundTitles(client: Client, typed: string, query = ''): Promise<string[]> {
   const found = await itemsAt<{ title: string }>(client, `/api/posts?${new URLSearchParams({ q: typed })}${query}`);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32, deflateRawSync } from 'node:zlib';
@@ -14,7 +14,7 @@ import { hubEnvironment } from './hub-process.ts';
 import { MIGRATIONS, putDatabase } from './migrated-database.ts';
 import { hubctlProcess } from './hubctl.ts';
 import type { Outcome } from './run-program.ts';
-import { sha256Of } from './sha256.ts';
+import { sha256 as hashOf, sha256Of } from './sha256.ts';
 import { copyFolder, temporaryFolder, UNTIL_EXIT, type Lifetime } from './temporary-project.ts';
 
 export type BackupHub = ReturnType<typeof backupHub>;
@@ -109,7 +109,7 @@ export function addPost(db: Db, id: number, text: string): void {
 function upload(
   db: Db, dataDir: string, content: Buffer, filename = 'a.txt', postId = 1,
 ): { sha256: string; path: string } {
-  const sha256 = createHash('sha256').update(content).digest('hex');
+  const sha256 = hashOf(content);
   const folder = join(dataDir, 'uploads', sha256.slice(0, 2));
   const path = join(folder, sha256);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -161,8 +161,7 @@ export function renewHashes(backup: string): void {
 export function rewriteSums(backup: string, change: (text: string) => string): void {
   const path = join(backup, 'SHA256SUMS');
   const text = change(readFileSync(path, 'utf8')).replace(/^# lines .*\n/m, '');
-  const hash = createHash('sha256').update(text.trimEnd()).digest('hex');
-  writeFileSync(path, text.startsWith('#') ? text.replace(/^(?=[^#])/m, `# lines ${hash}\n`) : text);
+  writeFileSync(path, text.startsWith('#') ? text.replace(/^(?=[^#])/m, `# lines ${hashOf(text.trimEnd())}\n`) : text);
 }
 
 /**

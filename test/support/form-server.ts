@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import {
@@ -13,7 +11,9 @@ import { HttpError } from '../../src/platform/http/http-error.ts';
 import { problemReply } from '../../src/platform/http/reply.ts';
 import { sendReply } from '../../src/platform/http/send-reply.ts';
 import { BOUNDARY, fieldHeaders, fileHeaders, LIMITS, writeForm } from './multipart.ts';
+import { listen } from './ports.ts';
 import { rawConnection, type RawConnection } from './raw-exchange.ts';
+import { temporaryFolder } from './temporary-project.ts';
 
 export const CONTENT_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
 
@@ -36,12 +36,7 @@ export async function startFormServer(t: TestContext, onFile: OnFile, limits: Pa
       await sendReply(req, res, { ...problem, body: Buffer.from(String(problem.body)), isText: true }, 1024 * 1024);
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, outcomes, requests };
+  return { address: `http://127.0.0.1:${await listen(t, server)}`, outcomes, requests };
 }
 
 /** Sends a body in chunked encoding, so that its length is not known beforehand; the status and text of the answer. */
@@ -89,8 +84,7 @@ export async function gather(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
 
 /** Takes files to a folder as an upload would, and removes what it wrote when the file does not arrive whole. */
 export function keepInFolder(t: TestContext) {
-  const folder = mkdtempSync(join(tmpdir(), 'read-multipart-'));
-  t.after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(t);
   const errors: unknown[] = [];
   const onFile: OnFile = async ({ filename }, chunks) => {
     const path = join(folder, `${errors.length}-${filename}`);

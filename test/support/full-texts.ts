@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { addFeed } from './accounts.ts';
 import type { Client } from './client.ts';
 import { rss, serving, type Item } from './feeds.ts';
 import { startHub } from './hub.ts';
@@ -12,7 +13,7 @@ export type ShownFullText = { state: string; reason?: string; explanation?: stri
 const SENTENCE = 'The barn owl hunts voles at night over the meadows, and listens, because it sees little in the dark. ';
 
 /** A teaser of the article that `articlePage` shows. */
-export const TEASER = '<p>The barn owl hunts voles at night over the meadows…</p>';
+const TEASER = '<p>The barn owl hunts voles at night over the meadows…</p>';
 
 /** The page of an article about barn owls, whose text has these words too. */
 export function articlePage(words: string, extra = ''): string {
@@ -48,9 +49,7 @@ export async function hubWithTeasers(
   const feed = { items: items?.(url) ?? Object.keys(pages).map((name) => teaser(url, name)) };
   routes['/feed'] = serving(() => rss('Owls', feed.items));
   const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
-  const added = await ada.post('/api/sources', { kind: 'feed', url: `${url}/feed`, visibility });
-  assert.equal(added.status, 201, added.text);
-  const sourceId = added.json<{ id: number }>().id;
+  const sourceId = await addFeed(ada, `${url}/feed`, { visibility });
   const asked = (): string[] => publisher.requests.map(({ path }) => path).filter((path) => path !== '/feed');
   const postIds = async (): Promise<number[]> => (await ada.get(`/api/posts?source=${sourceId}&limit=100`))
     .json<{ items: { id: number }[] }>().items.map(({ id }) => id);

@@ -46,7 +46,7 @@ export function hubEnvironment(dataDir: string, env: Record<string, string> = {}
   return { ...COMPILED, ...node, DATA_DIR: dataDir, PORT: '0', OUTBOUND_ALLOW: '127.0.0.0/8', ...env };
 }
 
-/** The same for a hub process that was started otherwise, with piped streams. */
+/** The same for a process that was started otherwise, with piped streams. */
 export function watchHubProcess(t: TestContext, child: ChildProcess): HubProcess {
   const output = { stdout: '', stderr: '' };
   child.stdout?.setEncoding('utf8').on('data', (text: string) => (output.stdout += text));

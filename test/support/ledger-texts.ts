@@ -1,8 +1,9 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bridgeCommand, confinedCommand } from '../../src/app/processes/confined-command.ts';
 import { type TableName, TABLES } from '../../src/features/hub/tables.ts';
 import { CONNECTIONS } from './connections.ts';
+import { rowsIn, writeTables, type Table } from './document-tables.ts';
 import { auditorsPath, loads, RIGHT_NAMES, uses } from './file-marks.ts';
 import { PROJECT_ROOT } from './run-program.ts';
 import { SCRIPT_PROGRAMS } from './script-programs.ts';
@@ -13,9 +14,7 @@ import { STORED_DATA } from './stored-data.ts';
  * node test/support/ledger-texts.ts
  * Writes the tables of src/LEDGER.md anew, out of the lists that they come from.
  */
-const LEDGER = join(PROJECT_ROOT, 'src/LEDGER.md');
-
-type Table = { head: string; rows: string };
+const LEDGER = 'src/LEDGER.md';
 
 function tableOf(columns: string, rows: string[][]): Table {
   const count = columns.split('|').length;
@@ -121,14 +120,8 @@ const SCRIPT_TABLE = tableOf('made by|programs|what for', Object.entries(SCRIPT_
 export const LEDGER_TABLES: Table[] = [CONNECTION_TABLE, PROGRAM_TABLE, SQL_TABLE, DATA_TABLE, MARK_TABLE, TRUST_TABLE, SCRIPT_TABLE];
 
 /** The rows that stand in the ledger below that head. */
-export function rowsInLedger({ head }: Table, ledger = readFileSync(LEDGER, 'utf8')): string {
-  const from = ledger.indexOf(head);
-  if (from < 0) throw new Error(`src/LEDGER.md has no table with this head:\n${head}`);
-  return ledger.slice(from + head.length, ledger.indexOf('\n\n', from) + 1);
+export function rowsInLedger({ head }: Table): string {
+  return rowsIn(LEDGER, head);
 }
 
-if (import.meta.main) {
-  const written = LEDGER_TABLES.reduce((ledger, table) =>
-    ledger.replace(table.head + rowsInLedger(table, ledger), () => table.head + table.rows), readFileSync(LEDGER, 'utf8'));
-  writeFileSync(LEDGER, written);
-}
+if (import.meta.main) writeTables(LEDGER, LEDGER_TABLES);

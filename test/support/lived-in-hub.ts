@@ -11,7 +11,8 @@ import { fullTexts } from '../../src/features/full-text/full-text-store.ts';
 import { sourceFullTexts } from '../../src/features/full-text/source-full-text-store.ts';
 import { posts } from '../../src/features/posts/post-store.ts';
 import { sourceRuns } from '../../src/features/sources/run-store.ts';
-import { addFeed, addNotes, giveTo, offerTo } from './accounts.ts';
+import { HOUR } from '../../src/platform/clock.ts';
+import { addFeed, addFollow, addNotes, giveTo, offerTo } from './accounts.ts';
 import type { Client } from './client.ts';
 import { rss, serving, type Item } from './feeds.ts';
 import { startHub, type Hub } from './hub.ts';
@@ -20,8 +21,6 @@ import { reply, startOrigin, type OriginHandler } from './origin.ts';
 import { writePost } from './uploads.ts';
 import { pdf, pngChunk, pngHeader } from './sample-files.ts';
 import { eventOf, makeWebhook, sendEvent } from './webhooks.ts';
-
-const HOUR = 3_600_000;
 
 /** What the feeds of the hub have: titles of several scripts, with the language's first sentence. */
 const FEEDS: Record<string, [title: string, summary: string][]> = {
@@ -163,13 +162,12 @@ function noteMonth(hub: Hub, id: number): void {
 type Made = { ids: number[]; notes: number; hook: Awaited<ReturnType<typeof makeWebhook>>; routes: Record<string, OriginHandler> };
 
 async function happenings(hub: Hub, ada: Client, bob: Client, { ids, notes, hook, routes }: Made): Promise<void> {
-  const into = (folder: string) => ({ body: JSON.stringify({ folder }), headers: { 'content-type': 'application/json' } });
-  for (const id of [ids[0], ids[1]]) await ada.send('PUT', `/api/sources/${id}/follow`, into('Harbour'));
+  for (const id of ids.slice(0, 2)) await addFollow(ada, id, { folder: 'Harbour' });
   await ada.send('PUT', '/api/posts/3/star');
   await ada.post('/api/rules', { match: 'title:lichens OR sponsor*', act: 'star' });
   await ada.post('/api/rules', { match: '"high water" -ferry', act: 'notify', folder: 'Harbour' });
   await ada.post('/api/searches', { name: 'Lichens', q: 'lichen*' });
-  await bob.send('PUT', `/api/sources/${notes}/follow`);
+  await addFollow(bob, notes);
   const event = eventOf(hub, hook.secret, 'post.published', { id: 'd1', title: 'Deployed build 1013', content_text: 'Fine.' });
   await sendEvent(hub.address, hook.id, event);
   await ada.post('/api/tokens', { name: 'backup script', currentPassword: hub.password });

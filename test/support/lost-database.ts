@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { takeFileLock } from '../../src/features/hub/data-locks.ts';
+import { everyTitle } from './accounts.ts';
 import { createClient, type Client } from './client.ts';
 import { startHubProcess, type HubProcess } from './hub-process.ts';
 import { hubctlProcess } from './hubctl.ts';
@@ -88,13 +89,7 @@ export async function assertNothingLost(t: TestContext, { dataDir, acknowledged,
   const hub = startHubProcess(t, 'start', dataDir);
   const again = createClient(await hub.address());
   for (const [name, value] of client.cookies) again.keep(`${name}=${value}`);
-  const found: string[] = [];
-  for (let next: string | null = ''; next !== null;) {
-    const page: { items: { title: string }[]; next: string | null } = (await again.get(
-      `/api/posts?limit=100${next === '' ? '' : `&cursor=${encodeURIComponent(next)}`}`)).json();
-    found.push(...page.items.map(({ title }) => title));
-    next = page.next;
-  }
+  const found = await everyTitle(again);
   assert.deepEqual(acknowledged.filter((title) => !found.includes(title)), []);
   assert.equal((await again.get('/api/health')).status, 200);
   assert.equal((await again.get('/api/account')).json()['username'], 'ada');

@@ -1,15 +1,12 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { METRICS } from '../../src/features/health/metrics.ts';
 import { LIMITS } from '../../src/features/hub/limits.ts';
+import { rowsIn, writeTables, type Table } from './document-tables.ts';
 
 /**
  * node test/support/metric-texts.ts
  * Writes the tables of metrics and limits in the handbook's reference anew, out of their lists.
  */
-const HANDBOOK = join(import.meta.dirname, '../../scripts/REFERENCE.md');
-
-type Table = { head: string; rows: string };
+const HANDBOOK = 'scripts/REFERENCE.md';
 
 /** Every metric but those that every program on Node.js has. */
 export const METRIC_TABLE: Table = {
@@ -33,14 +30,8 @@ export function labelsOf({ labels = {} }: (typeof METRICS)[number]): string {
 }
 
 /** The rows that stand in the handbook below that head. */
-export function rowsInHandbook({ head }: Table, handbook = readFileSync(HANDBOOK, 'utf8')): string {
-  const from = handbook.indexOf(head) + head.length;
-  return handbook.slice(from, handbook.indexOf('\n\n', from) + 1);
+export function rowsInHandbook({ head }: Table): string {
+  return rowsIn(HANDBOOK, head);
 }
 
-if (import.meta.main) {
-  const written = [METRIC_TABLE, LIMIT_TABLE].reduce((handbook, table) =>
-    handbook.replace(table.head + rowsInHandbook(table, handbook), () => table.head + table.rows),
-  readFileSync(HANDBOOK, 'utf8'));
-  writeFileSync(HANDBOOK, written);
-}
+if (import.meta.main) writeTables(HANDBOOK, [METRIC_TABLE, LIMIT_TABLE]);

@@ -1,8 +1,6 @@
-import { migrate } from '../../src/platform/db/migrate.ts';
-import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
+import { putDatabase } from './migrated-database.ts';
 
-const MIGRATIONS = `${import.meta.dirname}/../../migrations`;
 const READERS = 1_000;
 
 /**
@@ -11,8 +9,8 @@ const READERS = 1_000;
  */
 export function fillWithOldHistory(path: string, rows: number, content = 'x'): void {
   const posts = Math.ceil(rows / READERS);
+  putDatabase(path);
   const db = openDatabase(path);
-  migrate(db, readMigrations(MIGRATIONS), Date.now);
   db.pragma('synchronous = OFF');
   db.exec(`
     BEGIN;
@@ -28,19 +26,6 @@ export function fillWithOldHistory(path: string, rows: number, content = 'x'): v
       SELECT a.id, p.id, 1000000000000 + p.id * 3600000 + (p.id * 7919 + a.id * 104729) % 86400000
         FROM accounts a, posts p;
     COMMIT;`);
-  db.pragma('wal_checkpoint(TRUNCATE)');
-  db.close();
-}
-
-/** A database with so many ids of webhook events of 2001, each a random one as senders make them. */
-export function fillWithOldEvents(path: string, events: number): void {
-  fillWithOldHistory(path, READERS);
-  const db = openDatabase(path);
-  db.exec(`
-    DELETE FROM reading_history;
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${events})
-      INSERT INTO webhook_events (source_id, event_id, received_at)
-      SELECT 1, 'msg_' || hex(randomblob(12)), 1000000000000 + i FROM n`);
   db.pragma('wal_checkpoint(TRUNCATE)');
   db.close();
 }

@@ -8,11 +8,12 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { addFeed, addNotes, addPost, itemsAt } from './accounts.ts';
-import { type Client, cookieOf } from './client.ts';
+import type { Client } from './client.ts';
 import { fullTextOf } from './full-texts.ts';
 import { operator } from './operator.ts';
 import { PROJECT_ROOT, runProgram } from './run-program.ts';
 import { UNTIL_EXIT, writeFiles } from './temporary-project.ts';
+import { writePost } from './uploads.ts';
 import { waitUntil } from './wait-until.ts';
 
 const isConnected = process.argv[2] === 'connected';
@@ -35,15 +36,6 @@ async function run(line: string, fails = false): Promise<void> {
   const { status, stdout, stderr } = await place.run(line, 'hub');
   assert.equal(status !== 0, fails, `${line}: ${stdout}${stderr}`);
   console.error(`done: ${line}`);
-}
-
-async function uploadFile(ada: Client, sourceId: number): Promise<void> {
-  const form = new FormData();
-  for (const [name, value] of Object.entries({ sourceId: String(sourceId), title: 'A file', content: 'x' })) form.set(name, value);
-  form.set('attachments', new Blob(['Owls hunt at night.']), 'owls.txt');
-  const headers = { cookie: cookieOf(ada), 'sec-fetch-site': 'same-origin' };
-  const answer = await fetch(`${place.address}/api/posts`, { method: 'POST', body: form, headers });
-  assert.equal(answer.status, 201, await answer.text());
 }
 
 /** Adds a feed, and opens the image and the full text of the feed's post when the worker has fetched the post. */
@@ -78,7 +70,7 @@ async function passDay(env: Record<string, string>): Promise<void> {
 const { hub, ada } = await place.firstStart(...isConnected ? SETTINGS : []);
 const notes = await addNotes(ada);
 await addPost(ada, notes);
-await uploadFile(ada, notes);
+await writePost(place, { client: ada, sourceId: notes }, [{ filename: 'owls.txt', data: 'Owls hunt at night.' }]);
 for (const path of ['/', '/settings', '/admin', '/api/health', '/api/metrics', '/posts.atom']) {
   assert.equal((await ada.get(path)).status, 200, path);
 }

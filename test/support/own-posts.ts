@@ -4,20 +4,9 @@ import { MINUTE } from '../../src/platform/clock.ts';
 import { addNotes, addPost } from './accounts.ts';
 import { cookieOf, type Answer, type Client } from './client.ts';
 import { hubWith, type Hub } from './hub.ts';
-import { formOf, sendForm, writePost, type SentFile } from './uploads.ts';
+import { formOf, sendForm, writePost, type Attachment, type PostAnswer, type SentFile } from './uploads.ts';
 
-type ShownAttachment = {
-  id: number;
-  kind: string;
-  filename: string;
-  mediaType: string | null;
-  bytes: number | null;
-  sha256: string | null;
-  url: string | null;
-  scan: string;
-};
-
-export type ShownPost = { id: number; title: string; contentHtml: string; attachments: ShownAttachment[] };
+export type ShownPost = PostAnswer;
 
 /** A file as the hub gave it out. */
 export type Served = { status: number; headers: Headers; body: Buffer };
@@ -58,7 +47,7 @@ export function formOn(page: string): { action: string; path: string; hidden: Re
 /** Path and identity of the only attachment of a new post. */
 export async function attachOne(
   hub: Hub, client: Client, sourceId: number, name: string, content: Buffer | string,
-): Promise<{ path: string; attachment: ShownAttachment; post: ShownPost }> {
+): Promise<{ path: string; attachment: Attachment; post: ShownPost }> {
   const post = await writePost(hub, { client, sourceId }, [{ filename: name, data: content }]);
   const [attachment] = post.attachments;
   assert.ok(attachment);
@@ -71,7 +60,7 @@ export function withoutKeys(text: string): string {
 }
 
 /** The path below the hub's address at which the API says that the file is. */
-export function pathOf({ url }: ShownAttachment): string {
+export function pathOf({ url }: Attachment): string {
   assert.ok(url);
   return new URL(url).pathname;
 }

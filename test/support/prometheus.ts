@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
+import { waitUntil } from './wait-until.ts';
 
 type QueryAnswer = { data: { result: { metric: Record<string, string>; value: [number, string] }[] } };
 
@@ -69,11 +69,9 @@ async function addressFromLog(stderr: NodeJS.ReadableStream): Promise<string> {
 async function waitUntilUp(api: string, count: number): Promise<void> {
   type Target = { health: string; lastError: string; scrapeUrl: string };
   let active: Target[] = [];
-  for (const start = performance.now(); performance.now() - start < 30_000;) {
+  await waitUntil('all targets are up', async () => {
     const response = await fetch(`${api}/targets`);
     if (response.ok) active = (await response.json() as { data: { activeTargets: Target[] } }).data.activeTargets;
-    if (active.length === count && active.every(({ health }) => health === 'up')) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  assert.fail(`not all targets are up: ${JSON.stringify(active)}`);
+    return active.length === count && active.every(({ health }) => health === 'up');
+  }, 60_000);
 }

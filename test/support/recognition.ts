@@ -24,17 +24,6 @@ export function patched(bytes: Buffer, offset: number, hex: string): Buffer {
   return Buffer.concat([bytes.subarray(0, offset), replacement, bytes.subarray(offset + replacement.length)]);
 }
 
-/** Whole numbers from 0 up to a limit, the same for the same seed (an xorshift generator of 32 bits). */
-export function numbers(seed: number): (limit: number) => number {
-  let state = seed | 1;
-  return (limit) => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) % limit;
-  };
-}
-
 function describe({ mediaType, extension, width, height }: RecognisedFile): string {
   return [mediaType, extension, ...(width === undefined ? [] : [`${width}×${height}`])].join(' ');
 }

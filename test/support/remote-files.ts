@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { OutboundOptions } from '../../src/platform/net/outbound-fetch.ts';
+import { addFeed } from './accounts.ts';
 import { rss, serving, type Item } from './feeds.ts';
 import { startHub, type Hub } from './hub.ts';
 import { reply, startOrigin, type Origin, type OriginHandler } from './origin.ts';
 import { pathOf, type ShownPost } from './own-posts.ts';
+import { sha256 } from './sha256.ts';
 
 /** What a publisher's server answers under each path. May be changed meanwhile. */
 type Publisher = Origin & { routes: Record<string, OriginHandler> };
@@ -27,12 +28,11 @@ export async function hubWithFeed(
   const origin = await startOrigin(t, routes);
   routes['/feed'] = serving(() => rss('Owls', items(origin.url)));
   const ada = await hub.person('ada');
-  const added = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed`, visibility });
-  assert.equal(added.status, 201, added.text);
+  const sourceId = await addFeed(ada, `${origin.url}/feed`, { visibility });
   const posts = (await ada.get('/api/posts?limit=100')).json<{ items: ShownPost[] }>().items;
   origin.requests.length = 0;
   const publisher: Publisher = { ...origin, routes };
-  return { hub, ada, publisher, posts, sourceId: added.json<{ id: number }>().id };
+  return { hub, ada, publisher, posts, sourceId };
 }
 
 /** The same with one post that has all these files as enclosures; gives their paths at the hub. */
@@ -51,7 +51,7 @@ export function image(content: Buffer, mediaType = 'image/png'): OriginHandler {
 
 /** Where the hub keeps its copy. */
 export function cachePath(hub: Hub, url: string): string {
-  const hash = createHash('sha256').update(url).digest('hex');
+  const hash = sha256(url);
   return join(hub.dataDir, 'cache', hash.slice(0, 2), hash);
 }
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { compiledIn, NOT_COMPILED, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
+import { compiledIn, NOT_COMPILED, PROJECT_ROOT, runProgram, signalAll, type Outcome } from './run-program.ts';
 import { startHubProcess, type HubProcess } from './hub-process.ts';
 import { waitUntil } from './wait-until.ts';
 
@@ -35,13 +35,7 @@ export function startRestore(t: TestContext, dataDir: string, port: number, args
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
     child.once('exit', (status, signal) => resolve(status ?? signal));
   });
-  const signalGroup = (signal: NodeJS.Signals): void => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, signal);
-    } catch {
-      return; // all of it has ended
-    }
-  };
+  const signalGroup = (signal: NodeJS.Signals): void => signalAll(child, signal);
   t.after(() => signalGroup('SIGKILL'));
   return { said: () => said, ended, signalGroup, signal: (signal: NodeJS.Signals): boolean => child.kill(signal) };
 }

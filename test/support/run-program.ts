@@ -51,6 +51,15 @@ export function runProgram(file: string, args: readonly string[], options: RunOp
   return promise;
 }
 
+/** Sends a signal to a process that leads a group of its own, and to all that it has started. */
+export function signalAll({ pid }: { pid?: number | undefined }, signal: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, signal);
+  } catch {
+    return; // all of it has ended
+  }
+}
+
 /** Whether a process has set a function for that signal; `10` is SIGUSR1. */
 export function catches(status: string, signal: number): boolean {
   const [, mask = ''] = /^SigCgt:\t([0-9a-f]+)$/m.exec(status) ?? [];

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { lessLikeThis } from '../../src/features/reading/list-views.ts';
+import { listen } from './ports.ts';
 import { PROJECT_ROOT } from './run-program.ts';
 
 /** The script of members' pages, as it is served. */
@@ -36,12 +36,7 @@ export async function startScriptPages(t: TestContext): Promise<Pages> {
   const answers: Pages['answers'] = { status: 204, fresh: 0, keys: 'on', knowsZone: true };
   const pages: Pages = { address: '', sent: [], read, starred, answers };
   const server = createServer((req, res) => void answer(pages, req, res));
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  pages.address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  pages.address = `http://127.0.0.1:${await listen(t, server)}`;
   return pages;
 }
 

@@ -1,22 +1,20 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BRIDGE_SETTINGS } from '../../src/app/clamd-bridge/bridge-settings.ts';
 import { SETTINGS, type Setting, type SettingList } from '../../src/features/hub/settings.ts';
+import { rowsIn, writeTables } from './document-tables.ts';
+import { PROJECT_ROOT } from './run-program.ts';
 
 /**
  * node test/support/settings-texts.ts
  * Writes README.md's table of settings and .env.example anew, out of the lists of settings.
  */
-const PROJECT = join(import.meta.dirname, '../..');
-const README = join(PROJECT, 'README.md');
-const ENV_EXAMPLE = join(PROJECT, '.env.example');
-
 const HEAD = '| variable | default | meaning |\n|---|---|---|\n';
 const WIDTH = 118;
 
 /** The rows of the table in a document of the project. */
 export function settingsTable(document: string): string {
-  return tableIn(readFileSync(join(PROJECT, document), 'utf8'));
+  return rowsIn(document, HEAD);
 }
 
 /** The same rows, made from a list of settings. */
@@ -64,13 +62,7 @@ function comment(text: string): string {
   return lines.map((line) => `# ${line}`).join('\n');
 }
 
-function tableIn(readme: string): string {
-  const from = readme.indexOf(HEAD) + HEAD.length;
-  return readme.slice(from, readme.indexOf('\n\n', from) + 1);
-}
-
 if (import.meta.main) {
-  const readme = readFileSync(README, 'utf8');
-  writeFileSync(README, readme.replace(HEAD + tableIn(readme), () => HEAD + tableOf(SETTINGS)));
-  writeFileSync(ENV_EXAMPLE, envExample());
+  writeTables('README.md', [{ head: HEAD, rows: tableOf(SETTINGS) }]);
+  writeFileSync(join(PROJECT_ROOT, '.env.example'), envExample());
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { request, type ClientRequest, type IncomingMessage } from 'node:http';
-import type { Client } from './client.ts';
+import { cookieOf, type Client } from './client.ts';
 import type { Hub } from './hub.ts';
 
 type SlowAnswer = { status: number | undefined; text: string };
@@ -30,6 +30,5 @@ export async function end(begun: ClientRequest, body: object | string): Promise<
 
 function proving(proof: Proof): Record<string, string> {
   if (typeof proof === 'string') return { authorization: `Bearer ${proof}` };
-  const cookie = [...proof.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-  return { cookie, 'sec-fetch-site': 'same-origin' };
+  return { cookie: cookieOf(proof), 'sec-fetch-site': 'same-origin' };
 }

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { signalAll } from './run-program.ts';
 import { temporaryProject, writeFiles } from './temporary-project.ts';
 import { waitUntil } from './wait-until.ts';
 
@@ -63,17 +64,8 @@ export function startHub(t: TestContext, folder: string, env: Record<string, str
   const output = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (output.stderr += text));
-  t.after(() => killGroup(child));
+  t.after(() => signalAll(child, 'SIGKILL')); // the stand-ins end by themselves when start is gone
   return { child, folder, stdout: () => output.stdout, stderr: () => output.stderr };
-}
-
-/** What is left of a test that failed; the stand-ins end by themselves when start is gone. */
-function killGroup({ pid }: ChildProcess): void {
-  try {
-    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
-  } catch {
-    return; // all of it has ended
-  }
 }
 
 /** The process id of web, worker or what prepares them (`prepare`), which may have ended since. */

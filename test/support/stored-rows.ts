@@ -1,6 +1,6 @@
 // What tests ask of whole tables, and how they harm one on purpose. What rows mean is asked of the hub's own stores and
 // of the other stored-*.ts: a test names tables, never columns.
-import { type Db, openDatabase } from '../../src/platform/db/open-database.ts';
+import type { Db } from '../../src/platform/db/open-database.ts';
 import { createCounters } from '../../src/platform/metrics/counters.ts';
 
 /** A hub, or another holder of a database. */
@@ -20,7 +20,7 @@ export function rowsOf({ db }: Stored, ...tables: string[]): object[][] {
   return tables.map((table) => db.prepare<[], object>('rows', `SELECT * FROM "${table}"`).all());
 }
 
-/** How many rows the hub has written so far, in whatever table. */
+/** How many rows this connection has written since it was opened, in whatever table. */
 export function writesOf({ db }: Stored): number {
   return db.prepare<[], { n: number }>('count writes', 'SELECT total_changes() AS n').get()?.n ?? NaN;
 }
@@ -63,31 +63,14 @@ export function addBallast({ db }: Stored, bytes: number): () => void {
   return () => db.exec('DELETE FROM ballast');
 }
 
-/** How many rows this connection has changed since it was opened. */
-export function changesMade({ db }: Stored): number {
-  return db.prepare<[], { n: number }>('changes', 'SELECT total_changes() AS n').get()?.n ?? NaN;
-}
-
 /** Another text after every commit of another connection and every row that this one changes. */
 export function writesSoFar(hub: Stored): string {
-  return `${String(hub.db.pragma('data_version'))} ${changesMade(hub)}`;
+  return `${String(hub.db.pragma('data_version'))} ${writesOf(hub)}`;
 }
 
 /** Records a migration that only a later version of the hub knows. */
 export function addLaterMigration({ db }: Stored, version: number): void {
   db.exec(`INSERT INTO schema_migrations VALUES (${version}, 1, 'later', 'x')`);
-}
-
-/** A database as 0.1.0 left it: nothing of it is read but its history. */
-export function writeDatabaseOf010(path: string): void {
-  const db = openDatabase(path);
-  db.exec(`CREATE TABLE schema_migrations (
-      version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL, name TEXT NOT NULL, checksum TEXT NOT NULL) STRICT;
-    INSERT INTO schema_migrations VALUES
-      (1, 1, 'platform', 'ad7ad3bc0726638dd79de087755cdd712739a1a69eff86c8d0af42923cc86082'),
-      (2, 1, 'accounts', 'a87d06a20774dee7be3fd3990186e6f5c62f3b6d878e099038045a94bad57ef0');
-    CREATE TABLE accounts (id INTEGER PRIMARY KEY, username TEXT NOT NULL) STRICT`);
-  db.close();
 }
 
 /** How many clients or accounts have met that rate limit. */

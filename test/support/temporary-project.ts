@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-
-const PROJECT = resolve(import.meta.dirname, '../..');
+import { dirname, join } from 'node:path';
+import { PROJECT_ROOT } from './run-program.ts';
 
 /** What lasts until its work is done: a test, or this process. */
 export type Lifetime = { after(work: () => unknown): void };
@@ -23,7 +22,7 @@ export function temporaryFolder(t: Lifetime): string {
 /** A copy of the named files and folders of the project, in a temporary folder. */
 export function temporaryProject(t: Lifetime, parts: readonly string[]): string {
   const folder = temporaryFolder(t);
-  for (const part of parts) cpSync(join(PROJECT, part), join(folder, part), { recursive: true });
+  for (const part of parts) cpSync(join(PROJECT_ROOT, part), join(folder, part), { recursive: true });
   return folder;
 }
 

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { addNotes, addPost, itemsAt } from './accounts.ts';
+import { addNotes, addPost, everyTitle, itemsAt } from './accounts.ts';
 import { MIGRATIONS, oneMigrationMore } from './migrated-database.ts';
 import { operator } from './operator.ts';
 import type { Outcome } from './run-program.ts';
@@ -24,15 +24,7 @@ export async function upgradableHub(t: TestContext, ...settings: string[]) {
     ...place, hub, ada, notes, git, schema, data,
     posts: async (): Promise<string[]> => (await itemsAt<{ title: string }>(ada, '/api/posts')).map(({ title }) => title),
     /** The titles of all posts, over all pages of the list. */
-    async everyTitle(): Promise<string[]> {
-      const titles: string[] = [];
-      for (let path: string | null = '/api/posts?limit=100'; path !== null;) {
-        const page: { items: { title: string }[]; next: string | null } = (await ada.get(path)).json();
-        titles.push(...page.items.map(({ title }) => title));
-        path = page.next && `/api/posts?limit=100&cursor=${page.next}`;
-      }
-      return titles;
-    },
+    everyTitle: (): Promise<string[]> => everyTitle(ada),
     write: (title: string): Promise<number> => addPost(ada, notes, title),
     /** A version with a table more, and with those changes of files. */
     releaseWith(changes: Record<string, [from: string | RegExp, to: string]> = {}): void {

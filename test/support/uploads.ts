@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import { addNotes } from './accounts.ts';
-import type { Answer, Client } from './client.ts';
-import { cookieOf } from './client.ts';
+import { cookieOf, type Answer, type Client } from './client.ts';
 import { startHub, type Hub } from './hub.ts';
 import { BOUNDARY, fieldHeaders, fileHeaders, writeForm } from './multipart.ts';
 import { sha256Of } from './sha256.ts';
@@ -13,15 +12,9 @@ import { countRows, rowsOf } from './stored-rows.ts';
 import { assertUsageIsRight } from './stored-uploads.ts';
 
 export type SentFile = { filename: string; data: string | Buffer };
+/** A file as the API shows it; a publisher's file may lack what is text or a number here. */
 export type Attachment = {
-  id: number;
-  kind: string;
-  filename: string;
-  mediaType: string;
-  bytes: number;
-  sha256: string;
-  url: string;
-  scan: string;
+  id: number; kind: string; filename: string; mediaType: string; bytes: number; sha256: string; url: string; scan: string;
 };
 export type PostAnswer = { id: number; title: string; contentHtml: string; attachments: Attachment[] };
 

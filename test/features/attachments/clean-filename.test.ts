@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cleanFilename } from '../../../src/features/attachments/recognise-file.ts';
 import { growthOf, repeated } from '../../support/growth.ts';
-import { numbers } from '../../support/recognition.ts';
+import { randomBelow as numbers } from '../../support/random.ts';
 
 const assertCleaned = (cases: Record<string, string>) => {
   for (const [name, expected] of Object.entries(cases)) {

@@ -5,7 +5,7 @@ import { createServer, request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { contentDisposition } from '../../../src/platform/http/headers.ts';
-import { numbers } from '../../support/recognition.ts';
+import { randomBelow as numbers } from '../../support/random.ts';
 
 const attachment = (name: string): string => contentDisposition('attachment', name);
 

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startRecognition } from '../../../src/features/attachments/recognise-file.ts';
-import { assertRefused, numbers, outcome, patched } from '../../support/recognition.ts';
+import { randomBelow as numbers } from '../../support/random.ts';
+import { assertRefused, outcome, patched } from '../../support/recognition.ts';
 import { animatedWebp, avif, avifMeta, box, gif, ispe, jpeg, lossyWebp, pdf, png, webp, zip } from '../../support/sample-files.ts';
 
 const SIZE = { width: 20, height: 10 };

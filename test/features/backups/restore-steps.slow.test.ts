@@ -72,8 +72,8 @@ test('the state of a restore is there at every moment, though it passes from one
   const seen = new Set<string>();
   for (let passed = 1; passed <= 300; passed++) {
     writer.child.stdin?.write('.'); // it passes once: there and back within one look would hide it, and never happens
-    while (writer.output().length <= passed) {
-      assert.equal(writer.child.exitCode, null, writer.errors());
+    while (writer.stdout().length <= passed) {
+      assert.equal(writer.child.exitCode, null, writer.stderr());
       for (let look = 0; look < 50; look++) seen.add(`${readRestoreState(dataDir)?.phase} ${isRestoreOpen(dataDir)}`);
       await setImmediate();
     }

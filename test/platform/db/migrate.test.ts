@@ -293,7 +293,7 @@ test('a process killed half-way through a migration leaves the old schema, and t
   await waitUntil('the log has grown', () => statSync(`${path}-wal`).size > 1_000_000);
   await program.end('SIGKILL');
 
-  assert.deepEqual([program.child.signalCode, program.errors()], ['SIGKILL', '']);
+  assert.deepEqual([program.child.signalCode, program.stderr()], ['SIGKILL', '']);
   assert.deepEqual(contents(db), before);
   assert.deepEqual(apply(), ['long', 'towns']);
   assert.deepEqual(history(db).map(({ version }) => version), [1, 2, 3]);
@@ -313,7 +313,7 @@ test('four processes that start at once on a new file apply every migration once
   const programs = Array.from({ length: 4 }, () => startProgram(t, 'migrating-process.ts', path, folder));
   await Promise.all(programs.map(({ ended }) => ended));
 
-  assert.deepEqual(programs.map(({ child, errors }) => [child.exitCode, errors()]), Array(4).fill([0, '']));
+  assert.deepEqual(programs.map(({ child, stderr }) => [child.exitCode, stderr()]), Array(4).fill([0, '']));
   const after = openDatabase(path);
   t.after(() => after.close());
   assert.deepEqual(history(after).map(({ version }) => version), files.map((_, n) => n + 1));

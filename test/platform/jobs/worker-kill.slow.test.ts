@@ -37,12 +37,12 @@ test('four processes that claim 400 jobs at once get each job once', async (t) =
   const { db, path, queue } = startFile(t);
   enqueueMany(db, queue, 400, 'k', () => undefined);
   const processes = [1, 2, 3, 4].map(() => startProgram(t, 'claiming-process.ts', path));
-  await waitUntil('all are ready', () => processes.every(({ output }) => output().startsWith('ready')));
+  await waitUntil('all are ready', () => processes.every(({ stdout }) => stdout().startsWith('ready')));
   for (const { child } of processes) child.stdin?.write('go\n');
   await Promise.all(processes.map(({ ended }) => ended));
 
-  const ids = processes.flatMap(({ output }) => output().trim().split('\n').slice(1));
-  assert.deepEqual(processes.map(({ errors }) => errors()), ['', '', '', '']);
+  const ids = processes.flatMap(({ stdout }) => stdout().trim().split('\n').slice(1));
+  assert.deepEqual(processes.map(({ stderr }) => stderr()), ['', '', '', '']);
   assert.equal(ids.length, 400);
   assert.equal(new Set(ids).size, 400);
 });
@@ -55,7 +55,7 @@ test('two processes never work in one lane at the same time', async (t) => {
   await waitUntil('all jobs have been tried', () => !isOpen());
   await Promise.all(processes.map(({ end }) => end('SIGTERM')));
 
-  assert.deepEqual(processes.map(({ errors }) => errors()), ['', '']);
+  assert.deepEqual(processes.map(({ stderr }) => stderr()), ['', '']);
   assert.ok(storedJobs({ db }, 'lane').every(({ state, attempts }) => state === 'done' && attempts === 1));
   assert.equal(new Set(effects.ids()).size, 200);
 });
@@ -80,7 +80,7 @@ test('fifty kills of workers under load lose no job and double no effect', async
   for (let kill = 0; kill < KILLS; kill++) {
     const victim = workers.shift();
     assert.ok(victim);
-    await waitUntil('the worker is at work', () => victim.output().split('\n').length > 12);
+    await waitUntil('the worker is at work', () => victim.stdout().split('\n').length > 12);
     await victim.end('SIGKILL');
     workers.push(start());
     if (queue.list({ state: 'queued', limit: MORE_JOBS }).length < MORE_JOBS) addJobs(MORE_JOBS);
@@ -97,8 +97,8 @@ test('fifty kills of workers under load lose no job and double no effect', async
   assert.ok(repeated >= KILLS, 'the kills hit jobs at work');
   assert.equal(db.pragma('integrity_check'), 'ok');
   assertCountsAreTrue(db);
-  const { writes, errors } = JSON.parse(web.output());
+  const { writes, errors } = JSON.parse(web.stdout());
   assert.ok(writes > 500, `another process wrote meanwhile (${writes})`);
   assert.deepEqual(errors, []);
-  assert.doesNotMatch(all.map((program) => program.errors()).join(''), /locked|SQLITE|trouble/);
+  assert.doesNotMatch(all.map((program) => program.stderr()).join(''), /locked|SQLITE|trouble/);
 });

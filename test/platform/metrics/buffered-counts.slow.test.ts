@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { createBufferedCounters, createCounters } from '../../../src/platform/metrics/counters.ts';
 import { startHub } from '../../support/hub.ts';
 import { startHubProcess } from '../../support/hub-process.ts';
-import { failWrites, changesMade } from '../../support/stored-rows.ts';
+import { failWrites, writesOf as changesMade } from '../../support/stored-rows.ts';
 import { getFile } from '../../support/own-posts.ts';
 import { hubWithFiles, image } from '../../support/remote-files.ts';
 import { png } from '../../support/sample-files.ts';
