@@ -2470,7 +2470,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'atHost(`${sourceId} ${host}`, FOREVER, () => ofSource(sourceId, FOREVER, () =>',
     to: 'ofSource(sourceId, FOREVER, () => atHost(`${sourceId} ${host}`, FOREVER, () =>',
     test: 'test/features/attachments/remote-cache.slow.test.ts',
-    name: 'files that wait for one slow publisher keep no others waiting',
+    name: 'forty files of one publisher may wait; more are told to come again, and those of others are fetched',
   },
   {
     promise: 'who tries too often is told when to come back',

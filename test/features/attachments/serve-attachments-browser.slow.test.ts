@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openBrowser } from '../../support/browser.ts';
 import type { Item } from '../../support/feeds.ts';
-import { reply, startOrigin } from '../../support/origin.ts';
+import { reply } from '../../support/origin.ts';
 import { attachOne, hubWithOwnPosts, pathOf } from '../../support/own-posts.ts';
 import { writePost } from '../../support/uploads.ts';
 import { hubWithFeed, image } from '../../support/remote-files.ts';
@@ -55,19 +55,6 @@ test('a file by itself never runs anything in the hub\'s name, whatever it holds
     assert.equal(await browser.run('return window.ran ?? null'), null, name);
     assert.notEqual(await browser.run('return document.title'), 'ran', name);
   }
-});
-
-test('a reader of feeds at another address shows the images of public posts in a real browser', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
-  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
-  const { path } = await attachOne(hub, ada, sourceId, 'a.png', png(SIZE));
-  const reader = await startOrigin(t, reply(200, { 'content-type': 'text/html' }, `
-    <!doctype html><title>Reader</title><link rel="icon" href="data:,"><img src="${hub.address}${path}">`));
-  const browser = await openBrowser(t);
-
-  await browser.goto(`${reader.url.replace('127.0.0.1', 'localhost')}/`); // another site, not only another port
-  const width = 'return document.images[0].decode().catch(() => {}).then(() => document.images[0].naturalWidth)';
-  assert.equal(await browser.run(width), 16);
 });
 
 test('a reader\'s browser shows the images of posts and never talks to the publisher', async (t) => {

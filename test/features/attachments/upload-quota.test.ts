@@ -202,12 +202,3 @@ test('an upload that is released twice takes along none that began in between', 
   first.release();
   assert.equal(bytesInFlight(handle, 1), 1_000);
 });
-
-test('a quota of nothing takes no file', async (t) => {
-  const { hub } = await hubWith(t, ['root'], { UPLOAD_QUOTA_BYTES: '0' });
-  const ada = await writer(hub, 'ada');
-  const answer = await sendForm(hub, ada.client, '/api/posts',
-    formWith({ sourceId: String(ada.sourceId), title: 'T' }, [text('a.txt', 1)]));
-  assertOverQuota(answer, 0);
-  assertNothingKept(hub);
-});
