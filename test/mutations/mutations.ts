@@ -2037,8 +2037,8 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/feed-posts-store.ts',
     from: 'entomb.run(sourceId, guid, clock(), post ? likenessOf(post) : null);',
     to: '',
-    test: 'test/features/feeds/sync-odd-feeds.slow.test.ts',
-    name: 'a post that was deleted here does not come back under another id',
+    test: 'test/features/feeds/moved-public-reports.test.ts',
+    name: 'what is like a deleted post is told from it. the deleted post itself under a new id',
   },
   {
     promise: 'a post that a webhook deleted does not come back by an event that was under way',
@@ -3009,8 +3009,8 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/delete-post-pages.ts',
     from: 'feedPosts(hub).rememberDeleted(post.sourceId, post.guid);',
     to: '',
-    test: 'test/features/feeds/sync-odd-feeds.slow.test.ts',
-    name: 'a post that was deleted here does not come back under another id',
+    test: 'test/features/feeds/moved-public-reports.test.ts',
+    name: 'what is like a deleted post is told from it. the deleted post itself under a new id',
   },
   {
     promise: 'a feed is asked for conditionally',

@@ -17,10 +17,6 @@ const SERVERS: Record<string, { answer: OriginHandler; reason: RegExp }> = {
   'redirects in a circle': { answer: reply(302, { location: '/feed' }), reason: /loop/ },
   'redirects to a private address': { answer: reply(302, { location: 'http://10.0.0.1/feed' }), reason: /10\.0\.0\.1/ },
   'sends a few bytes that unpack to 50 MiB': { answer: reply(200, { 'content-encoding': 'br' }, BOMB), reason: /is binary data/ },
-  'answers 404': { answer: reply(404, {}), reason: /404/ },
-  'answers 503': { answer: reply(503, {}), reason: /503/ },
-  'answers with a web page': { answer: reply(200, { 'content-type': 'text/html' }, '<!doctype html><html><p>Parked'), reason: /HTML page/ },
-  'answers with nothing': { answer: reply(200, {}), reason: /empty/ },
   'says that its body is longer than it is': {
     answer: (_request, response) => {
       response.writeHead(200, { 'content-length': '5000' });
