@@ -2,14 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openBrowser } from '../../support/browser.ts';
-import type { Item } from '../../support/feeds.ts';
-import { reply } from '../../support/origin.ts';
 import { attachOne, hubWithOwnPosts, pathOf } from '../../support/own-posts.ts';
 import { writePost } from '../../support/uploads.ts';
-import { hubWithFeed, image } from '../../support/remote-files.ts';
 import { avif, gif, gifSubBlocks, jpeg, pdf, png, pngChunk, webp } from '../../support/sample-files.ts';
 import { requireTool } from '../../support/tools.ts';
-import { waitUntil } from '../../support/wait-until.ts';
 
 const SIZE = { width: 16, height: 8 };
 const SCRIPT = '<!doctype html><title>x</title><script>document.title = "ran"; window.ran = 1</script>';
@@ -55,39 +51,4 @@ test('a file by itself never runs anything in the hub\'s name, whatever it holds
     assert.equal(await browser.run('return window.ran ?? null'), null, name);
     assert.notEqual(await browser.run('return document.title'), 'ran', name);
   }
-});
-
-test('a reader\'s browser shows the images of posts and never talks to the publisher', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
-  const files = {
-    '/a.png': image(png({ width: 30, height: 20 })), '/b%20c.jpg': image(jpeg(SIZE)),
-    '/bad.png': image(Buffer.from('<script>alert(1)</script>')), '/gone.png': reply(404, {}),
-  };
-  const items = (url: string): Item[] => [
-    { guid: 'a', title: 'Owls', content: `<p>See <img src="${url}/a.png" alt="An &quot;owl&quot; &amp; more"> here</p>`,
-      extra: `<enclosure url="${url}/b%20c.jpg" type="image/jpeg"/>` },
-    { guid: 'b', title: 'Bad', content: `<p><img src="${url}/bad.png"><img src="${url}/gone.png">x</p>` },
-  ];
-  const { hub, publisher } = await hubWithFeed(t, files, items);
-  const browser = await openBrowser(t);
-  const bad = (await hub.anybody.get('/api/posts?q=Bad')).json<{ items: { id: number }[] }>().items[0]?.id;
-  const good = bad === 1 ? 2 : 1;
-
-  await browser.goto(`${hub.address}/posts/${good}`);
-  const images = await browser.run<{ path: string; width: number }[]>(`
-    const images = [...document.images];
-    images.forEach((image) => { image.loading = 'eager'; });
-    return Promise.all(images.map((image) => image.decode().catch(() => {}).then(() =>
-      ({ path: new URL(image.src).pathname, width: image.naturalWidth }))));`);
-  const shown = images.map(({ path, width }) => [path.split('/').at(-1), width]);
-  assert.deepEqual(shown, [['b%20c.jpg', 16], ['a.png', 30]], 'the one beside the text leads');
-  assert.deepEqual(await browser.complaints(), []);
-
-  await browser.goto(`${hub.address}/posts/${bad}`);
-  const complaints: string[] = [];
-  await waitUntil('both have failed', async () => complaints.push(...await browser.complaints()) >= 2);
-  assert.equal(complaints.length, 2);
-  for (const complaint of complaints) assert.match(complaint, /\/attachments\/\d+-[0-9a-f]{16}\/\w+\.png - Failed to load.* 404 /);
-  const agents = publisher.requests.map(({ headers }) => headers['user-agent']);
-  assert.deepEqual(new Set(agents), new Set(['ContentHub/test']));
 });

@@ -81,14 +81,11 @@ test('only owner and administrator add and remove files', async (t) => {
     (await client.delete(`/api/attachments/${post.attachments[0]?.id}`)).status;
 
   assert.deepEqual([await remove(eve, open), await remove(eve, secret)], [403, 404]);
-  assert.deepEqual([await remove(hub.anybody, open), await remove(hub.anybody, secret)], [401, 401]);
   const button = `/attachments/${open.attachments[0]?.id}/delete`;
   assert.equal((await eve.form(button)).status, 403);
   const headers = { 'sec-fetch-site': 'cross-site', 'content-type': 'application/x-www-form-urlencoded' };
   assert.equal((await ada.client.send('POST', button, { headers })).status, 403, 'from elsewhere');
   assert.equal((await addFiles(hub, eve, open.id, [file])).status, 403);
-  assert.equal((await addFiles(hub, eve, secret.id, [file])).status, 404);
-  assert.equal((await addFiles(hub, hub.anybody, open.id, [file])).status, 401);
   assert.equal(uploadRows(hub.db)[0]?.attachments, 2);
   assert.equal((await addFiles(hub, admin, open.id, [file])).status, 201);
   assert.deepEqual([await remove(admin, open), await remove(ada.client, secret)], [204, 204]);

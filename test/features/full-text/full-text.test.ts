@@ -55,17 +55,6 @@ test('visitors get no full text anywhere: not by the API, on pages, in feeds, in
   assert.match((await ada.page('/all?q=Tytonidae')).text, /Barn owls/);
 });
 
-test('a member who may not see a post gets no full text of the post, and no request leaves the hub', async (t) => {
-  const { hub, bob, ada, posts: [id = 0], asked } = await hubWithTeasers(t, { a: htmlPage(articlePage('Tyto alba')) }, { visibility: 'private' });
-  assert.equal((await bob.post(`/api/posts/${id}/full-text`)).status, 404);
-  assert.equal((await bob.form(`/posts/${id}/full-text`, { text: 'full' })).status, 404);
-  await hub.work();
-  assert.deepEqual(asked(), []);
-  await askFor(ada, id);
-  await hub.work();
-  assert.deepEqual([await foundTitles(ada, 'Tyto'), await foundTitles(bob, 'Tyto')], [['Barn owls'], []]);
-});
-
 test('the form that switches texts leads to no other site', async (t) => {
   const { ada, posts: [id = 0] } = await hubWithTeasers(t, { a: htmlPage(articlePage('Tyto alba')) });
   const form = async (from: string) => (await ada.form(`/posts/${id}/full-text`, { text: 'feed', from })).headers.get('location');

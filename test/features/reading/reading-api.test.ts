@@ -197,23 +197,6 @@ test('lists are for who is signed in; what is public is the same for all', async
   assert.deepEqual(await itemsAt(bob, '/api/posts?view=unread&q=secret'), []);
 });
 
-test('forms mark, star and undo without a script, and lead back to the page that they were on', async (t) => {
-  const { bob, posts } = await readingHub(t, 3);
-  const [first] = posts;
-  const read = await bob.form(`/posts/${first}/read`, { read: '1', from: '/?unread=1' });
-  assert.deepEqual([read.status, read.headers.get('location')], [303, '/?unread=1&said=post-read']);
-  assert.deepEqual(await ids(bob, 'unread'), [posts[2], posts[1]]);
-  await bob.form(`/posts/${first}/read`, { read: '0', from: '/' });
-  await bob.form(`/posts/${first}/star`, { star: '1', from: '/' });
-  assert.deepEqual([await ids(bob, 'unread'), await ids(bob, 'starred')], [posts.toReversed(), [first]]);
-
-  const marked = await bob.form('/reading/mark-read', { posts: `${posts[0]},${posts[1]}`, from: '/all?said=read' });
-  assert.equal(marked.headers.get('location'), '/all?said=posts-marked&count=2&undo=1');
-  const undone = await bob.form('/reading/undo', { undo: '1', from: '/all' });
-  assert.equal(undone.headers.get('location'), '/all?said=undone');
-  assert.equal((await ids(bob, 'unread')).length, 3);
-});
-
 test('what was read stays read when the history is cleared or has run out', async (t) => {
   const { hub, bob, posts } = await readingHub(t, 3);
   for (const id of posts.slice(0, 2)) await bob.page(`/posts/${id}`);

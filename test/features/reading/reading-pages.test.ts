@@ -138,7 +138,7 @@ test('opening marks as read; looking ahead, asking for the head, reading for a p
 });
 
 test('a post is marked and starred from its row and from its page, which says so and stays where it was', async (t) => {
-  const { hub, bob } = await readingHub(t, 2);
+  const { bob } = await readingHub(t, 2);
   const from = linkOf(await bob.page('/'), /id="state" method="post"><input type="hidden" name="from" value="([^"]*)"/);
   assert.match(from, /^\/\?since=\d+#post-$/, 'for all rows');
 
@@ -160,7 +160,6 @@ test('a post is marked and starred from its row and from its page, which says so
   const body = new URLSearchParams({ star: '0' });
   assert.equal((await bob.send('POST', '/posts/2/star', { body, headers })).status, 204);
   assert.deepEqual(rowsOf(await bob.page('/starred')), []);
-  assert.equal((await hub.anybody.form('/posts/2/star', { star: '1' })).status, 401);
 });
 
 test('a form leads to pages of the hub alone, and a page says nothing but what the hub has words for', async (t) => {
@@ -346,10 +345,6 @@ test('visitors see what is public and nothing that is done with a list; members 
     assert.doesNotMatch(page.text, /class="row|class="seen|class="star|id="state"|mark-read|<script/, path);
   }
   assert.match((await bob.page('/public')).text, /Post 1/);
-  for (const path of ['/all', '/starred', '/folders/x', '/unread/posts/1', '/sources/1/posts/1']) {
-    const page = await hub.anybody.page(path);
-    assert.equal(page.headers.get('location'), `/sign-in?next=${encodeURIComponent(path)}`);
-  }
 });
 
 test('in lists the small picture of a post stands, on the public page the large one, and the newest post stands first', async (t) => {
