@@ -1,12 +1,11 @@
 // Protects sources whose server turns hostile: their owner can read why, and their posts stay.
 import assert from 'node:assert/strict';
-import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { DAY } from '../../../src/platform/clock.ts';
 import { rss, serving } from '../../support/feeds.ts';
-import { hubWith, startHub } from '../../support/hub.ts';
-import { rawReply, reply, startOrigin, startRawOrigin, type OriginHandler } from '../../support/origin.ts';
+import { startHub } from '../../support/hub.ts';
+import { reply, startOrigin, type OriginHandler } from '../../support/origin.ts';
 import { rowsOf } from '../../support/stored-rows.ts';
 
 const BOMB = brotliCompressSync(Buffer.alloc(50 * 1024 * 1024), { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } });
@@ -54,17 +53,3 @@ for (const [name, { answer, reason }] of Object.entries(SERVERS)) {
     assert.deepEqual(rowsOf(hub, 'error_events'), [[]], 'other people’s faults are not ours');
   });
 }
-
-test('adding the feed of such a server is refused with the reason, and leaves nothing', async (t) => {
-  const { ada } = await hubWith(t, ['ada'], {}, LIMITS);
-  for (const { answer, reason } of Object.values(SERVERS)) {
-    const origin = await startOrigin(t, answer);
-    const refused = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });
-    assert.equal(refused.status, 422, refused.text);
-    assert.match(refused.text, reason);
-  }
-  const garbage = await startRawOrigin(t, rawReply('SSH-2.0-OpenSSH_9.2\r\n') as (socket: Socket) => void);
-  assert.equal((await ada.post('/api/sources', { kind: 'feed', url: `${garbage.url}/` })).status, 422);
-
-  assert.deepEqual((await ada.get('/api/sources')).json()['items'], []);
-});

@@ -9,7 +9,6 @@ import { addFollow, addNotes, addPost, itemsAt, sendJson, tokenOf } from '../../
 import type { Answer, Client } from '../../support/client.ts';
 import { hubWith, startHub } from '../../support/hub.ts';
 import { hubWithReader } from '../../support/own-posts.ts';
-import { retitlePosts } from '../../support/stored-posts.ts';
 import { png } from '../../support/sample-files.ts';
 import { writePost } from '../../support/uploads.ts';
 
@@ -310,21 +309,6 @@ test('a source has a list too, of all or of what is unread; without following it
   assert.deepEqual(rowsOf(await cleo.page(`/sources/${sourceId}`)), [-2, -1]);
 });
 
-test('a search keeps to its list, and says so where it finds nothing', async (t) => {
-  const { ada, bob, sourceId } = await readingHub(t, 2, 'Harbour');
-  await addPost(ada, sourceId, 'Barn owls');
-  await bob.page('/posts/2');
-  const found = await bob.page('/folders/Harbour?q=post');
-  assert.deepEqual(rowsOf(found), [1]);
-  assert.match(found.text, /<form class="search" role="search" action="\/folders\/Harbour">/);
-  assert.match(found.text, /<mark>Post<\/mark> 1<\/a>/);
-  assert.equal(linkOf(found, /rel="up" href="([^"]+)"/), '/folders/Harbour');
-  assert.deepEqual(rowsOf(await bob.page('/all?q=post')), [-2, 1]);
-  assert.match(linkOf(await bob.page('/all?q=post'), toPost(1)), /^\/all\/posts\/1\?q=post&since=\d+$/);
-  assert.match((await bob.page('/starred?q=owls')).text, /No [^]*matches “<span dir="auto">owls/);
-  assert.match((await bob.page('/?q=')).text, /<form class="search"[^]*autofocus/);
-});
-
 test('empty lists say what they are for', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada']);
   for (const path of ['/', '/all']) assert.match((await ada.page(path)).text, /href="\/sources">Follow a source/);
@@ -366,18 +350,6 @@ test('in lists the small picture of a post stands, on the public page the large 
   assert.doesNotMatch(first, /<img/);
   assert.doesNotMatch(front, /small\.png/);
   assert.match(front, /class="second">[^]*large\.png" width="16" height="9" alt="">[^]*>Large<[^]*>Small</);
-});
-
-test('a post without a title is called by its first words, and text of publishers stays text', async (t) => {
-  const { hub, ada, bob, sourceId } = await readingHub(t, 0);
-  const content = '<b>Only</b> words & <i>nothing</i> else';
-  await addPost(ada, sourceId, '<script>alert(1)</script>', content);
-  retitlePosts(hub, '');
-  for (const path of ['/', '/unread/posts/1']) {
-    const { text } = await bob.page(path);
-    assert.match(text, /&lt;b&gt;Only&lt;\/b&gt; words &amp; /);
-    assert.doesNotMatch(text, /<b>Only|Untitled/);
-  }
 });
 
 test('opening a post in a list that is gone reads nothing', async (t) => {
