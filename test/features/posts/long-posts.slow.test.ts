@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { readJson } from '../../../src/platform/http/body.ts';
 import { sanitizingHtml } from '../../../src/platform/markup/sanitize-html.ts';
 import { inSteps } from '../../../src/platform/markup/in-steps.ts';
-import { plainText, readingText } from '../../../src/platform/markup/plain-text.ts';
+import { readingText } from '../../../src/platform/markup/plain-text.ts';
 import { createTurns, withTicket } from '../../../src/platform/turns.ts';
 import { takeBeginning } from '../../../src/features/feeds/parse-beginning.ts';
 import { inTurn } from '../../../src/features/posts/ingest-posts.ts';
@@ -21,8 +21,6 @@ import { hubWith, startHub } from '../../support/hub.ts';
 import { countRows } from '../../support/stored-rows.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
-import { randomMarkup } from '../../support/random-markup.ts';
-import { sanitizeHtml } from '../../support/sanitized-markup.ts';
 
 const MIB = 1024 * 1024;
 const LONG = '<p>some <b>bold</b> text</p>'.repeat(400_000 / 28);
@@ -88,18 +86,6 @@ test('of a very long post the beginning and the title are found, in any script',
     assert.equal((await found(words)).length, 1, words);
   }
   for (const words of ['late', '夕暮']) assert.equal((await found(words)).length, 0, words);
-});
-
-test('what is read in steps is what is read at once', async () => {
-  const markup = Array.from({ length: 2_000 }, (_, seed) => randomMarkup(seed)).join('');
-  const base = { baseUrl: 'https://example.org/' };
-
-  assert.ok(markup.length > 60_000);
-  assert.equal(await inSteps(sanitizingHtml(markup, base)), sanitizeHtml(markup, base));
-  assert.equal(await inSteps(readingText(markup)), plainText(markup));
-  const byCharacter = sanitizingHtml(markup.slice(0, 20_000), base);
-  while (byCharacter.read(1));
-  assert.equal(byCharacter.end(), sanitizeHtml(markup.slice(0, 20_000), base));
 });
 
 test('what goes through the whole of a long text once more has a turn of its own', async () => {
