@@ -776,8 +776,8 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/writing/write-pages.ts',
     from: 'if (isWhole && !kept) await keep()',
     to: 'if (kept) await keep()',
-    test: 'test/features/writing/drafts.test.ts',
-    name: 'a post that was refused is there when the form is opened again, until it is published',
+    test: 'test/features/writing/write-pages.test.ts',
+    name: 'a refused file is named at the field, which has the focus, and nothing that was typed is lost',
   },
   {
     promise: 'no field of a draft is longer than that of a post',

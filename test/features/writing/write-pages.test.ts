@@ -87,6 +87,7 @@ test('a refused file is named at the field, which has the focus, and nothing tha
   assert.match(refused.text, /name="attachments"[^>]*aria-invalid="true" aria-describedby="fault-attachments" autofocus/);
   assert.match(refused.text, /id="fault-attachments" role="alert">[^<]*owl\.exe/);
   assert.match(refused.text, /Your text is still here/);
+  assert.match((await ada.page('/write')).text, /value="Owls"/, 'it is a draft');
 });
 
 const TYPED = { sourceId: '1', title: 'Owls at dusk', content: 'Five of them.\nTwo young.' };
