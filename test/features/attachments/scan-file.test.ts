@@ -9,7 +9,6 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { NO_PROXY } from '../../../src/app/processes/supervise.ts';
 import { scanFile, type FileToScan, type ScanResult } from '../../../src/features/attachments/scan-file.ts';
-import { handClock } from '../../support/hand-clock.ts';
 import { openHandles } from '../../support/open-handles.ts';
 import { rawReply, reply, startOrigin, startRawOrigin } from '../../support/origin.ts';
 import { PROJECT_ROOT, runProgram } from '../../support/run-program.ts';
@@ -17,6 +16,27 @@ import { makeSelfSigned } from '../../support/self-signed.ts';
 import { temporaryFolder } from '../../support/temporary-project.ts';
 import { openPaths } from '../../support/uploads.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+
+type Timer = { run: () => void; ms: number; at: number };
+
+/** Timers that are set from now on run only as the test lets time pass, by so many ms, with the function returned. */
+function handClock(t: TestContext): (milliseconds: number) => void {
+  const timers = new Set<Timer>();
+  let now = 0;
+  t.mock.method(globalThis, 'setTimeout', (run: () => void, ms = 0) => {
+    const timer = { run, ms, at: now + ms, refresh: () => void (timer.at = now + ms), unref: () => timer };
+    timers.add(timer);
+    return timer;
+  });
+  t.mock.method(globalThis, 'clearTimeout', (timer: Timer) => void timers.delete(timer));
+  return (milliseconds) => {
+    now += milliseconds;
+    for (const timer of [...timers].filter(({ at }) => at <= now)) {
+      timers.delete(timer);
+      timer.run();
+    }
+  };
+}
 
 const TIMEOUT = 20_000;
 const MIB = 1024 * 1024;
