@@ -241,27 +241,22 @@ test('what must be gone through is not kept, and no more is gone through than mu
     while (at < bytes.length && beginning.take(bytes.subarray(at, at + pieceLength))) at += pieceLength;
     return { gone: Math.min(at + pieceLength, bytes.length), kept: beginning.bytes().length, hasMembers: beginning.hasMembers() };
   };
-  const [BEGUN, ALL] = [3 * 65_536, 10 * MIB];
+  const BEGUN = 3 * 65_536;
 
   assert.equal(taken(`<rss><channel>${rest}`).gone, BEGUN);
-  assert.equal(taken(`<?xml version="1.0"?><a:feed xmlns:a="x">${rest}`).gone, BEGUN);
   assert.deepEqual(taken(`{"version":"1","items":["${rest}`), { gone: BEGUN, kept: BEGUN, hasMembers: true });
-  for (const pieceLength of [65_536, 4_093, 9]) { // a name may be parted
+  for (const pieceLength of [65_536, 9]) { // a name may be parted
     const sorted = taken(`{"items":["${rest.slice(0, MIB)}"],"version":"1"}`, pieceLength);
     assert.ok(sorted.hasMembers && sorted.gone > MIB && sorted.kept < MIB * 0.6, String(pieceLength));
   }
-  const page = taken(`<!doctype html><rss>${rest}`);
-  assert.ok(page.gone < 2.1 * MIB && page.kept === page.gone, 'of a page, two MiB');
   const head = `<!doctype html><head>${rest.slice(0, MIB)}<link type="application/rss+xml">`;
   assert.ok(taken(`${head}</head>${rest}`).gone < 1.1 * MIB, 'a head that names a feed is enough');
-  const script = '<!doctype html><head><script>"application/rss+xml </head><body>"</script>';
-  for (const other of ['<x>', '', '"items""version"', script]) {
+  for (const other of ['<!doctype html><rss>', '<x>', '<!doctype html><head><script>"application/rss+xml </head><body>"</script>']) {
     const { gone, kept } = taken(other + rest);
     assert.ok(gone > 1.9 * MIB && gone < 2.1 * MIB && kept === gone, other);
   }
   const json = taken(`{"version":"1"${rest}`);
-  assert.ok(json.gone >= ALL && json.kept < MIB * 0.6);
-  assert.deepEqual(taken(`<rss>${rest.slice(0, 100_000)}`), { gone: 100_005, kept: 100_005, hasMembers: false });
+  assert.ok(json.gone >= 10 * MIB && json.kept < MIB * 0.6);
 });
 
 test('the posts of a large feed are stored in steps between which others write, once each and in their order', async (t) => {

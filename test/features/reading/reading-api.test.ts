@@ -80,9 +80,6 @@ test('sources stand in folders of one’s own, which go with the last source in 
   assert.equal((await counts(bob)).folders[0]?.name, 'Harbour', 'what is not named stays');
   await bob.delete(`/api/sources/${sourceId}/follow`);
   assert.equal(countRows(hub, 'folders'), 0);
-  for (const folder of ['x'.repeat(101), 7]) {
-    assert.equal((await sendJson(bob, 'PUT', `/api/sources/${sourceId}/follow`, { folder })).status, 422);
-  }
 });
 
 test('the posts of a source that is hidden globally are only in the lists of the source, of its folder and of stars', async (t) => {
@@ -168,7 +165,7 @@ test('what is older than a time, above or below a post, or named, is marked and 
   const [a, b, c, d, e, f, g, h, i] = posts;
 
   const at = new Date(hub.now() - 6 * SECOND).toISOString();
-  assert.equal((await mark(bob, { all: true, before: at })).marked, 2);
+  assert.equal((await mark(bob, { all: true, before: at, below: i })).marked, 2, 'both count');
   assert.deepEqual(await ids(bob, 'unread'), [i, h, g, f, e, d, c]);
   assert.equal((await mark(bob, { all: true, below: e })).marked, 2);
   assert.equal((await mark(bob, { source: 1, above: h })).marked, 1);
