@@ -2,13 +2,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { readBridgeConfig } from '../../../src/app/clamd-bridge/bridge-settings.ts';
 import { ConfigError } from '../../../src/features/hub/read-config.ts';
-import { scanFile } from '../../../src/features/attachments/scan-file.ts';
 import {
   BAD_WORDS, BAD_WORDS_NAME, EICAR, EICAR_NAME, onWholeStream, socketFolder, startClamd,
 } from '../../support/clamd.ts';
@@ -88,26 +87,6 @@ test('a file that clamd skips for its size is never called clean', async (t) => 
   assertNotScanned(await post(Buffer.alloc(64 * MIB)), limit);
 });
 
-test('what clamd reports as beyond its limits is neither clean nor infected', async (t) => {
-  if (!requireTool(t, 'clamd')) return;
-  const { address } = await startClamd(t, ['MaxFileSize 100K', 'AlertExceedsMax yes']);
-  const { post } = await startBridge(t, { address });
-
-  const reason = /^clamd did not scan the whole file: Heuristics\.Limits\.Exceeded\.MaxFileSize$/;
-  assertNotScanned(await post(Buffer.alloc(101 * KIB)), reason);
-});
-
-test('twenty files at once get each its own verdict', async (t) => {
-  if (!requireTool(t, 'clamd')) return;
-  const { address } = await startClamd(t);
-  const { post } = await startBridge(t, { address });
-  const fileOf = (index: number): Buffer => (index % 3 === 0 ? infected(MIB, index * 1_000) : randomBytes(MIB));
-  const files = Array.from({ length: 20 }, (_, index) => fileOf(index));
-
-  const answers = await Promise.all(files.map((file) => post(file)));
-  assert.deepEqual(answers.map(({ body }) => body), files.map((_, index) => (index % 3 === 0 ? BAD : CLEAN)));
-});
-
 test('a clamd that dies while it gets a file, or while it scans it, leaves the file not scanned', async (t) => {
   if (!requireTool(t, 'clamd')) return;
   const getting = await startClamd(t);
@@ -143,30 +122,6 @@ test('where no clamd is, nothing is clean and health says so; when it comes, the
   assertNotScanned(await bridge.post(Buffer.alloc(MIB)), /^clamd cannot be reached \(ECONNREFUSED\)$/);
   await startClamd(t, [], port);
   assert.deepEqual((await bridge.post('x')).body, CLEAN);
-});
-
-test('from the hub to clamd and back: clean, infected, too large, gone', async (t) => {
-  if (!requireTool(t, 'clamd')) return;
-  const clamd = await startClamd(t, ['StreamMaxLength 1M', 'MaxFileSize 1M']);
-  const bridge = await startBridge(t, clamd);
-  const scanner = { url: `${bridge.url}/scan`, timeoutMs: 20_000 };
-  const path = join(socketFolder(t), 'upload');
-  const verdictOn = (content: string | Buffer) => {
-    writeFileSync(path, content);
-    return scanFile(scanner, { path, bytes: Buffer.byteLength(content), filename: 'Eulen 🦉.txt' });
-  };
-  const host = new URL(bridge.url).host;
-
-  assert.deepEqual(await verdictOn('Barn owls hunt at night.'), { verdict: 'clean' });
-  assert.deepEqual(await verdictOn(EICAR), { verdict: 'infected', signature: EICAR_NAME });
-  assert.deepEqual(await verdictOn(infected(MIB, 1_000)), { verdict: 'infected', signature: BAD_WORDS_NAME });
-  assert.deepEqual(await verdictOn(infected(20 * MIB)), {
-    verdict: 'unavailable', reason: `${host} answered 503: the file is larger than the scan limit of 1048576 bytes`,
-  });
-  await clamd.kill();
-  assert.deepEqual(await verdictOn('Barn owls hunt at night.'), {
-    verdict: 'unavailable', reason: `${host} answered 503: clamd cannot be reached (ECONNREFUSED)`,
-  });
 });
 
 test('the configuration names a Unix socket or a host and port, and every mistake', () => {

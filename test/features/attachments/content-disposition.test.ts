@@ -9,35 +9,18 @@ import { randomBelow as numbers } from '../../support/random.ts';
 
 const attachment = (name: string): string => contentDisposition('attachment', name);
 
-test('a name in ASCII is sent as it is', () => {
-  assert.equal(attachment('Annual report (2).pdf'), 'attachment; filename="Annual report (2).pdf"');
-  assert.equal(contentDisposition('inline', "it's; a=b,c.png"), 'inline; filename="it\'s; a=b,c.png"');
-});
-
-test('any other name is sent twice: in ASCII for old clients, and whole in UTF-8', () => {
-  const cases: [string, string][] = [
-    ['naïve Größe.txt', `filename="naive Gro_e.txt"; filename*=UTF-8''na%C3%AFve%20Gr%C3%B6%C3%9Fe.txt`],
-    ['漢字😀.md', `filename="___.md"; filename*=UTF-8''%E6%BC%A2%E5%AD%97%F0%9F%98%80.md`],
-    ['한국.md', `filename="__.md"; filename*=UTF-8''%ED%95%9C%EA%B5%AD.md`],
-    ['€ rates', `filename="_ rates"; filename*=UTF-8''%E2%82%AC%20rates`],
+test('a name is sent in ASCII, and again whole where that changed it; nothing in it ends the header or names a folder', () => {
+  const cases: [name: string, sent: string][] = [
+    ['Annual report (2).pdf', '"Annual report (2).pdf"'], ["it's; a=b,c.png", '"it\'s; a=b,c.png"'],
+    ['naïve Größe.txt', `"naive Gro_e.txt"; filename*=UTF-8''na%C3%AFve%20Gr%C3%B6%C3%9Fe.txt`],
+    ['漢字😀.md', `"___.md"; filename*=UTF-8''%E6%BC%A2%E5%AD%97%F0%9F%98%80.md`],
+    ['a"b%41.txt', `"a_b_41.txt"; filename*=UTF-8''a%22b%2541.txt`], // clients read these in different ways
+    ["ä'()*.txt", `"a'()*.txt"; filename*=UTF-8''%C3%A4%27%28%29%2A.txt`],
+    ['a\r\nX-Evil: 1', '"a__X-Evil: 1"'], ['../a\\b\0\x7f\x85', '".._a_b___"'],
+    ['"; a=b', `"_; a=b"; filename*=UTF-8''%22%3B%20a%3Db`], ['a\ud83d.txt', `"a_.txt"; filename*=UTF-8''a%EF%BF%BD.txt`],
   ];
-  for (const [name, expected] of cases) assert.equal(attachment(name), `attachment; ${expected}`);
-});
-
-test('quotes, percent signs and backslashes, which clients read in different ways, are not in the ASCII name', () => {
-  assert.equal(attachment('a"b%41.txt'), `attachment; filename="a_b_41.txt"; filename*=UTF-8''a%22b%2541.txt`);
-  assert.equal(attachment("ä'()*.txt"), `attachment; filename="a'()*.txt"; filename*=UTF-8''%C3%A4%27%28%29%2A.txt`);
-});
-
-test('nothing in a name ends the header, begins a parameter or names a folder', () => {
-  assert.equal(attachment('a\r\nX-Evil: 1'), 'attachment; filename="a__X-Evil: 1"');
-  assert.equal(attachment('../a\\b\0\x7f\x85'), 'attachment; filename=".._a_b___"');
-  assert.equal(attachment('"; a=b'), `attachment; filename="_; a=b"; filename*=UTF-8''%22%3B%20a%3Db`);
-  assert.equal(attachment(''), 'attachment');
-});
-
-test('half a surrogate pair does no harm', () => {
-  assert.equal(attachment('a\ud83d.txt'), `attachment; filename="a_.txt"; filename*=UTF-8''a%EF%BF%BD.txt`);
+  for (const [name, sent] of cases) assert.equal(attachment(name), `attachment; filename=${sent}`);
+  assert.deepEqual([attachment(''), contentDisposition('inline', 'a.png')], ['attachment', 'inline; filename="a.png"']);
 });
 
 // The second part is ext-value of RFC 8187 §3.2.1.

@@ -80,15 +80,6 @@ test('ordinary links, text that looks like markup, and words about images are le
   }
 });
 
-test('an image has its size where it is known, and else no box in which it would not fit', () => {
-  const sanitized = sanitize('<img src="/a.png" alt="A"><img src="/b.png" alt="B">');
-  const shown = showImages(sanitized, (url) =>
-    ({ address: '/i.png', size: url.endsWith('/a.png') ? { width: 640, height: 480 } : null }));
-
-  assert.equal(shown, '<img src="/i.png" alt="A" width="640" height="480" loading="lazy"> ' +
-    '<img src="/i.png" alt="B" loading="lazy">');
-});
-
 test('until its size is known, the one that its publisher states for an image keeps its place', () => {
   const shown = (attributes: string, size: { width: number; height: number } | null = null) =>
     / alt="A"(?: (.*))? loading/.exec(showImages(sanitize(`<img src="/a.png" alt="A" ${attributes}>`), () => ({ address: '/i', size })))?.[1];

@@ -4,12 +4,12 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { deflateSync } from 'node:zlib';
 import { openBrowser } from '../../support/browser.ts';
-import { hubWithFeed, image } from '../../support/remote-files.ts';
+import { hubWithFeed } from '../../support/remote-files.ts';
 import type { OriginHandler } from '../../support/origin.ts';
 import { addFollow, addNotes } from '../../support/accounts.ts';
 import { cookieOf } from '../../support/client.ts';
 import { hubWith } from '../../support/hub.ts';
-import { ico, png, pngChunk, pngHeader } from '../../support/sample-files.ts';
+import { png, pngChunk, pngHeader } from '../../support/sample-files.ts';
 import { requireTool } from '../../support/tools.ts';
 import { sourceIcons } from '../../../src/features/attachments/icon-store.ts';
 import { counts } from '../../../src/features/hub/hub.ts';
@@ -53,34 +53,6 @@ test('from the second opening of a post on, nothing moves when its images come; 
   assert.equal(await browser.run<number>(SHIFT), 0);
   assert.deepEqual(await browser.run(boxes), ratios);
   assert.deepEqual((await browser.complaints()).filter((text) => !/none\.png|404/.test(text)), []);
-});
-
-test('a source shows its icon, 18 pixels wide, or a letter of enough contrast; the browser asks the hub alone', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
-  const icon = ico([{ width: 16, height: 16 }, { width: 48, height: 48 }]);
-  const { hub, ada, publisher, sourceId } = await hubWithFeed(t, {}, () => []);
-  publisher.routes['/i.ico'] = image(icon);
-  sourceIcons(hub.handle).noteNamed(sourceId, `${publisher.url}/i.ico`);
-  await hub.findIcons();
-  const asked = publisher.requests.length;
-  const browser = await openBrowser(t);
-  await browser.goto(`${hub.address}/sources/${sourceId}`);
-  const shown = await browser.run(`
-    const image = document.querySelector('h1 .favicon');
-    image.loading = 'eager';
-    await image.decode();
-    return [image.naturalWidth > 0, image.getBoundingClientRect().width, image.getBoundingClientRect().height]`);
-  assert.deepEqual(shown, [true, 18, 18]);
-  assert.equal(publisher.requests.length, asked);
-
-  await ada.delete(`/api/sources/${sourceId}/icon`);
-  await browser.goto(`${hub.address}/sources/${sourceId}`);
-  const colours = await browser.run<string[]>(`
-    const letter = document.querySelector('h1 .favicon');
-    return ['rect', 'text'].map((name) => getComputedStyle(letter.querySelector(name)).fill)`);
-  assert.equal(colours[1], 'rgb(255, 255, 255)');
-  assert.notEqual(colours[0], 'rgb(0, 0, 0)');
-  assert.deepEqual(await browser.complaints(), []);
 });
 
 /** A PNG of one pixel of that colour. */

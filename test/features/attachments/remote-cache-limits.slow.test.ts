@@ -69,15 +69,6 @@ test('a file larger than the whole cache is not taken, and throws nothing else o
   assert.deepEqual(cachedSizes(hub), [PNG.length]);
 });
 
-test('many readers of many files at once keep a small cache within its limit', async (t) => {
-  const { hub, at } = await hubWithFiles(t, fiveFiles(), { env: { ATTACHMENT_CACHE_MAX_BYTES: '45000' } });
-
-  const asked = Array.from({ length: 100 }, (_, n) => getFile(hub, at(NAMES[n % NAMES.length] ?? '')));
-  for (const { status, body } of await Promise.all(asked)) assert.ok(status === 200 && body.length === 10_000);
-  assert.ok(cachedSizes(hub).length <= 4);
-  await assertInStep(hub);
-});
-
 test('a smaller limit after a new start removes what is too much, and forgotten failures free their rows', async (t) => {
   const { hub, at } = await hubWithFiles(t, { ...fiveFiles(), '/no.png': image(Buffer.from('no')) });
   for (const name of NAMES) await getFile(hub, at(name));
@@ -121,19 +112,6 @@ test('what a crash left is repaired: a file without a row goes, a row without it
   assert.deepEqual([stray, abandoned].map((path) => existsSync(path)), [false, false]);
   assert.ok(existsSync(fresh), 'its row may be about to be written');
   rmSync(fresh);
-  await assertInStep(hub);
-});
-
-test('after a restore, which brings rows but no files, the cache says that it is empty, and fills again', async (t) => {
-  const { hub, at } = await hubWithFiles(t, fiveFiles());
-  for (const name of NAMES) await getFile(hub, at(name));
-  rmSync(join(hub.dataDir, 'cache'), { recursive: true });
-  mkdirSync(join(hub.dataDir, 'cache'));
-
-  await hub.work();
-  assert.deepEqual((await cacheNumbers(hub))['bytes'], 0);
-  await assertInStep(hub);
-  assert.equal((await getFile(hub, at('/1.png'))).status, 200);
   await assertInStep(hub);
 });
 

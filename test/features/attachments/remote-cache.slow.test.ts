@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { addFeed } from '../../support/accounts.ts';
-import { hasIpv6Loopback, reply, startOrigin, type OriginHandler } from '../../support/origin.ts';
+import { hasIpv6Loopback, reply, startOrigin } from '../../support/origin.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith, type Hub } from '../../support/hub.ts';
@@ -13,7 +13,7 @@ import { getFile, type ShownPost } from '../../support/own-posts.ts';
 import {
   assertInStep, cachedSizes, cacheNumbers, hubWithFeed, hubWithFiles, image,
 } from '../../support/remote-files.ts';
-import { avif, gif, jpeg, pdf, png, pngChunk, webp } from '../../support/sample-files.ts';
+import { jpeg, pdf, png, pngChunk } from '../../support/sample-files.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const SIZE = { width: 3, height: 2 };
@@ -90,25 +90,22 @@ function askForAll(hub: Hub, places: string[]) {
   return { refused, answers: Promise.all(answers) };
 }
 
-/** Images of publishers that answer when the gate opens, 35 in a post each. */
-async function hubWithSlowPublishers(t: TestContext, publishers: number, gate: Promise<void>) {
-  const slowly: OriginHandler = (_request, response) => void gate.then(() => response.end(PNG));
-  const origins = await Promise.all(Array.from({ length: publishers }, () => startOrigin(t, slowly)));
-  const images = (url: string) => Array.from({ length: 35 }, (_, n) => `<img src="${url}/${n}.png">`).join('');
-  return hubWithFeed(t, {}, () => origins.map(({ url }) => ({ guid: url, content: images(url) })));
+/** Answers with an image when the gate opens. */
+function startSlowPublisher(t: TestContext, gate: Promise<void>) {
+  return startOrigin(t, (_request, response) => void gate.then(() => response.end(PNG)));
 }
+
+const images = (url: string, count: number): string => Array.from({ length: count }, (_, n) => `<img src="${url}/${n}.png">`).join('');
 
 test('when too many files are asked for at once the rest is told to come again, and nothing is remembered against it', async (t) => {
   const gate = Promise.withResolvers<void>();
-  const { hub, posts } = await hubWithSlowPublishers(t, 3, gate.promise);
-  const places = imagePlaces(posts);
-  assert.equal(places.length, 105);
+  const slow = await Promise.all([1, 2, 3].map(() => startSlowPublisher(t, gate.promise)));
+  const { hub, posts } = await hubWithFeed(t, {}, () => slow.map(({ url }) => ({ guid: url, content: images(url, 35) })));
 
-  const { refused, answers } = askForAll(hub, places);
+  const { refused, answers } = askForAll(hub, imagePlaces(posts));
   await waitUntil('what is too much is refused', () => refused.length === 5);
   gate.resolve();
   assert.equal((await answers).filter((status) => status === 200).length, 100);
-  assert.equal(refused.length, 5);
   for (const place of refused) assert.equal((await getFile(hub, place)).status, 200);
   await assertInStep(hub);
 });
@@ -116,8 +113,7 @@ test('when too many files are asked for at once the rest is told to come again, 
 test('forty files of one publisher may wait; more are told to come again, and those of others are fetched', async (t) => {
   const gate = Promise.withResolvers<void>();
   const fast = await startOrigin(t, image(PNG));
-  const slow = await startOrigin(t, (_request, response) => void gate.promise.then(() => response.end(PNG)));
-  const images = (url: string, count: number) => Array.from({ length: count }, (_, n) => `<img src="${url}/${n}.png">`).join('');
+  const slow = await startSlowPublisher(t, gate.promise);
   const { hub, posts } = await hubWithFeed(t, {}, () => [
     { guid: 'a', title: 'Slow', content: images(slow.url, 45) }, { guid: 'b', title: 'Fast', content: images(fast.url, 45) },
   ]);
@@ -127,28 +123,12 @@ test('forty files of one publisher may wait; more are told to come again, and th
   await waitUntil('what is too much is refused', () => refused.length === 5);
   for (const place of placesOf('Fast')) assert.equal((await getFile(hub, place)).status, 200);
   assert.equal((await getFile(hub, refused[0] ?? '')).status, 503, 'still');
+  assert.equal(slow.requests.length, 1, 'one after the other');
 
   gate.resolve();
   assert.equal((await answers).filter((status) => status === 200).length, 40);
   for (const place of refused) assert.equal((await getFile(hub, place)).status, 200);
   await assertInStep(hub);
-});
-
-test('files that wait for one slow publisher keep no others waiting', async (t) => {
-  const fast = await startOrigin(t, image(PNG));
-  const slow = await startOrigin(t, () => {}); // never answers
-  const { hub, posts } = await hubWithFeed(t, {}, () => [{
-    guid: 'a',
-    content: `${Array.from({ length: 12 }, (_, n) => `<img src="${slow.url}/${n}.png">`).join('')}<img src="${fast.url}/f.png">`,
-  }]);
-  const places = imagePlaces(posts);
-  const hanging = places.slice(0, 12).map((place) => getFile(hub, place));
-  await waitUntil('the slow one is asked', () => slow.requests.length === 1);
-
-  assert.equal((await getFile(hub, places[12] ?? '')).status, 200);
-  assert.equal(slow.requests.length, 1);
-  await slow.close();
-  await Promise.all(hanging);
 });
 
 /** A post of one source with an image at each of these addresses; where the hub has them. */
@@ -185,35 +165,23 @@ test('images on hosts that hang keep those of other sources and owners from noth
 });
 
 test('what a file is, its content says, not its server', async (t) => {
-  const cases: [path: string, content: Buffer, mediaType: string, kind: string][] = [
-    ['/i.png', PNG, 'image/png', 'inline'],
-    ['/jpeg-called.png', jpeg(SIZE), 'image/jpeg', 'inline'],
-    ['/gif.png', gif(SIZE), 'image/gif', 'inline'],
-    ['/webp.png', webp(SIZE), 'image/webp', 'inline'],
-    ['/avif.png', avif(), 'image/avif', 'inline'],
-    ['/pdf.png', pdf(), 'application/pdf', 'attachment'],
-  ];
-  const files = Object.fromEntries(cases.map(([path, content]) => [path, image(content, 'text/html')]));
+  const files = { '/jpeg-called.png': image(jpeg(SIZE), 'text/html'), '/pdf.png': image(pdf(), 'image/png') };
   const { hub, at } = await hubWithFiles(t, files);
-
-  for (const [path, content, mediaType, kind] of cases) {
-    const served = await getFile(hub, at(path));
-    assert.equal(served.headers.get('content-type'), mediaType, path);
-    assert.match(served.headers.get('content-disposition') ?? '', new RegExp(`^${kind};`));
-    assert.deepEqual(served.body, content);
-  }
+  const shown = async (path: string) => {
+    const { headers } = await getFile(hub, at(path));
+    return [headers.get('content-type'), headers.get('content-disposition')?.split(';')[0]];
+  };
+  assert.deepEqual(await shown('/jpeg-called.png'), ['image/jpeg', 'inline']);
+  assert.deepEqual(await shown('/pdf.png'), ['application/pdf', 'attachment']);
 });
 
 test('what is no image and no PDF is refused, whatever its server calls it, and not asked for again for an hour', async (t) => {
   const refused: Record<string, Buffer | string> = {
     '/html.png': '<!doctype html><script>alert(1)</script>',
     '/svg.png': '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>',
-    '/js.png': 'alert(1)', '/text.png': 'text', '/empty.png': '', '/bmp.png': 'BM\0\0\0\0', '/zip.png': 'PK\x03\x04',
-    '/cut.png': PNG.subarray(0, -20), '/huge.png': Buffer.concat([PNG.subarray(0, 16), Buffer.from('ea60ea60', 'hex')]),
-    '/begins-with-html.png': Buffer.concat([Buffer.from('<script>'), PNG]),
+    '/empty.png': '', '/cut.png': PNG.subarray(0, -20),
   };
-  const served = Object.entries(refused).map(([path, content]) => [path, image(Buffer.from(content))] as const);
-  const files = Object.fromEntries(served);
+  const files = Object.fromEntries(Object.entries(refused).map(([path, content]) => [path, image(Buffer.from(content))]));
   const { hub, publisher, at } = await hubWithFiles(t, files);
 
   for (const round of [1, 2]) {
@@ -227,7 +195,7 @@ test('what is no image and no PDF is refused, whatever its server calls it, and 
     assert.equal(publisher.requests.length, Object.keys(refused).length, `round ${round}`);
   }
   assert.deepEqual(cachedSizes(hub), []);
-  assert.equal((await cacheNumbers(hub))['error'], 20);
+  assert.equal((await cacheNumbers(hub))['error'], 8);
 
   publisher.routes['/html.png'] = image(PNG);
   hub.passTime(HOUR - 1);
@@ -238,43 +206,35 @@ test('what is no image and no PDF is refused, whatever its server calls it, and 
 });
 
 test('answers that are no success are remembered for an hour, slowness for a minute only', async (t) => {
-  const stuck = (_request: unknown, response: { writeHead(status: number): void }) => void response;
   const { hub, publisher, at } = await hubWithFiles(t, {
-    '/gone.png': reply(410, {}), '/forbidden.png': reply(403, {}, PNG), '/broken.png': reply(500, {}),
-    '/partial.png': reply(206, {}, PNG), '/none.png': reply(204, {}),
-    '/silent.png': stuck,
+    '/gone.png': reply(410, {}), '/forbidden.png': reply(403, {}, PNG), '/partial.png': reply(206, {}, PNG),
+    '/silent.png': () => {},
     '/stops.png': (_request, response) => void response.writeHead(200).write(PNG.subarray(0, 10)),
   }, { limits: { headerMs: 200, idleMs: 200, totalMs: 2_000 } });
-  const failing = ['/gone.png', '/forbidden.png', '/broken.png', '/partial.png', '/none.png'];
-  const slow = ['/silent.png', '/stops.png'];
-  const status = async (path: string): Promise<number> => (await getFile(hub, at(path))).status;
+  const paths = Object.keys(publisher.routes).filter((path) => path !== '/feed');
+  const statuses = () => Promise.all(paths.map(async (path) => (await getFile(hub, at(path))).status));
 
-  for (const path of [...failing, ...slow]) assert.equal(await status(path), 404, path);
-  for (const path of [...failing, ...slow]) publisher.routes[path] = image(PNG);
+  assert.deepEqual(await statuses(), [404, 404, 404, 404, 404]);
+  for (const path of paths) publisher.routes[path] = image(PNG);
   hub.passTime(MINUTE - 1);
-  for (const path of [...failing, ...slow]) assert.equal(await status(path), 404, `${path} within the minute`);
+  assert.deepEqual(await statuses(), [404, 404, 404, 404, 404]);
   hub.passTime(1);
-  for (const path of slow) assert.equal(await status(path), 200, `${path} after a minute`);
-  for (const path of failing) assert.equal(await status(path), 404, `${path} after a minute`);
+  assert.deepEqual(await statuses(), [404, 404, 404, 200, 200], 'after a minute');
   hub.passTime(HOUR);
-  for (const path of failing) assert.equal(await status(path), 200, `${path} after an hour`);
+  assert.deepEqual(await statuses(), [200, 200, 200, 200, 200], 'after an hour');
   await assertInStep(hub);
 });
 
-test('a file over the limit is not taken, also when its size is not told or only its unpacked size is large', async (t) => {
+test('a file over the limit is not taken, whether it comes whole or packed', async (t) => {
   const large = png(SIZE, pngChunk('tEXt', Buffer.alloc(100_000)));
   const fitting = png(SIZE, pngChunk('tEXt', Buffer.alloc(99_800)));
+  const packed = (content: Buffer) => reply(200, { 'content-encoding': 'gzip' }, gzipSync(content));
   const { hub, at } = await hubWithFiles(t, {
-    '/fits.png': reply(200, { 'content-encoding': 'gzip' }, gzipSync(fitting)),
-    '/told.png': reply(200, { 'content-length': String(large.length) }, large),
-    '/streamed.png': (_request, response) => void response.write(large, () => response.end()),
-    '/packed.png': reply(200, { 'content-encoding': 'gzip' }, gzipSync(large)),
+    '/fits.png': packed(fitting), '/large.png': image(large), '/packed.png': packed(large),
   }, { env: { UPLOAD_MAX_BYTES: '100000' } });
 
   assert.deepEqual((await getFile(hub, at('/fits.png'))).body, fitting);
-  for (const path of ['/told.png', '/streamed.png', '/packed.png']) {
-    assert.equal((await getFile(hub, at(path))).status, 404, path);
-  }
+  for (const path of ['/large.png', '/packed.png']) assert.equal((await getFile(hub, at(path))).status, 404, path);
   assert.deepEqual(cachedSizes(hub), [fitting.length]);
 });
 

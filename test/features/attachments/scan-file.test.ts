@@ -1,16 +1,14 @@
 // Protects the exchange with a virus scanner: only a clear answer about the whole file is a verdict.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { statSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { gzipSync } from 'node:zlib';
 import { NO_PROXY } from '../../../src/app/processes/supervise.ts';
 import { scanFile, type FileToScan, type ScanResult } from '../../../src/features/attachments/scan-file.ts';
-import { handClock } from '../../support/hand-clock.ts';
 import { openHandles } from '../../support/open-handles.ts';
 import { rawReply, reply, startOrigin, startRawOrigin } from '../../support/origin.ts';
 import { PROJECT_ROOT, runProgram } from '../../support/run-program.ts';
@@ -18,6 +16,27 @@ import { makeSelfSigned } from '../../support/self-signed.ts';
 import { temporaryFolder } from '../../support/temporary-project.ts';
 import { openPaths } from '../../support/uploads.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+
+type Timer = { run: () => void; ms: number; at: number };
+
+/** Timers that are set from now on run only as the test lets time pass, by so many ms, with the function returned. */
+function handClock(t: TestContext): (milliseconds: number) => void {
+  const timers = new Set<Timer>();
+  let now = 0;
+  t.mock.method(globalThis, 'setTimeout', (run: () => void, ms = 0) => {
+    const timer = { run, ms, at: now + ms, refresh: () => void (timer.at = now + ms), unref: () => timer };
+    timers.add(timer);
+    return timer;
+  });
+  t.mock.method(globalThis, 'clearTimeout', (timer: Timer) => void timers.delete(timer));
+  return (milliseconds) => {
+    now += milliseconds;
+    for (const timer of [...timers].filter(({ at }) => at <= now)) {
+      timers.delete(timer);
+      timer.run();
+    }
+  };
+}
 
 const TIMEOUT = 20_000;
 const MIB = 1024 * 1024;
@@ -60,13 +79,6 @@ test('the scanner gets the bytes, their number and the filename in one POST', as
   assert.equal(createHash('sha256').update(body).digest('hex'), createHash('sha256').update(content).digest('hex'));
 });
 
-test('an empty file is scanned like any other', async (t) => {
-  const scanner = await startOrigin(t, reply(200, {}, '{"clean":true}'));
-
-  assert.deepEqual(await scan(scanner.url, fileWith(t, '')), { verdict: 'clean' });
-  assert.equal(scanner.requests[0]?.headers['content-length'], '0');
-});
-
 test('any filename reaches the scanner, and adds no header', async (t) => {
   const scanner = await startOrigin(t, reply(200, {}, '{"clean":true}'));
   const names = ['Müller & Söhne.pdf', '猫🐈.png', `it's (a) "quote"*.txt`, '100%.txt', '\u202etxt.exe'];
@@ -105,22 +117,16 @@ for (const [title, status, body, expected] of [
 
 for (const [title, status, body, reason] of [
   ['the text "true"', 200, '{"clean":"true"}', /neither clean: true nor clean: false/],
-  ['the number 1', 200, '{"clean":1}', /neither/],
   ['null', 200, '{"clean":null}', /neither/],
-  ['the text "false"', 200, '{"clean":"false"}', /neither/],
-  ['another case', 200, '{"Clean":true}', /neither/],
   ['no member at all', 200, '{}', /neither/],
   ['an inherited member', 200, '{"__proto__":{"clean":true}}', /neither/],
   ['a list', 200, '[{"clean":true}]', /neither/],
   ['true alone', 200, 'true', /JSON object/],
-  ['null alone', 200, 'null', /JSON object/],
   ['nothing', 200, '', /JSON object/],
   ['a page', 200, '<html>clean: true</html>', /JSON object/],
   ['JSON that stops half-way', 200, '{"clean":true', /JSON object/],
   ['something after the JSON', 200, '{"clean":true} {"clean":false}', /JSON object/],
-  ['204', 204, '', /JSON object/],
   ['400', 400, '{"clean":true}', /answered 400$/],
-  ['404', 404, '{"clean":false}', /answered 404$/],
   ['500', 500, '{"clean":true}', /answered 500$/],
   ['503 with its reason', 503, '{"detail":"clamd\\u0007 is gone"}', /answered 503: clamd  is gone$/],
   ['an answer without end', 200, `{"clean":true,"padding":"${'x'.repeat(100_000)}"}`, /longer than 16384 bytes$/],
@@ -132,12 +138,6 @@ for (const [title, status, body, reason] of [
     assert.ok(answer.includes(new URL(scanner.url).host), answer);
   });
 }
-
-test('of a packed answer the unpacked bytes count', async (t) => {
-  const packed = gzipSync(`{"clean":true,"padding":"${'x'.repeat(5 * MIB)}"}`);
-  const scanner = await startOrigin(t, reply(200, { 'content-encoding': 'gzip' }, packed));
-  assert.match(reasonOf(await scan(scanner.url, fileWith(t, 'x'))), /longer than 16384 bytes$/);
-});
 
 test('a redirect is no verdict and is not followed', async (t) => {
   const elsewhere = await startOrigin(t, reply(200, {}, '{"clean":true}'));
@@ -151,13 +151,11 @@ test('a redirect is no verdict and is not followed', async (t) => {
 for (const [title, onSocket] of [
   ['before a byte of the answer', (socket: Socket) => void socket.once('data', () => socket.destroy())],
   ['within the status line', rawReply('HTTP/1.1 200')],
-  ['within the headers', rawReply('HTTP/1.1 200 OK\r\nContent-Length: 14\r\n')],
-  ['within a body of known length', rawReply('HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{"clean":true}')],
+
   ['within a chunked body', rawReply('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\ne\r\n{"clean":true}\r\n')],
   ['by a reset after a body of unknown length', (socket: Socket) => void socket.once('data', () => {
     socket.write('HTTP/1.1 200 OK\r\n\r\n{"clean":true', () => setImmediate(() => socket.resetAndDestroy()));
   })],
-  ['with something that is not HTTP', rawReply('{"clean":true}')],
   ['with another protocol', rawReply('HTTP/1.1 101 Other\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n{"clean":true}')],
 ] as const) {
   test(`no verdict: the connection ends ${title}`, async (t) => {
@@ -166,18 +164,11 @@ for (const [title, onSocket] of [
   });
 }
 
-test('a scanner that is not there is no verdict, and its URL stays secret', async (t) => {
-  const scanner = await startOrigin(t, {});
-  await scanner.close();
-  const url = scanner.url.replace('//', '//user:pass@');
-  const result = await scan(`${url}/secret-path?key=secret`, fileWith(t, 'x'));
-
-  assert.deepEqual(result, {
-    verdict: 'unavailable', reason: `the exchange with 127.0.0.1:${scanner.port} failed (ECONNREFUSED)`,
-  });
-});
-
 test('no reason holds more of the URL than the host', async (t) => {
+  const gone = await startOrigin(t, {});
+  await gone.close();
+  const failed = { verdict: 'unavailable', reason: `the exchange with 127.0.0.1:${gone.port} failed (ECONNREFUSED)` };
+  assert.deepEqual(await scan(gone.url.replace('//', '//user:secret@'), fileWith(t, 'x')), failed);
   const handlers = [reply(500, {}, 'no'), reply(302, { location: '/secret-elsewhere' }), reply(200, {}, 'x')];
   for (const handler of [...handlers, () => {}]) {
     const scanner = await startOrigin(t, handler);
@@ -255,13 +246,6 @@ test('a file that is gone, or is not of the size that was counted, is not sent',
   assert.match(reasonOf(await scan(scanner.url, { ...file, bytes: 11 })), /has 12 bytes instead of 11$/);
   assert.match(reasonOf(await scan(scanner.url, { ...file, bytes: 13 })), /has 12 bytes instead of 13$/);
   assert.equal(scanner.requests.length, 0);
-});
-
-test('a path that cannot be read is no verdict', async (t) => {
-  const { url } = await startOrigin(t, reply(200, {}, '{"clean":true}'));
-  const folder = temporaryFolder(t);
-  const reason = reasonOf(await scan(url, { path: folder, bytes: statSync(folder).size, filename: 'folder' }));
-  assert.match(reason, /cannot be read \(EISDIR\)$/);
 });
 
 test('no socket, file or timer outlives a scan, however it ended', async (t) => {

@@ -20,10 +20,8 @@ test('the scanner gets each file as it was sent; what it calls clean is taken an
   const post = await writePost(hub, await writer(hub, 'ada'), [FILE, OTHER]);
 
   assert.deepEqual(post.attachments.map(({ scan }) => scan), ['clean', 'clean']);
-  assert.deepEqual(scanner.requests.map(({ body }) => body.toString()), [FILE.data, OTHER.data]);
-  const [{ headers, method, path }] = scanner.requests as [(typeof scanner.requests)[number]];
-  assert.deepEqual([method, path, headers['content-type'], headers['content-length'], headers['content-disposition']],
-    ['POST', '/scan', 'application/octet-stream', String(FILE.data.length), 'attachment; filename="a report.txt"']);
+  const sent = scanner.requests.map(({ path, headers, body }) => [path, headers['content-disposition'], `${body}`]);
+  assert.deepEqual(sent, [FILE, OTHER].map(({ filename, data }) => ['/scan', `attachment; filename="${filename}"`, data]));
   assert.deepEqual(await scanCounts(hub), { clean: 2, infected: 0, unavailable: 0 });
   assert.equal(await hub.countJobs('scan-upload'), 0);
 });
@@ -47,14 +45,8 @@ test('an infected file is refused with its whole request, recorded and counted; 
   assert.deepEqual((await ada.client.get('/api/notifications')).json()['items'], []); // who uploads has the answer
 });
 
-const hang: OriginHandler = () => {};
-
 for (const [what, answers] of [
-  ['the text "true"', reply(200, {}, '{"clean":"true"}')],
   ['500', reply(500, {}, '{"clean":true}')],
-  ['a page', reply(200, {}, '<html>clean</html>')],
-  ['nothing within the time limit', hang],
-  ['a closed connection', (_request, response) => void response.destroy()],
   ['nobody listens', undefined],
 ] as [string, OriginHandler | undefined][]) {
   test(`a scanner without a verdict (${what}): refused where it is required, else taken without one`, async (t) => {

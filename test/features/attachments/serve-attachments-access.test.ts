@@ -87,24 +87,3 @@ test('when a private source goes over to somebody else, its files do, and count 
   assert.deepEqual(await statuses(hub, path, [bob, carol, undefined]), [404, 200, 404]);
   assert.deepEqual([usageOf(2), usageOf(3)], [0, 4]);
 });
-
-test('with its post, its source or by itself a file is gone at once, and its space is free again', async (t) => {
-  const { hub, ada } = await hubWithOwnPosts(t);
-  const people = [ada, undefined];
-  const removals: [what: string, remove: (ids: { post: number; source: number; file: number }) => string][] = [
-    ['attachment', ({ file }) => `/api/attachments/${file}`],
-    ['post', ({ post }) => `/api/posts/${post}`],
-    ['source', ({ source }) => `/api/sources/${source}`],
-  ];
-  for (const [what, remove] of removals) {
-    const source = await addNotes(ada);
-    const { path, attachment, post } = await attachOne(hub, ada, source, 'a.txt', `for ${what}`);
-    assert.deepEqual(await statuses(hub, path, people), [200, 200], what);
-
-    const answer = await ada.delete(remove({ post: post.id, source, file: attachment.id }));
-    assert.equal(answer.status, 204, what);
-    assert.deepEqual(await statuses(hub, path, people, `"${attachment.sha256}"`), [404, 404], what);
-  }
-  await hub.work();
-  assert.equal(uploads(hub.handle).usageOf(1), 0);
-});

@@ -13,64 +13,24 @@ async function hubWithText(t: TestContext, content = TEXT) {
   return { hub, ...await attachOne(hub, ada, sourceId, 'a.txt', content) };
 }
 
-test('one range is given as 206: from and to, open at its end, and from the end', async (t) => {
-  const { hub, path } = await hubWithText(t);
-  const cases: [range: string, start: number, end: number][] = [
-    ['bytes=0-0', 0, 0], ['bytes=0-4', 0, 4], ['bytes=5-9', 5, 9], ['bytes=19-19', 19, 19], ['bytes=0-19', 0, 19],
-    ['bytes=15-', 15, 19], ['bytes=0-', 0, 19], ['bytes=10-9999', 10, 19], ['bytes=-1', 19, 19], ['bytes=-5', 15, 19],
-    ['bytes=-9999', 0, 19], ['BYTES=2-3', 2, 3], ['bytes= 2-3 ', 2, 3], ['bytes=2-3,', 2, 3], ['bytes=002-003', 2, 3],
-    ['bytes=3-99999999999999999999999', 3, 19],
-  ];
-  for (const [range, start, end] of cases) {
-    const served = await getFile(hub, path, { headers: { range } });
-    assert.equal(served.status, 206, range);
-    assert.equal(served.headers.get('content-range'), `bytes ${start}-${end}/${TEXT.length}`, range);
-    assert.equal(served.headers.get('content-length'), String(end - start + 1));
-    assert.equal(served.body.toString(), TEXT.slice(start, end + 1), range);
-    assert.match(served.headers.get('content-security-policy') ?? '', /sandbox/);
-    assert.match(served.headers.get('cache-control') ?? '', /^public, max-age=0, must-revalidate$/);
-  }
-});
-
-test('a range outside the file is 416 with the length of the file', async (t) => {
-  const { hub, path } = await hubWithText(t);
-
-  for (const range of ['bytes=20-', 'bytes=20-30', 'bytes=99999999999999999999-', 'bytes=-0']) {
-    const served = await getFile(hub, path, { headers: { range } });
-    assert.equal(served.status, 416, range);
-    assert.equal(served.headers.get('content-range'), 'bytes */20');
-    assert.equal(served.headers.get('cache-control'), 'no-store');
-  }
-});
-
-test('several ranges, another unit and garbage give the whole file, as if no range had been asked for', async (t) => {
-  const { hub, path } = await hubWithText(t);
-
-  for (const range of [
-    'bytes=0-1,3-4', 'bytes=0-1, 0-1, 0-1', 'lines=1-2', 'bytes', 'bytes=', 'bytes=-', 'bytes=a-b', 'bytes=5-2', '0-5',
-    'bytes=1.5-3', 'bytes=-1-2', 'bytes=0x1-0x3', 'bytes=1-2;3', 'bytes 0-5', 'bytes=,', 'bytes=1-+2',
-    `bytes=${'0-0,'.repeat(2_000)}`,
-  ]) {
-    const served = await getFile(hub, path, { headers: { range } });
-    assert.equal(served.status, 200, range);
-    assert.equal(served.headers.get('content-range'), null);
-    assert.equal(served.body.toString(), TEXT, range);
-  }
-});
-
-test('a range counts only for the very file that the client began with', async (t) => {
+test('a range that is understood is given as 206, one outside the file is 416, and anything else gives the whole', async (t) => {
   const { hub, path, attachment } = await hubWithText(t);
   const etag = `"${attachment.sha256}"`;
-  const cases: [ifRange: string, status: number][] = [
-    [etag, 206], [`W/${etag}`, 200], ['"another"', 200], ['Tue, 15 Jan 2030 12:00:00 GMT', 200], ['', 200], ['*', 200],
+  const cases: [headers: Record<string, string>, status: number, range: string | null, body: string | null][] = [
+    [{ range: 'bytes=5-9' }, 206, 'bytes 5-9/20', '56789'], [{ range: 'bytes=15-' }, 206, 'bytes 15-19/20', 'fghij'],
+    [{ range: 'bytes=-5' }, 206, 'bytes 15-19/20', 'fghij'], [{ range: 'bytes=20-30' }, 416, 'bytes */20', null],
+    [{ range: 'bytes=0-1,3-4' }, 200, null, TEXT], [{ range: `bytes=${'0-0,'.repeat(2_000)}` }, 200, null, TEXT],
+    [{ range: 'bytes=2-3', 'if-range': etag }, 206, 'bytes 2-3/20', '23'],
+    [{ range: 'bytes=2-3', 'if-range': '"another"' }, 200, null, TEXT],
+    [{ range: 'bytes=99-', 'if-range': '"another"' }, 200, null, TEXT], // what does not count cannot be refused
   ];
-  for (const [ifRange, status] of cases) {
-    const served = await getFile(hub, path, { headers: { range: 'bytes=2-3', 'if-range': ifRange } });
-    assert.equal(served.status, status, ifRange);
-    assert.equal(served.body.toString(), status === 206 ? '23' : TEXT);
+  for (const [headers, status, range, body] of cases) {
+    const served = await getFile(hub, path, { headers });
+    assert.deepEqual([served.status, served.headers.get('content-range')], [status, range], JSON.stringify(headers));
+    if (body !== null) assert.equal(served.body.toString(), body);
+    assert.equal(served.headers.get('cache-control'), status === 416 ? 'no-store' : 'public, max-age=0, must-revalidate');
+    assert.match(served.headers.get('content-security-policy') ?? '', status === 416 ? /./ : /sandbox/);
   }
-  const outside = await getFile(hub, path, { headers: { range: 'bytes=99-', 'if-range': '"another"' } });
-  assert.equal(outside.status, 200, 'what does not count cannot be refused');
 });
 
 test('the parts of a large file, put together, are the file', async (t) => {

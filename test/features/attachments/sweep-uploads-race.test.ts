@@ -64,14 +64,6 @@ test('a sweep just before the file of an upload is put in its place does not tak
   assert.equal(uploadRows(hub.db).length, 1);
 });
 
-test('a sweep just after an upload of the same bytes leaves the file', async (t) => {
-  const { hub, ada, id, sweep } = await hubWithUnnamed(t);
-  assert.equal((await addFiles(hub, ada.client, id, [FILE])).status, 201);
-  await sweep();
-  assertFilesMatchRows(hub);
-  assert.equal(uploadRows(hub.db).length, 1);
-});
-
 test('a sweep that takes a kept file without a row for an old stray: 503, never a row without its file', async (t) => {
   const { hub, ada, id, sweep } = await hubWithUnnamed(t);
   // The hub's clock is years ahead of the file system's, as one that was set wrong would be.

@@ -86,23 +86,3 @@ test('a client that stops anywhere in a large form leaves nothing', async (t) =>
   assert.equal((await addFiles(hub, ada.client, id, files)).status, 201);
   assertFilesMatchRows(hub);
 });
-
-test('many clients that stop at once leave nothing', async (t) => {
-  const { hub, ada, id } = await hubToLeave(t);
-  const files = [{ filename: 'a.txt', data: 'a'.repeat(2_000_000) }];
-  const body = formWith({}, files);
-  const headers = [`Content-Type: ${FORM_TYPE}`, `Content-Length: ${body.length}`, `Cookie: ${cookieOf(ada.client)}`,
-    'Sec-Fetch-Site: same-origin', 'Host: localhost'];
-  const connections = await Promise.all(Array.from({ length: 6 }, () => rawConnection(hub.address)));
-  for (const [n, { write }] of connections.entries()) {
-    write(`POST /api/posts/${id}/attachments HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
-    write(body.subarray(0, 250_000 * (n + 1)));
-  }
-  await waitUntil('all are being received', () => filesIn(hub.dataDir).tmp.length === 6);
-  assert.equal(openFilesIn(hub.dataDir).length, 6);
-  for (const { socket } of connections) socket.destroy();
-
-  await waitUntil('nothing is left', () => filesIn(hub.dataDir).tmp.length + openFilesIn(hub.dataDir).length === 0);
-  assertNothingKept(hub, 1);
-  assert.equal((await addFiles(hub, ada.client, id, files)).status, 201);
-});

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { uploads } from '../../../src/features/attachments/attachment-store.ts';
 import { bytesInFlight, openShare } from '../../../src/features/attachments/receive-upload.ts';
@@ -10,7 +10,7 @@ import { addNotes } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { cookieOf } from '../../support/client.ts';
 import { rawConnection } from '../../support/raw-exchange.ts';
-import { hubWith, startHub, type Hub } from '../../support/hub.ts';
+import { startHub, type Hub } from '../../support/hub.ts';
 import { countRows } from '../../support/stored-rows.ts';
 import { assertUsageIsRight, setUsage } from '../../support/stored-uploads.ts';
 import {
@@ -21,6 +21,13 @@ import { waitUntil } from '../../support/wait-until.ts';
 
 const QUOTA = 100_000;
 const hubWithQuota = { UPLOAD_QUOTA_BYTES: String(QUOTA) };
+
+/** A hub whose administrator is root, and ada with a post. */
+async function hubOfTwo(t: TestContext, env: Record<string, string> = hubWithQuota) {
+  const hub = await startHub(t, env);
+  const [root, ada] = [await writer(hub, 'root'), await writer(hub, 'ada')];
+  return { hub, root, ada, id: (await writePost(hub, ada)).id };
+}
 
 function text(filename: string, bytes: number) {
   return { filename, data: filename.slice(0, 1).repeat(bytes) };
@@ -38,10 +45,7 @@ function assertOverQuota(answer: Answer, bytesLeft: number): void {
 }
 
 test('an account may fill its quota to the last byte; one more is refused with what is left', async (t) => {
-  const { hub } = await hubWith(t, ['root'], hubWithQuota);
-  const ada = await writer(hub, 'ada');
-  const { id } = await writePost(hub, ada);
-
+  const { hub, ada, id } = await hubOfTwo(t);
   assertOverQuota(await addFiles(hub, ada.client, id, [text('a.txt', QUOTA + 1)]), QUOTA);
   assertOverQuota(await addFiles(hub, ada.client, id, [text('a.txt', 60_000), text('b.txt', 40_001)]), QUOTA);
   assertNothingKept(hub, 1);
@@ -55,8 +59,7 @@ test('an account may fill its quota to the last byte; one more is refused with w
 });
 
 test('the same bytes count each time they are attached, though they are stored once', async (t) => {
-  const { hub } = await hubWith(t, ['root'], hubWithQuota);
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubOfTwo(t);
   const file = text('a.txt', 40_000);
   await writePost(hub, ada, [file, file]);
 
@@ -67,8 +70,7 @@ test('the same bytes count each time they are attached, though they are stored o
 });
 
 test('what is deleted is free again: a file, a post, a source', async (t) => {
-  const { hub } = await hubWith(t, ['root'], hubWithQuota);
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubOfTwo(t);
   const other = { client: ada.client, sourceId: await addNotes(ada.client) };
   const post = await writePost(hub, ada, [text('a.txt', 10_000), text('b.txt', 20_000)]);
   await writePost(hub, other, [text('c.txt', 30_000)]);
@@ -86,10 +88,7 @@ test('what is deleted is free again: a file, a post, a source', async (t) => {
 });
 
 test('of uploads at once that fit one by one but not together one is taken, and nothing else stays', async (t) => {
-  const { hub } = await hubWith(t, ['root'], hubWithQuota);
-  const ada = await writer(hub, 'ada');
-  const { id } = await writePost(hub, ada);
-
+  const { hub, ada, id } = await hubOfTwo(t);
   for (let round = 0; round < 5; round++) {
     const names = ['a.txt', 'b.txt', 'c.txt'];
     const answers = await Promise.all(names.map((name) => addFiles(hub, ada.client, id, [text(name, 60_000)])));
@@ -121,9 +120,7 @@ async function leaveOpen({ address }: Hub, client: Client, sourceId: number, man
 }
 
 test('what comes in counts before it has come: uploads left open take no more than the quota', async (t) => {
-  const hub = await startHub(t, hubWithQuota);
-  const root = await writer(hub, 'root');
-  const ada = await writer(hub, 'ada');
+  const { hub, root, ada } = await hubOfTwo(t);
   const taken = () => filesIn(hub.dataDir).tmp.map((name) => statSync(join(hub.dataDir, 'tmp', name)).size);
   const open = await leaveOpen(hub, ada.client, ada.sourceId, 4, 40_000);
   const refused = await Promise.race(open.map(({ answer }) => answer()));
@@ -140,9 +137,7 @@ test('what comes in counts before it has come: uploads left open take no more th
 });
 
 test('six uploads of an account may come in at once; another one is told to come again, those of others are taken', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await writer(hub, 'ada'), await writer(hub, 'bob')];
-  const { id } = await writePost(hub, ada);
+  const { hub, ada, root: bob, id } = await hubOfTwo(t, {});
   const open = await leaveOpen(hub, ada.client, ada.sourceId, 6, 1_000);
   await waitUntil('all are coming', () => filesIn(hub.dataDir).tmp.length === 6);
   const refused = await addFiles(hub, ada.client, id, [text('a.txt', 1)]);
@@ -155,9 +150,7 @@ test('six uploads of an account may come in at once; another one is told to come
 });
 
 test('a post has a hundred files at most', async (t) => {
-  const { hub } = await hubWith(t, ['root']);
-  const ada = await writer(hub, 'ada');
-  const { id } = await writePost(hub, ada);
+  const { hub, ada, id } = await hubOfTwo(t, {});
   const ten = Array.from({ length: 10 }, (_, n) => text(`${n}.txt`, 1));
   for (let n = 0; n < 10; n++) assert.equal((await addFiles(hub, ada.client, id, ten)).status, 201);
 
@@ -168,9 +161,7 @@ test('a post has a hundred files at most', async (t) => {
 });
 
 test('files that an administrator adds count for the owner of the source', async (t) => {
-  const hub = await startHub(t, hubWithQuota);
-  const root = await writer(hub, 'root');
-  const ada = await writer(hub, 'ada');
+  const { hub, root, ada } = await hubOfTwo(t);
   await writePost(hub, root, [text('a.txt', QUOTA)]);
   const { id } = await writePost(hub, ada, [text('b.txt', 70_000)]);
 
@@ -201,13 +192,4 @@ test('an upload that is released twice takes along none that began in between', 
   openShare(handle, 1).take(1_000);
   first.release();
   assert.equal(bytesInFlight(handle, 1), 1_000);
-});
-
-test('a quota of nothing takes no file', async (t) => {
-  const { hub } = await hubWith(t, ['root'], { UPLOAD_QUOTA_BYTES: '0' });
-  const ada = await writer(hub, 'ada');
-  const answer = await sendForm(hub, ada.client, '/api/posts',
-    formWith({ sourceId: String(ada.sourceId), title: 'T' }, [text('a.txt', 1)]));
-  assertOverQuota(answer, 0);
-  assertNothingKept(hub);
 });

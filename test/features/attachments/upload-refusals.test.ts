@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { cookieOf } from '../../support/client.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { fieldHeaders, fileHeaders, writeForm } from '../../support/multipart.ts';
-import { gif, pdf, png, pngHeader } from '../../support/sample-files.ts';
+import { png, pngHeader } from '../../support/sample-files.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import {
   addFiles, assertNothingKept, FORM_TYPE, formWith, hubWithWriter, sendForm, writePost, writer, type SentFile,
 } from '../../support/uploads.ts';
@@ -25,6 +26,7 @@ async function assertRefused(
   hub: Hub, { client, sourceId }: Awaited<ReturnType<typeof writer>>, bad: SentFile, status: number,
 ): Promise<void> {
   const { id } = await writePost(hub, { client, sourceId });
+  const posts = countRows(hub, 'posts');
   const fields = { sourceId: String(sourceId), title: 'T' };
   for (const files of [[bad], [GOOD, bad], [bad, GOOD]]) {
     for (const answer of [
@@ -35,37 +37,21 @@ async function assertRefused(
       assert.equal(answer.headers.get('content-type'), 'application/problem+json');
       const { detail, errors } = answer.json<Problem>();
       if (status !== 413) assert.deepEqual(errors, [{ pointer: '/attachments', detail }]);
-      assertNothingKept(hub, 1);
+      assertNothingKept(hub, posts);
     }
   }
 }
 
-for (const [what, filename, data] of [
-  ['a program', 'owl.exe', 'MZ'],
-  ['SVG', 'owl.svg', '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'],
-  ['HTML that calls itself a PNG', 'owl.png', '<!doctype html><script>alert(1)</script>'],
-  ['an extension hidden by a mark', 'owl.svg\u202e.', '<svg/>'],
-  ['text with a zero byte', 'owl.txt', 'a\0b'],
-  ['a PDF after a kilobyte of HTML', 'owl.pdf', Buffer.concat([Buffer.from(`<html>${' '.repeat(1000)}`), pdf()])],
-] as const) {
-  test(`415, and nothing stays: ${what}`, async (t) => {
-    const hub = await startHub(t);
-    await assertRefused(hub, await writer(hub, 'ada'), { filename, data }, 415);
-  });
-}
-
-for (const [what, filename, data] of [
-  ['an empty file', 'owl.txt', ''],
-  ['a PNG cut short', 'owl.png', png(SIZE).subarray(0, -5)],
-  ['a PNG of one pixel that claims 60000 × 60000', 'owl.png', boastfulPng()],
-  ['a GIF with a script behind it', 'owl.gif', Buffer.concat([gif(SIZE), Buffer.from('=1;alert(1)')])],
-  ['a PDF cut short', 'owl.pdf', pdf().subarray(0, -30)],
-] as const) {
-  test(`422, and nothing stays: ${what}`, async (t) => {
-    const hub = await startHub(t);
-    await assertRefused(hub, await writer(hub, 'ada'), { filename, data }, 422);
-  });
-}
+test('415 or 422, and nothing stays: a file of another type, a damaged one, and one that claims to be vast', async (t) => {
+  const hub = await startHub(t);
+  const ada = await writer(hub, 'ada');
+  for (const [filename, data, status] of [
+    ['owl.exe', 'MZ', 415], ['owl.svg\u202e.', '<svg/>', 415], ['owl.png', '<!doctype html><script>alert(1)</script>', 415],
+    ['owl.txt', '', 422], ['owl.png', png(SIZE).subarray(0, -5), 422], ['owl.png', boastfulPng(), 422],
+  ] as const) {
+    await assertRefused(hub, ada, { filename, data }, status);
+  }
+});
 
 test('413, and nothing stays: one byte too many in a file; as many as are allowed are taken', async (t) => {
   const { hub, ada } = await hubWithWriter(t, { UPLOAD_MAX_BYTES: '100000' });

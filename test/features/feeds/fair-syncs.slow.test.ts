@@ -10,7 +10,6 @@ import { rss, serving } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
-import { tileOf } from '../../support/overview.ts';
 import type { Client } from '../../support/client.ts';
 import { loseLeasesAt } from '../../support/stored-jobs.ts';
 import { countLimited, countRows } from '../../support/stored-rows.ts';
@@ -112,14 +111,6 @@ test('429 with Retry-After is obeyed, and “Next” is when the next try really
   assert.match((await ada.page(`/sources/${id}/settings`)).text, /<dt>Next<\/dt><dd><time datetime="2030-01-16T14:00:00/);
   const asked = async () => (hub.passTime(HOUR + MINUTE), hub.countJobs('sync-source'));
   assert.deepEqual([await asked(), await asked()], [0, 1], 'one try, at that time');
-});
-
-test('the overview says that a source fails at its first failure', async (t) => {
-  const { hub, feed, ada } = await followedFeed(t, []);
-  assert.deepEqual(await tileOf(ada, 'Sources'), { level: 'good', state: '1 well', more: '' });
-  feed.handler = reply(500, {});
-  await hub.work(DAY);
-  assert.deepEqual(await tileOf(ada, 'Sources'), { level: 'good', state: '0 of 1 well', more: '1 failing' });
 });
 
 test('a worker that lost a large feed stores no more of it, and the next one goes on', async (t) => {

@@ -6,26 +6,6 @@ import { growthOf, repeated } from '../../support/growth.ts';
 
 const PAGE = 'https://example.org/blog/post.html';
 
-test('advertised feeds are found in order, absolute and once', () => {
-  const html = `<!doctype html><html><head>
-    <link rel="alternate" type="application/rss+xml" title="News" href="/feed.xml">
-    <LINK REL='Alternate' TYPE='application/atom+xml; charset=utf-8' HREF=atom.xml />
-    <link rel="alternate home" type="application/feed+json" href="//cdn.example.org/feed.json?a=1&amp;b=2">
-    <link rel="alternate" type="application/json" href="https://example.org/other.json">
-    <link rel="alternate" type="application/rss+xml" href="https://example.org/feed.xml">
-    </head></html>`;
-  assert.deepEqual(findFeedLinks(html, PAGE).map((link) => link.url), [
-    'https://example.org/feed.xml', 'https://example.org/blog/atom.xml',
-    'https://cdn.example.org/feed.json?a=1&b=2', 'https://example.org/other.json',
-  ]);
-});
-
-test('the first base address counts, wherever it stands', () => {
-  const html = `<link rel=alternate type=application/rss+xml href=feed>
-    <base target="_blank"><base href="https://other.example/a/"><base href="https://third.example/">`;
-  assert.deepEqual(findFeedLinks(html, PAGE).map((link) => link.url), ['https://other.example/a/feed']);
-});
-
 test('links that are no feeds are left out', () => {
   const html = `
     <link rel="stylesheet" type="text/css" href="a.css">
@@ -49,14 +29,6 @@ test('no feed link carries credentials', () => {
 test('a long title of a link is shortened', () => {
   const [long] = findFeedLinks(`<link rel=feed href=/f title="${'Owls '.repeat(500)}">`, PAGE);
   assert.match(long?.title ?? '', /^Owls .{50,95}$/);
-});
-
-test('links in comments, scripts, styles and other text are not links of the page', () => {
-  const link = '<link rel="alternate" type="application/rss+xml" href="/hidden">';
-  const html = `<!-- ${link} --><script>"${link}"</script><style>${link}</style><title>${link}</title>
-    <textarea>${link}</textarea><template>${link}</template>
-    <link rel="feed" href="/seen" data-note="a > b"><script>${link}`;
-  assert.deepEqual(findFeedLinks(html, PAGE), [{ url: 'https://example.org/seen', title: null, format: null }]);
 });
 
 test('a page of unfinished tags is read in time proportional to its length', () => {

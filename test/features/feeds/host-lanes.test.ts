@@ -6,7 +6,6 @@ import { createLanes } from '../../../src/platform/limit-concurrency.ts';
 import { fakeLookup } from '../../support/fake-lookup.ts';
 import { startOrigin, type OriginHandler } from '../../support/origin.ts';
 import { failure, openFetch } from '../../support/outbound.ts';
-import { waitUntil } from '../../support/wait-until.ts';
 
 const { lookup } = fakeLookup({ 'a.example': ['127.0.0.1'], 'b.example': ['127.0.0.1'] });
 
@@ -78,26 +77,6 @@ test('two hosts that redirect to each other do not wait for each other for ever'
   assert.deepEqual(answers.map(({ url }) => url), [b, a, `${a}self`]);
   assert.equal(requests.length, 6);
   assert.deepEqual([...most.values()], [1, 1]);
-});
-
-test('who gives up while waiting is not sent, and the next one has its turn', async (t) => {
-  const held: (() => void)[] = [];
-  const origin = await startOrigin(t, (_request, response) => void held.push(() => response.end('ok')));
-  const fetch = openFetch({ lookup, totalMs: 10_000 });
-  const controller = new AbortController();
-  const first = fetch({ url: `${origin.url}/first`, maxBytes: 9 });
-  const second = fetch({ url: `${origin.url}/second`, maxBytes: 9, signal: controller.signal });
-  const third = fetch({ url: `${origin.url}/third`, maxBytes: 9 });
-  await waitUntil('the first one is under way', () => held.length === 1);
-
-  controller.abort();
-  assert.equal((await failure(second)).reason, 'aborted');
-  held[0]?.();
-  assert.equal((await first).status, 200);
-  await waitUntil('the third one is under way', () => held.length === 2);
-  held[1]?.();
-  assert.equal((await third).status, 200);
-  assert.deepEqual(origin.requests.map(({ path }) => path), ['/first', '/third']);
 });
 
 test('waiting for a host counts towards the time of a fetch', async (t) => {

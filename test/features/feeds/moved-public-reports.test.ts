@@ -5,6 +5,7 @@ import { formerHosts } from '../../../src/features/posts/moved-posts.ts';
 import { DAY, MINUTE } from '../../../src/platform/clock.ts';
 import { addFeed, itemsAt } from '../../support/accounts.ts';
 import { rss, serving, type Item } from '../../support/feeds.ts';
+import { followedFeed } from '../../support/followed-feed.ts';
 import { hubWith } from '../../support/hub.ts';
 import { startOrigin } from '../../support/origin.ts';
 import { reported, skipReports } from '../../support/public-reports.ts';
@@ -76,6 +77,9 @@ const OTHERS: Record<string, [before: Item[], after: Item[], posts: number]> = {
   'a post of the same day has the same title, and dates are midnights of a zone': [
     ['1', '3', '4', '5'].map((id, n) => item(id, n === 0 ? 'Waiter' : id, `https://c.example/${id}`, `${10 + n} Aug 2026 00:00:00 +0200`)),
     [item('2', 'Waiter', 'https://c.example/2', '10 Aug 2026 00:00:00 +0200')], 5],
+  'two posts before were alike': [
+    [item('1', 'Photo', 'https://b.example/', NOON), item('2', 'Photo', 'https://b.example/', NOON)],
+    [item('3', 'Photo', 'https://b.example/', NOON)], 3],
   'a post of the same day has the same link': [
     [item('1', 'Version 1', 'https://b.example/log', MIDNIGHT)],
     [item('2', 'Version 2', 'https://b.example/log', MIDNIGHT)], 2],
@@ -135,27 +139,21 @@ test('posts that move in other ways are the same, and posts that are only alike 
   })));
 
 test('a post that an earlier version had doubled at a move is not doubled once more', async (t) => {
-  const { hub, ada } = await hubWith(t, ['ada']);
-  const feed = { items: [item('https://b.example/a', 'One', 'https://b.example/a', NOON)] };
-  const origin = await startOrigin(t, { '/feed': serving(() => rss('Feed', feed.items)) });
-  await addFeed(ada, `${origin.url}/feed`);
+  const items = [item('https://b.example/a', 'One', 'https://b.example/a', NOON)];
+  const { hub, ada } = await followedFeed(t, items);
   doublePosts(hub, 'http://b.example/a');
-  feed.items = [item('https://www.b.example/a', 'One', 'https://www.b.example/a', NOON)];
+  items[0] = item('https://www.b.example/a', 'One', 'https://www.b.example/a', NOON);
   await hub.work(DAY);
   assert.equal((await itemsAt<Shown>(ada, '/api/posts')).length, 2);
 });
 
 test('of a feed that was cut, what stands beyond the cut is no post of before', async (t) => {
-  const { hub, ada } = await hubWith(t, ['ada']);
-  const whole = rss('Feed', [item('1', 'Photo', 'https://b.example/1', NOON)]);
+  const { hub, ada, feed } = await followedFeed(t, [item('1', 'Photo', 'https://b.example/1', NOON)]);
   const cut = rss('Feed', [item('2', 'Photo', 'https://b.example/2', NOON), item('1', 'Photo', 'https://b.example/1', NOON)]);
-  const feed = { text: whole };
-  const origin = await startOrigin(t, { '/feed': serving(() => feed.text) });
-  await addFeed(ada, `${origin.url}/feed`);
-  feed.text = cut.slice(0, cut.indexOf('https://b.example/1'));
-  await hub.work(DAY);
-  feed.text = cut;
-  await hub.work(DAY);
+  for (const text of [cut.slice(0, cut.indexOf('https://b.example/1')), cut]) {
+    feed.handler = serving(() => text);
+    await hub.work(DAY);
+  }
   assert.equal((await itemsAt<Shown>(ada, '/api/posts')).length, 2);
 });
 
@@ -175,13 +173,10 @@ const LOOKALIKES: Record<string, [before: Item[], after: Item[], titles: string[
 
 for (const [name, [before, after, titles]] of Object.entries(LOOKALIKES)) {
   test(`what is like a deleted post is told from it. ${name}`, async (t) => {
-    const { hub, ada } = await hubWith(t, ['ada']);
-    const feed = { items: before };
-    const origin = await startOrigin(t, { '/feed': serving(() => rss('Feed', feed.items)) });
-    await addFeed(ada, `${origin.url}/feed`);
+    const { hub, ada, feed } = await followedFeed(t, before);
     const [deleted] = await itemsAt<Shown>(ada, '/api/posts');
     assert.equal((await ada.delete(`/api/posts/${deleted?.id}`)).status, 204);
-    feed.items = after;
+    feed.handler = serving(() => rss('Feed', after));
     await hub.work(DAY);
     assert.deepEqual((await itemsAt<Shown>(ada, '/api/posts')).map(({ title }) => title), titles);
   });
@@ -213,13 +208,11 @@ const MOVES: Record<string, [before: Item[], after: Item[]]> = {
 
 for (const [name, [before, after]] of Object.entries(MOVES)) {
   test(`a post that was deleted here does not come back. ${name}`, async (t) => {
-    const { hub, ada } = await hubWith(t, ['ada']);
-    const feed = { items: before };
-    const origin = await startOrigin(t, { '/feed': serving(() => rss('Feed', feed.items)) });
-    await addFeed(ada, `${origin.url}/feed`);
+    const { hub, ada, feed, origin } = await followedFeed(t, before);
     const one = (await itemsAt<Shown>(ada, '/api/posts')).find(({ title }) => title === 'One');
     assert.equal((await ada.delete(`/api/posts/${one?.id}`)).status, 204);
-    for (feed.items of [after, after, before]) {
+    for (const items of [after, after, before]) {
+      feed.handler = serving(() => rss('Feed', items));
       await hub.work(DAY);
       assert.deepEqual((await itemsAt<Shown>(ada, '/api/posts')).map(({ title }) => title), ['Two']);
     }

@@ -57,7 +57,3 @@ test('a version that is only a number is one where the rest looks like a JSON Fe
   assert.throws(() => json({ version: '1.0', title: 'An oEmbed answer', items: undefined }), NotAFeedError);
   assert.throws(() => json({ version: '2.0', title: undefined }), NotAFeedError);
 });
-
-test('control characters that stand for punctuation of windows-1252 are read as such', () => {
-  assert.equal(jsonItem({ id: 'x', title: 'Don\u0092t' }).title, 'Don’t');
-});

@@ -13,9 +13,7 @@ import { startHub, type Hub } from '../../support/hub.ts';
 import { reply, startOrigin, type OriginHandler } from '../../support/origin.ts';
 import { passTime } from '../../support/receiver.ts';
 import { addJob } from '../../support/stored-jobs.ts';
-import { addPosts, failPost } from '../../support/stored-posts.ts';
-import { countRows, rowsOf } from '../../support/stored-rows.ts';
-import { metric } from '../../support/webhooks.ts';
+import { failPost } from '../../support/stored-posts.ts';
 
 type PostList = { items: { id: number; title: string; contentHtml: string; publishedAt: string; updatedAt: string }[] };
 
@@ -24,19 +22,6 @@ function source(hub: Hub, id: number) {
   assert.ok(found);
   return found;
 }
-
-test('a feed that is added shows its title and its posts at once, newest first', async (t) => {
-  const hub = await startHub(t);
-  const items = [
-    { guid: 'old', date: 'Tue, 01 Jan 2030 10:00:00 GMT' },
-    { guid: 'new', date: 'Wed, 02 Jan 2030 10:00:00 GMT' },
-  ];
-  const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', items)) });
-  const id = await addFeed(await hub.person('ada'), `${origin.url}/feed`);
-
-  assert.equal(source(hub, id).title, 'Owls');
-  assert.deepEqual(await publicTitles(hub), ['Post new', 'Post old']);
-});
 
 test('a sync adds what is new, updates what changed, and keeps the ids of both', async (t) => {
   const items: Item[] = [{ guid: 'a', title: 'First' }];
@@ -53,19 +38,6 @@ test('a sync adds what is new, updates what changed, and keeps the ids of both',
   assert.equal(corrected?.id, before?.id);
   assert.equal(corrected?.publishedAt, before?.publishedAt, 'a post without a date keeps the time it was first seen');
   assert.notEqual(corrected?.updatedAt, before?.updatedAt);
-});
-
-test('a deleted post does not come back with the next sync', async (t) => {
-  const items: Item[] = [{ guid: 'a', title: 'Gone' }, { guid: 'b', title: 'Kept' }];
-  const { hub, ada } = await followedFeed(t, items);
-  const gone = (await ada.get('/api/posts?q=Gone')).json<PostList>().items[0];
-
-  assert.equal((await ada.delete(`/api/posts/${gone?.id}`)).status, 204);
-  items[0] = { guid: 'a', title: 'Gone, corrected' }; // a feed that is as before would not be read at all
-  items.push({ guid: 'c', title: 'New' });
-  hub.passTime(2 * DAY);
-  assert.equal(await hub.countJobs('sync-source'), 1);
-  assert.deepEqual((await publicTitles(hub)).sort(), ['Kept', 'New']);
 });
 
 test('an unchanged feed is asked for conditionally, and its 304 writes no post', async (t) => {
@@ -145,25 +117,14 @@ test('the ttl of a feed is the shortest interval, also after an answer without a
   }
 });
 
-test('a web page is answered by the feed that it advertises; one without a feed is refused and nothing is kept', async (t) => {
+test('a web page is answered by the feed that it advertises', async (t) => {
   const hub = await startHub(t);
-  const page = (head: string): OriginHandler => (_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/html' });
-    response.end(`<!doctype html><html><head>${head}</head><body><h1>A blog</h1></body></html>`);
-  };
+  const page = '<link rel="alternate" type="application/rss+xml" href="/feed" title="Posts">';
   const origin = await startOrigin(t, {
-    '/blog': page('<link rel="alternate" type="application/rss+xml" href="/feed" title="Posts">'),
-    '/feed': serving(() => rss('Owls', [{ guid: 'a' }])),
+    '/blog': reply(200, { 'content-type': 'text/html' }, page), '/feed': serving(() => rss('Owls', [{ guid: 'a' }])),
   });
-  const bare = await startOrigin(t, { '/bare': page('') });
-  const ada = await hub.person('ada');
-  const found = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/blog` });
-  const refused = await ada.post('/api/sources', { kind: 'feed', url: `${bare.url}/bare` });
-
+  const found = await (await hub.person('ada')).post('/api/sources', { kind: 'feed', url: `${origin.url}/blog` });
   assert.equal(found.json()['url'], `${origin.url}/feed`);
-  assert.equal(refused.status, 422);
-  assert.match(refused.text, /HTML page/);
-  assert.equal((await ada.get('/api/sources')).json<{ items: unknown[] }>().items.length, 1);
 });
 
 test('one owner has a feed once, and whoever else adds it follows that, or has one where it is private', async (t) => {
@@ -193,26 +154,6 @@ test('a sync that cannot store one post stores none, and is tried again', async 
   mend();
   await hub.work(HOUR);
   assert.equal((await publicTitles(hub)).length, 3);
-});
-
-test('two feeds of one host are never fetched at the same time', async (t) => {
-  const hub = await startHub(t);
-  let open = 0;
-  let most = 0;
-  const origin = await startOrigin(t, (request, response) => {
-    most = Math.max(most, ++open);
-    setImmediate(() => setImmediate(() => {
-      open--;
-      serving(() => rss(request.path, [{ guid: 'a' }]))(request, response);
-    }));
-  });
-  const ada = await hub.person('ada');
-  for (const name of ['a', 'b', 'c', 'd']) await addFeed(ada, `${origin.url}/${name}`);
-  most = 0;
-  hub.passTime(2 * DAY);
-
-  assert.equal(await hub.countJobs('sync-source'), 4);
-  assert.equal(most, 1);
 });
 
 test('sync now makes one job however often it is asked for', async (t) => {
@@ -269,30 +210,27 @@ test('Retry-After is obeyed after the last try too', async (t) => {
   assert.ok((source(hub, id).nextSyncAt ?? 0) - hub.now() >= 20 * HOUR);
 });
 
-test('three dead feeds count as three after a week, in health, metric and list, through retries and an upgrade', async (t) => {
+test('three dead feeds count as three after a week, through retries and an upgrade', async (t) => {
   const { hub, feed, origin, ada } = await followedFeed(t, [{ guid: 'a' }], { SYNC_MAX_ATTEMPTS: '2' });
   for (const path of ['/2', '/3']) await addFeed(ada, `${origin.url}/feed?${path}`);
   feed.handler = reply(500, {});
   await passTime(hub, 7 * DAY, 6 * HOUR);
   type Job = { id: number; payload: { sourceId: number }; dedupeKey: string };
   const failed = async () => (await ada.get('/api/admin/jobs?state=failed')).json<{ items: Job[] }>().items;
-  const shown = async () => [
-    (await hub.anybody.get('/api/health')).json()['failedJobs'],
-    await metric(hub, 'service_sync_jobs{state="failed"}'), (await failed()).length,
-  ];
-  assert.deepEqual(await shown(), [3, 3, 3]);
+  const shown = async () => [(await hub.anybody.get('/api/health')).json()['failedJobs'], (await failed()).length];
+  assert.deepEqual(await shown(), [3, 3]);
   const newest = (await failed())[0] ?? assert.fail('there is one');
 
   await ada.post(`/api/admin/jobs/${newest.id}/retry`);
-  assert.deepEqual(await shown(), [2, 2, 2], 'retried by hand');
+  assert.deepEqual(await shown(), [2, 2], 'retried by hand');
   await hub.work(HOUR);
   await hub.work(HOUR);
-  assert.deepEqual(await shown(), [3, 3, 3], 'in vain');
+  assert.deepEqual(await shown(), [3, 3], 'in vain');
   for (let n = 0; n < 9; n++) addJob(hub, { state: 'failed', dedupeKey: '1' });
   await hub.work(HOUR);
-  assert.deepEqual(await shown(), [3, 3, 3], 'what version 2.0 kept beside the last failure of a source is gone');
+  assert.deepEqual(await shown(), [3, 3], 'what version 2.0 kept beside the last failure of a source is gone');
   await ada.delete(`/api/admin/jobs/${(await failed())[0]?.id}`);
-  assert.deepEqual(await shown(), [2, 2, 2], 'discarded');
+  assert.deepEqual(await shown(), [2, 2], 'discarded');
 });
 
 test('failedJobs falls when the failing source is deleted, paused or gone', async (t) => {
@@ -372,42 +310,22 @@ test('what a publisher makes very long is cut: titles, authors, addresses, conte
   assert.ok((post?.attachments.length ?? Infinity) <= 100);
 });
 
-test('a source with many posts is gone at once for readers, and its rows go in steps that let others write', async (t) => {
-  const { hub, ada, id } = await followedFeed(t);
-  addPosts(hub, id, 2_000);
-
-  assert.equal((await ada.delete(`/api/sources/${id}`)).status, 204);
-  assert.equal((await ada.get(`/api/sources/${id}`)).status, 404);
-  assert.deepEqual(await publicTitles(hub), []);
-  assert.ok(countRows(hub, 'posts') > 1000, 'the request itself removed only a part');
-  await hub.work();
-  assert.deepEqual(rowsOf(hub, 'posts', 'sources', 'feeds', 'posts_words'), [[], [], [], []]);
-});
-
 test('numbers and dates that no publisher can mean do no harm', async (t) => {
   const hub = await startHub(t);
+  const sized = (id: string, size: number) => ({ id, title: 'sized', content_text: 'x', attachments: [{
+    url: `https://blog.test/${id}.mp3`, mime_type: 'audio/mpeg', size_in_bytes: size, duration_in_seconds: size,
+  }] });
+  const dated = ['-271821-04-20T00:00:00Z', '0001-01-01T00:00:00Z', '1969-12-31T00:00:00Z', '9999-12-31T00:00:00Z']
+    .map((date) => ({ id: date, title: 'dated', content_text: 'x', date_published: date }));
   const feed = JSON.stringify({
-    version: 'https://jsonfeed.org/version/1.1',
-    title: 'Odd numbers',
-    items: [
-      { id: '1', title: 'endless', content_text: 'x', attachments: [{
-        url: 'https://blog.test/a.mp3', mime_type: 'audio/mpeg', size_in_bytes: 1e300, duration_in_seconds: 1e300,
-      }] },
-      { id: '2', title: 'half', content_text: 'x', attachments: [{
-        url: 'https://blog.test/b.mp3', mime_type: 'audio/mpeg', size_in_bytes: 1.5, duration_in_seconds: 2.5,
-      }] },
-      ...['-271821-04-20T00:00:00Z', '0001-01-01T00:00:00Z', '0001-01-01T00:00:00Z', '1969-12-31T00:00:00Z', '9999-12-31T00:00:00Z']
-        .map((date, index) => ({ id: `date${index}`, title: `ancient ${index}`, content_text: 'x', date_published: date })),
-    ],
+    version: 'https://jsonfeed.org/version/1.1', title: 'Odd numbers', items: [sized('1', 1e300), sized('2', 1.5), ...dated],
   });
   const origin = await startOrigin(t, { '/feed': serving(() => feed, { 'content-type': 'application/feed+json' }) });
   await addFeed(await hub.person('ada'), `${origin.url}/feed`);
 
-  assert.equal((await publicTitles(hub)).length, 7);
-  const found = (await hub.anybody.get('/api/posts?q=ancient')).json<PostList>().items;
-  assert.equal(found.length, 5);
-  const future = found.find(({ title }) => title === 'ancient 4');
-  assert.ok(Date.parse(future?.publishedAt ?? '') <= hub.now(), 'a date in the future counts as now');
+  assert.equal((await publicTitles(hub)).length, 6);
+  const [newest] = (await hub.anybody.get('/api/posts')).json<PostList>().items;
+  assert.ok(Date.parse(newest?.publishedAt ?? '') <= hub.now(), 'a date in the future counts as now');
 });
 
 test('a feed that asks to wait for centuries, or sends validators of kilobytes, is synchronised all the same', async (t) => {

@@ -1,8 +1,9 @@
 // Protects what people see of full texts without the script, and how the owner of a source is offered full texts.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { articlePage, fullTextOf, htmlPage, hubWithTeasers, teaser } from '../../support/full-texts.ts';
+import { articlePage, htmlPage, hubWithTeasers, teaser } from '../../support/full-texts.ts';
 import { rss, serving } from '../../support/feeds.ts';
+import { hubWithOwnPosts } from '../../support/own-posts.ts';
 
 const WHOLE = /<article><h1>Barn owls<\/h1>([^]*)<\/article>/.exec(articlePage('Tyto alba'))?.[1] ?? '';
 
@@ -73,12 +74,8 @@ test('a new feed that has the whole text makes no offer', async (t) => {
   assert.doesNotMatch(await page(), /teasers|comparing/);
 });
 
-test('the settings of a source fetch the last posts on request, and a source of own posts has no full texts', async (t) => {
-  const { hub, ada, sourceId, posts: [id = 0] } = await hubWithTeasers(t, { a: htmlPage(articlePage('Tyto alba')) });
-  await ada.form(`/sources/${sourceId}/full-text`, { fullText: 'always', fullTextOfLast: '1' });
-  await hub.fetchFullTexts();
-  assert.equal((await fullTextOf(ada, id)).state, 'ready');
-  const own = (await ada.post('/api/sources', { kind: 'native', title: 'Notes' })).json<{ id: number }>().id;
+test('a source of own posts has no full texts', async (t) => {
+  const { ada, sourceId: own } = await hubWithOwnPosts(t);
   assert.equal((await ada.patch(`/api/sources/${own}`, { fullText: 'always' })).status, 422);
   assert.doesNotMatch((await ada.page(`/sources/${own}/settings`)).text, /id="full-text"/);
 });

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { readJson } from '../../../src/platform/http/body.ts';
 import { sanitizingHtml } from '../../../src/platform/markup/sanitize-html.ts';
 import { inSteps } from '../../../src/platform/markup/in-steps.ts';
-import { plainText, readingText } from '../../../src/platform/markup/plain-text.ts';
+import { readingText } from '../../../src/platform/markup/plain-text.ts';
 import { createTurns, withTicket } from '../../../src/platform/turns.ts';
 import { takeBeginning } from '../../../src/features/feeds/parse-beginning.ts';
 import { inTurn } from '../../../src/features/posts/ingest-posts.ts';
@@ -21,8 +21,6 @@ import { hubWith, startHub } from '../../support/hub.ts';
 import { countRows } from '../../support/stored-rows.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
-import { randomMarkup } from '../../support/random-markup.ts';
-import { sanitizeHtml } from '../../support/sanitized-markup.ts';
 
 const MIB = 1024 * 1024;
 const LONG = '<p>some <b>bold</b> text</p>'.repeat(400_000 / 28);
@@ -88,18 +86,6 @@ test('of a very long post the beginning and the title are found, in any script',
     assert.equal((await found(words)).length, 1, words);
   }
   for (const words of ['late', '夕暮']) assert.equal((await found(words)).length, 0, words);
-});
-
-test('what is read in steps is what is read at once', async () => {
-  const markup = Array.from({ length: 2_000 }, (_, seed) => randomMarkup(seed)).join('');
-  const base = { baseUrl: 'https://example.org/' };
-
-  assert.ok(markup.length > 60_000);
-  assert.equal(await inSteps(sanitizingHtml(markup, base)), sanitizeHtml(markup, base));
-  assert.equal(await inSteps(readingText(markup)), plainText(markup));
-  const byCharacter = sanitizingHtml(markup.slice(0, 20_000), base);
-  while (byCharacter.read(1));
-  assert.equal(byCharacter.end(), sanitizeHtml(markup.slice(0, 20_000), base));
 });
 
 test('what goes through the whole of a long text once more has a turn of its own', async () => {
@@ -255,27 +241,22 @@ test('what must be gone through is not kept, and no more is gone through than mu
     while (at < bytes.length && beginning.take(bytes.subarray(at, at + pieceLength))) at += pieceLength;
     return { gone: Math.min(at + pieceLength, bytes.length), kept: beginning.bytes().length, hasMembers: beginning.hasMembers() };
   };
-  const [BEGUN, ALL] = [3 * 65_536, 10 * MIB];
+  const BEGUN = 3 * 65_536;
 
   assert.equal(taken(`<rss><channel>${rest}`).gone, BEGUN);
-  assert.equal(taken(`<?xml version="1.0"?><a:feed xmlns:a="x">${rest}`).gone, BEGUN);
   assert.deepEqual(taken(`{"version":"1","items":["${rest}`), { gone: BEGUN, kept: BEGUN, hasMembers: true });
-  for (const pieceLength of [65_536, 4_093, 9]) { // a name may be parted
+  for (const pieceLength of [65_536, 9]) { // a name may be parted
     const sorted = taken(`{"items":["${rest.slice(0, MIB)}"],"version":"1"}`, pieceLength);
     assert.ok(sorted.hasMembers && sorted.gone > MIB && sorted.kept < MIB * 0.6, String(pieceLength));
   }
-  const page = taken(`<!doctype html><rss>${rest}`);
-  assert.ok(page.gone < 2.1 * MIB && page.kept === page.gone, 'of a page, two MiB');
   const head = `<!doctype html><head>${rest.slice(0, MIB)}<link type="application/rss+xml">`;
   assert.ok(taken(`${head}</head>${rest}`).gone < 1.1 * MIB, 'a head that names a feed is enough');
-  const script = '<!doctype html><head><script>"application/rss+xml </head><body>"</script>';
-  for (const other of ['<x>', '', '"items""version"', script]) {
+  for (const other of ['<!doctype html><rss>', '<x>', '<!doctype html><head><script>"application/rss+xml </head><body>"</script>']) {
     const { gone, kept } = taken(other + rest);
     assert.ok(gone > 1.9 * MIB && gone < 2.1 * MIB && kept === gone, other);
   }
   const json = taken(`{"version":"1"${rest}`);
-  assert.ok(json.gone >= ALL && json.kept < MIB * 0.6);
-  assert.deepEqual(taken(`<rss>${rest.slice(0, 100_000)}`), { gone: 100_005, kept: 100_005, hasMembers: false });
+  assert.ok(json.gone >= 10 * MIB && json.kept < MIB * 0.6);
 });
 
 test('the posts of a large feed are stored in steps between which others write, once each and in their order', async (t) => {

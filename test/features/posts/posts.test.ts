@@ -79,26 +79,6 @@ test('a post has exactly the members that the contract names', async (t) => {
   assert.deepEqual((await hub.anybody.get(`/api/posts?source=${sourceId}`)).json(), { items: [expected], next: null });
 });
 
-test('an enclosure keeps its id when the post changes, and its name is one that a file can have', async (t) => {
-  const enclosure = (url: string) => `<enclosure url="${url}" type="audio/mpeg"/>`;
-  const items = [
-    { guid: 'a', extra: enclosure('https://cdn.test/..%2f..%2fetc%2fpasswd') },
-    { guid: 'b', extra: enclosure('https://cdn.test/') },
-    { guid: 'c', extra: enclosure('javascript:alert(1)') },
-    { guid: 'd', extra: enclosure('/relative/sound.ogg') },
-  ];
-  const { hub } = await hubWithPosts(t, items);
-
-  const posts = (await hub.anybody.get('/api/posts')).json<PostList>().items;
-  const shown = Object.fromEntries(
-    posts.map(({ title, attachments }) => [title.at(-1), attachments.map(({ url, filename }) => [url, filename])]),
-  );
-  assert.deepEqual(shown['a'], [['https://cdn.test/..%2f..%2fetc%2fpasswd', '....etcpasswd']]);
-  assert.deepEqual(shown['b'], [['https://cdn.test/', 'attachment']]);
-  assert.deepEqual(shown['c'], []);
-  assert.equal(shown['d']?.[0]?.[1], 'sound.ogg');
-});
-
 test('content is sanitised before anybody sees it, titles and summaries are text', async (t) => {
   const hostile = Object.values(HOSTILE_MARKUP).flat().filter((markup) => !markup.includes(']]>'));
   const items = hostile.map(
@@ -130,14 +110,6 @@ test('content is sanitised before anybody sees it, titles and summaries are text
   assert.doesNotMatch((await hub.anybody.page('/')).text, /<script/i);
 });
 
-test('a link that is no web address is no link', async (t) => {
-  const { hub } = await hubWithPosts(
-    t, [{ guid: 'a', link: 'javascript:alert(1)' }, { guid: 'b', link: 'data:text/html,x' }],
-  );
-
-  for (const { url } of (await hub.anybody.get('/api/posts')).json<PostList>().items) assert.equal(url, null);
-});
-
 test('words are found in titles, texts and authors, in any case and with or without their accents', async (t) => {
   const { hub } = await hubWithPosts(t, [
     { guid: 'a', title: 'Über Käuze', content: '<p>Naïve résumé</p>' },
@@ -166,26 +138,6 @@ test('words are found in titles, texts and authors, in any case and with or with
     ['b', []],
     ['запи', ['Tawny owls']],
     ['東', ['Tawny owls']],
-  ];
-  for (const [typed, found] of cases) assert.deepEqual(await foundTitles(hub.anybody, typed), found, typed);
-});
-
-test('the last word may be the beginning of one while it is typed, quoted words stand together', async (t) => {
-  const { hub } = await hubWithPosts(t, [
-    { guid: 'a', title: 'One', content: 'the barn owl sleeps' },
-    { guid: 'b', title: 'Two', content: 'an owl in the barn' },
-  ]);
-  const cases: [typed: string, found: string[]][] = [
-    ['bar', ['One', 'Two']],
-    ['bar ', []],
-    ['bar owl', []],
-    ['owl bar', ['One', 'Two']],
-    ['"barn owl"', ['One']],
-    ['"owl barn"', []],
-    ['"barn owl" sle', ['One']],
-    ['"owl sle', ['One']],
-    ['"barn ow', []], // two letters of the last word begin too many
-    ['"barn ow"', []],
   ];
   for (const [typed, found] of cases) assert.deepEqual(await foundTitles(hub.anybody, typed), found, typed);
 });
@@ -301,12 +253,8 @@ test('a limit out of bounds, a cursor of one\'s own making or a source that is n
   const cursor = (await hub.anybody.get('/api/posts?limit=1')).json<PostList>().next ?? '';
   const encoded = (text: string) => Buffer.from(text).toString('base64url');
   for (const query of [
-    'limit=0', 'limit=101', 'limit=-1', 'limit=', 'limit=ten', 'limit=1.5', 'limit=1e1', 'limit=%201',
-    'limit=99999999999999999999',
-    'cursor=x', 'cursor=AAAA', `cursor=${encoded('1')}`, `cursor=${encoded('1.2.3')}`, `cursor=${encoded('a.b')}`,
-    `cursor=${encoded("1.1' OR 1=1")}`,
-    `cursor=${encoded('1e9.2')}`, `cursor=${encoded('99999999999999999999.1')}`, 'source=x', 'source=0', 'source=-1',
-    'source=1.5', 'source=99999999999999999999',
+    'limit=0', 'limit=101', 'limit=', 'limit=ten', 'limit=1.5', 'cursor=x', 'cursor=AAAA', `cursor=${encoded('1')}`,
+    `cursor=${encoded("1.1' OR 1=1")}`, `cursor=${encoded('99999999999999999999.1')}`, 'source=x', 'source=0', 'source=1.5',
   ]) {
     const answer = await hub.anybody.get(`/api/posts?${query}`);
     assert.equal(answer.status, 400, query);
@@ -337,25 +285,6 @@ test('the search stays with the reader from page to page', async (t) => {
   const second = (await hub.anybody.page(older)).text;
   assert.equal(second.match(/<article /g)?.length, 5);
   assert.match(second, /value="A &amp; B"/);
-});
-
-test('a post is deleted by the owner of its source or an administrator, once', async (t) => {
-  const { hub, ada } = await hubWithPosts(t, [{ guid: 'a' }]);
-  const bob = await hub.person('bob');
-  const origin = await startOrigin(t, { '/bob': serving(() => rss('Bob', [{ guid: 'x' }, { guid: 'y' }])) });
-  await bob.post('/api/sources', { kind: 'feed', url: `${origin.url}/bob` });
-
-  assert.equal((await hub.anybody.delete('/api/posts/1')).status, 401);
-  assert.equal((await bob.delete('/api/posts/1')).status, 403);
-  assert.equal((await bob.form('/posts/1/delete')).status, 403);
-  assert.equal((await bob.page('/posts/1/delete')).status, 403);
-  assert.equal((await bob.delete('/api/posts/2')).status, 204);
-  assert.equal((await ada.delete('/api/posts/3')).status, 204, 'by the administrator');
-  assert.equal((await ada.delete('/api/posts/3')).status, 404);
-  for (const id of ['0', '-1', '1.0', 'x', '99999999999999999999', '1%00', '%31x']) {
-    assert.equal((await ada.delete(`/api/posts/${id}`)).status, 404, id);
-  }
-  assert.equal((await hub.anybody.get('/api/posts/1')).status, 200);
 });
 
 test("a new member of a feed's post leaves the hash as version 1.0.0 stored it, and so do other orders of members", async (t) => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { furthestBlocks, factsOf } from '../../../src/features/posts/blocks.ts';
 import { searchKey } from '../../../src/features/posts/search-index-store.ts';
-import { foundTitles, addPost } from '../../support/accounts.ts';
+import { foundTitles } from '../../support/accounts.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 import { addPosts, indexPosts } from '../../support/stored-posts.ts';
 
@@ -40,18 +40,6 @@ test('two words that never meet, and a phrase, are searched back to a day, and t
   const page = (await hub.anybody.get('/public?q=evenly+oddly')).text;
   assert.match(page, /Nothing found so far\. Searched back to <time/);
   assert.match(page, /rel="next"[^>]*>Search on</);
-});
-
-test('signs that nobody sees belong to the word in what is written, in what is searched for, and in marks', async (t) => {
-  const { ada, sourceId } = await hubWithOwnPosts(t);
-  for (const sign of ['\u00ad', '\u200b', '\u2060', '\ufeff', '\u200d', '\u200c']) await addPost(ada, sourceId, `Donau${sign}dampf`, 'x');
-  await addPost(ada, sourceId, 'می\u200cخواهم', 'x');
-  for (const typed of ['donaudampf', 'donau\u00addampf', '"donau\u200bdampf"', 'donaud']) {
-    assert.equal((await foundTitles(ada, typed)).length, 6, typed);
-  }
-  assert.deepEqual(await foundTitles(ada, 'dampf'), []);
-  assert.equal((await foundTitles(ada, 'خواهم')).length, 1, 'where the sign is spelling, it parts words as before');
-  assert.match((await ada.get('/all?q=donaudampf')).text, /<mark>Donau\u00addampf<\/mark>/);
 });
 
 test('a beginning that very many words have is found by reading texts, and nothing else is found', async (t) => {

@@ -95,14 +95,6 @@ test('an item id that begins with “-/” marks its post, whatever its form', a
   assert.deepEqual(await itemIds(app, `s=${STATE}starred`), [c, b, a]);
 });
 
-test('an app cannot mark what its account may not see', async (t) => {
-  const { hub, ada } = await hubWithApp(t);
-  await hub.person('bob');
-  const hidden = await addPost(ada, await addNotes(ada, 'Diary', 'private'));
-  await edit(appOf(hub, 'bob'), [hidden], `a=${STATE}starred&a=${STATE}read`);
-  assert.deepEqual(await itemIds(appOf(hub, 'bob'), `s=${STATE}starred`), []);
-});
-
 test('an app marks ten thousand posts, and the page undoes that', async (t) => {
   const { hub, ada, sourceId, app } = await hubWithApp(t);
   const ids = addPosts(hub, sourceId, 10_000);

@@ -18,7 +18,7 @@ const FOLDERS = ['A/B', '50% & more', 'Ж', null];
 
 /** The model. `at`: the time of arrival. */
 type Source = { id: number; folder: string | null; isFollowed: boolean; isShown: boolean; owner: Client };
-type Post = { id: number; at: number; source: Source; isRead: boolean; isStarred: boolean };
+type Post = { id: number; at: number; publishedAt: number; source: Source; isRead: boolean; isStarred: boolean };
 
 /** Bob, who reads two sources of Ada and his own private one. Ada hides and shows her second source. */
 async function startReading(t: TestContext) {
@@ -37,8 +37,11 @@ type Reading = Awaited<ReturnType<typeof startReading>>;
 function arrive({ hub, posts, below }: Pick<Reading, 'hub' | 'posts' | 'below'>, source: Source, count: number): void {
   hub.passTime(SECOND);
   const at = hub.now();
-  const ids = addPosts(hub, source.id, count, () => ({ createdAt: at, publishedAt: at - below(900) * SECOND }));
-  posts.push(...ids.map((id) => ({ id, at, source, isRead: false, isStarred: false })));
+  for (let n = 0; n < count; n++) {
+    const publishedAt = at - below(900) * SECOND;
+    const [id = NaN] = addPosts(hub, source.id, 1, () => ({ createdAt: at, publishedAt }));
+    posts.push({ id, at, publishedAt, source, isRead: false, isStarred: false });
+  }
 }
 
 async function done(answer: Promise<Answer>): Promise<Answer> {
@@ -177,10 +180,32 @@ const ACTS = [
 const idsAt = async ({ bob }: Reading, view: string): Promise<number[]> =>
   (await itemsAt<{ id: number }>(bob, `/api/posts?view=${view}&limit=100`)).map(({ id }) => id).sort((a, b) => b - a);
 
+/** All pages of a list, in its order. */
+async function pagesOf({ bob, below }: Reading, list: string): Promise<number[]> {
+  const found: number[] = [];
+  const limit = 1 + below(9);
+  for (let next: string | null = ''; next !== null;) {
+    const answer = await bob.get(`/api/posts?${list}&limit=${limit}${next && `&cursor=${next}`}`);
+    const page = answer.json<{ items: { id: number }[]; next: string | null }>();
+    found.push(...page.items.map(({ id }) => id));
+    next = page.next;
+  }
+  return found;
+}
+
+const inOrder = (posts: Post[]): number[] =>
+  posts.toSorted((a, b) => b.publishedAt - a.publishedAt || b.id - a.id).map(({ id }) => id);
+
 /** What is told by one of the three, and what the model says. */
 const CHECKS: ((reading: Reading) => Promise<[told: unknown, expected: unknown]>)[] = [
   async ({ app, posts }) => [await itemIds(app, UNREAD), idsOf(posts.filter(isUnread))],
-  async (reading) => [await idsAt(reading, 'unread'), idsOf(reading.posts.filter(isUnread))],
+  async (reading) => [await pagesOf(reading, 'view=unread'), inOrder(reading.posts.filter(isUnread))],
+  async (reading) => {
+    const source = reading.sources.find((one) => one.isFollowed && one.isShown);
+    if (!source) return [[], []];
+    const ofSource = reading.posts.filter((post) => post.source === source);
+    return [await pagesOf(reading, `view=list&source=${source.id}`), inOrder(ofSource)];
+  },
   async ({ app, posts }) => [await itemIds(app, `s=${STATE}starred`), starred(posts.filter(isListed))],
   async (reading) => [await idsAt(reading, 'starred'), starred(reading.posts)],
   async ({ app, posts }) => [await itemIds(app, `s=${STATE}read`), idsOf(posts.filter((post) => isListed(post) && post.isRead))],

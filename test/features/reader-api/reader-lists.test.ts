@@ -312,14 +312,3 @@ test('untitled posts get a title, and posts without a link the address of their 
   assert.equal(item?.title, 'Untitled');
   assert.deepEqual(item.canonical, [{ href: `${hub.config.baseUrl}/posts/${id}` }]);
 });
-
-test('a source that becomes private or is unfollowed leaves the app’s lists and items', async (t) => {
-  const { ada, bob, app, news, comics } = await hubWithApp(t);
-  const posts = [await addPost(ada, news), await addPost(ada, comics)];
-  await ada.patch(`/api/sources/${news}`, { visibility: 'private' });
-  await bob.delete(`/api/sources/${comics}/follow`);
-  assert.deepEqual(await itemIds(app, `s=${STATE}reading-list`), []);
-  assert.deepEqual((await app.get('subscription/list')).json(), { subscriptions: [] });
-  const named = posts.map((id) => `i=${itemId(id)}`).join('&');
-  assert.deepEqual((await app.post('stream/items/contents', named)).json<Items>().items, []);
-});

@@ -135,25 +135,6 @@ test('a later post joins its row: it is read and starred if the row is', async (
   assert.deepEqual(await ids(bob, 'view=unread'), []);
 });
 
-test('following a source gives its posts the state of their rows', async (t) => {
-  const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
-  const gamma = await addNotes(ada, 'Gamma');
-  const links = ['read', 'unread'].map((word) => `${LINK}/${word}`);
-  const [read = 0, unread = 0] = [await post(hub, ada, gamma, links[0]), await post(hub, ada, gamma, links[1])];
-  for (let n = 0; n < 30; n++) await post(hub, ada, gamma, `${LINK}/${n}`);
-  const [ofRead, ofUnread] = [await post(hub, ada, alpha, links[0]), await post(hub, ada, beta, links[1])];
-  const [, ofNew] = [await sendJson(bob, 'PUT', `/api/posts/${ofRead}/read`, {}), await post(hub, ada, beta, `${LINK}/29`)];
-  await sendJson(bob, 'PUT', `/api/posts/${ofNew}/read`, {});
-
-  await addFollow(bob, gamma);
-  const shown = await listed(bob, 'view=list&limit=100');
-  assert.equal(shown.find(({ id }) => id === read)?.read, true);
-  assert.equal(shown.find(({ id }) => id === unread)?.read, false, 'the row was unread, and stays so');
-  assert.deepEqual(shown.filter(({ id }) => [ofRead, ofUnread, ofNew].includes(id)), []);
-  assert.equal((await counts(bob)).unread, (await ids(bob, 'view=unread&limit=100')).length);
-  assert.equal((await counts(bob)).unread, 30);
-});
-
 test('a private source never shows in the row of somebody who cannot see it', async (t) => {
   const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
   const [hidden, second] = [await post(hub, ada, alpha), await post(hub, ada, beta)];

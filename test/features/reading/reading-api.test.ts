@@ -80,9 +80,6 @@ test('sources stand in folders of one’s own, which go with the last source in 
   assert.equal((await counts(bob)).folders[0]?.name, 'Harbour', 'what is not named stays');
   await bob.delete(`/api/sources/${sourceId}/follow`);
   assert.equal(countRows(hub, 'folders'), 0);
-  for (const folder of ['x'.repeat(101), 7]) {
-    assert.equal((await sendJson(bob, 'PUT', `/api/sources/${sourceId}/follow`, { folder })).status, 422);
-  }
 });
 
 test('the posts of a source that is hidden globally are only in the lists of the source, of its folder and of stars', async (t) => {
@@ -168,7 +165,7 @@ test('what is older than a time, above or below a post, or named, is marked and 
   const [a, b, c, d, e, f, g, h, i] = posts;
 
   const at = new Date(hub.now() - 6 * SECOND).toISOString();
-  assert.equal((await mark(bob, { all: true, before: at })).marked, 2);
+  assert.equal((await mark(bob, { all: true, before: at, below: i })).marked, 2, 'both count');
   assert.deepEqual(await ids(bob, 'unread'), [i, h, g, f, e, d, c]);
   assert.equal((await mark(bob, { all: true, below: e })).marked, 2);
   assert.equal((await mark(bob, { source: 1, above: h })).marked, 1);
@@ -195,23 +192,6 @@ test('lists are for who is signed in; what is public is the same for all', async
   assert.equal((await bob.get('/api/posts?folder=x')).status, 400);
   assert.deepEqual((await itemsAt<Listed>(bob, '/api/posts?view=unread&q=post')).map(({ title }) => title), ['Post 1']);
   assert.deepEqual(await itemsAt(bob, '/api/posts?view=unread&q=secret'), []);
-});
-
-test('forms mark, star and undo without a script, and lead back to the page that they were on', async (t) => {
-  const { bob, posts } = await readingHub(t, 3);
-  const [first] = posts;
-  const read = await bob.form(`/posts/${first}/read`, { read: '1', from: '/?unread=1' });
-  assert.deepEqual([read.status, read.headers.get('location')], [303, '/?unread=1&said=post-read']);
-  assert.deepEqual(await ids(bob, 'unread'), [posts[2], posts[1]]);
-  await bob.form(`/posts/${first}/read`, { read: '0', from: '/' });
-  await bob.form(`/posts/${first}/star`, { star: '1', from: '/' });
-  assert.deepEqual([await ids(bob, 'unread'), await ids(bob, 'starred')], [posts.toReversed(), [first]]);
-
-  const marked = await bob.form('/reading/mark-read', { posts: `${posts[0]},${posts[1]}`, from: '/all?said=read' });
-  assert.equal(marked.headers.get('location'), '/all?said=posts-marked&count=2&undo=1');
-  const undone = await bob.form('/reading/undo', { undo: '1', from: '/all' });
-  assert.equal(undone.headers.get('location'), '/all?said=undone');
-  assert.equal((await ids(bob, 'unread')).length, 3);
 });
 
 test('what was read stays read when the history is cleared or has run out', async (t) => {

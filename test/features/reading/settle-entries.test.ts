@@ -128,14 +128,6 @@ test('a source with many followers changes hands or goes private in steps, in wh
   assert.equal(idsOf(hub, viewerOf(2, 'admin'), { kind: 'all' }).length, posts.length);
 });
 
-test('a post that has moved in time has its new place in lists', async (t) => {
-  const { hub, sourceId } = await hubWithAccounts(t, 2);
-  followSource(hub.handle, BOB, sourceId);
-  const [first, second] = addPosts(hub, sourceId, 2) as [number, number];
-  publishAt(hub, first, 9);
-  assert.deepEqual(idsOf(hub, BOB), [first, second]);
-});
-
 test('when posts were read is forgotten after READING_HISTORY_RETENTION_DAYS, but not that they were', async (t) => {
   const { hub, sourceId } = await hubWithAccounts(t, 2, { READING_HISTORY_RETENTION_DAYS: '7' });
   followSource(hub.handle, BOB, sourceId);

@@ -63,17 +63,6 @@ test('a post that was refused is there when the form is opened again, until it i
   assert.equal((await itemsAt(bob, `/api/posts?source=${sourceId}`)).length, 1);
 });
 
-test('a changed post is kept likewise, and may be discarded', async (t) => {
-  const { hub, bob, sourceId } = await hubOfWriters(t);
-  const edit = `/posts/${await addPost(bob, sourceId, 'As it was')}/edit`;
-  await submitForm(hub, bob, await actionOf(bob, edit), { ...TYPED, url: 'no address' }, []);
-  assert.match((await bob.page(edit)).text, /value="Owls at dusk"/);
-  const discarded = await bob.form('/drafts/1/discard');
-  assert.deepEqual([discarded.status, discarded.headers.get('location')], [303, '/write?said=draft-discarded']);
-  assert.match((await bob.page(edit)).text, /value="As it was"/);
-  assert.equal(shown(hub), 0);
-});
-
 test('what is sent after the session ended is in the form again once the same account has signed in', async (t) => {
   const { hub, bob, sourceId, write } = await hubOfWriters(t);
   const action = await actionOf(bob, write);

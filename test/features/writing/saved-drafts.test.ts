@@ -66,15 +66,6 @@ test('of two tabs with one draft, the later is told that the other has saved, an
   assert.equal(draft()?.fields['title'], 'Third');
 });
 
-test('a tab is told when its draft was published in another tab, and saves nothing', async (t) => {
-  const { hub, ada, path, save, draft } = await hubWithForm(t);
-  await save({ tab: TAB, revision: '0' });
-  assert.equal((await submitForm(hub, ada, path, { ...TYPED, tab: OTHER, revision: '1' }, [])).status, 303);
-  const late = await save({ tab: TAB, revision: '1' });
-  assert.deepEqual([late.status, draft()], [409, undefined]);
-  assert.match(late.text, /This form has already published a post\./);
-});
-
 test('a draft has its files after a refusal, a preview and a new session, and the post has them', async (t) => {
   const { hub, ada, path, draft } = await hubWithForm(t);
   const refused = await submitForm(hub, ada, path, { ...TYPED, url: 'no address' }, [OWLS]);

@@ -43,8 +43,9 @@ test('one is offered one’s own sources, told who reads each, and never somebod
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const bob = await hub.person('bob');
   assert.match((await bob.page('/write')).text, /action="\/write\/source"/, 'who has none makes one first');
+  const made = await bob.form('/write/source', { title: 'Field notes', visibility: 'private' });
+  const own = /^\/write\?source=(\d+)&said=own-source-made$/.exec(made.headers.get('location') ?? '')?.[1];
   const secret = await addNotes(ada, 'Secret', 'private');
-  const own = await addNotes(bob, 'Field notes', 'private');
   const form = (await bob.page('/write')).text;
   assert.match(form, new RegExp(`name="sourceId" value="${own}" required checked[^]*Field notes</span> <small>Only you can read it`));
   assert.equal(form.match(/name="sourceId"/g)?.length, 1);
@@ -80,11 +81,13 @@ test('addresses in plain text become links, which the form shows as the text tha
 test('a refused file is named at the field, which has the focus, and nothing that was typed is lost', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const files = [{ filename: 'owl.exe', data: Buffer.from('MZ\u0000\u0001\u0002') }];
-  const refused = await submitForm(hub, ada, '/write', { sourceId: String(sourceId), title: 'Owls', content: 'Five' }, files);
+  const refused = await submitForm(hub, ada, '/write', { sourceId: String(sourceId), title: 'Owls', content: '\n\nFive' }, files);
   assert.equal(refused.status, 415);
+  assert.match(refused.text, /<textarea[^>]*>(\r?\n){3}Five<\/textarea>/, 'a browser drops the first line end');
   assert.match(refused.text, /name="attachments"[^>]*aria-invalid="true" aria-describedby="fault-attachments" autofocus/);
   assert.match(refused.text, /id="fault-attachments" role="alert">[^<]*owl\.exe/);
   assert.match(refused.text, /Your text is still here/);
+  assert.match((await ada.page('/write')).text, /value="Owls"/, 'it is a draft');
 });
 
 const TYPED = { sourceId: '1', title: 'Owls at dusk', content: 'Five of them.\nTwo young.' };

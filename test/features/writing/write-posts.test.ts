@@ -1,7 +1,7 @@
 // Protects own posts by the API: who may write, change and delete them, and every mistake named at once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addFeed, addNotes, itemsAt, pointersOf, publicTitles } from '../../support/accounts.ts';
+import { addFeed, itemsAt, pointersOf, publicTitles } from '../../support/accounts.ts';
 import type { Answer } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith, startHub } from '../../support/hub.ts';
@@ -90,40 +90,31 @@ test('every mistake is named at once, in JSON and in a form, and nothing is writ
 test('each single mistake in a post is refused at its field', async (t) => {
   const { ada: { client, sourceId } } = await hubWithWriter(t);
   for (const [what, pointer, value] of [
-    ['a title of 501 characters', '/title', 'x'.repeat(501)],
-    ['a title with a line end', '/title', 'a\nb'],
-    ['a title that is a number', '/title', 7],
-    ['content that is a list', '/content', ['x']],
-    ['content that is null', '/content', null],
-    ['a script as address', '/url', 'javascript:alert(1)'],
-    ['an address with a password', '/url', 'https://a:b@c.test/'],
-    ['a relative address', '/url', '/owls'],
-    ['a day without a time', '/publishedAt', '2030-01-01'],
-    ['a day that does not exist', '/publishedAt', '2029-02-31T12:00:00Z'],
-    ['an hour that does not exist', '/publishedAt', '2029-02-28T25:00:00Z'],
-    ['a time without a zone', '/publishedAt', '2030-01-01T00:00:00'],
-    ['a time in words', '/publishedAt', 'yesterday'],
-    ['a source that is a fraction', '/sourceId', 1.5],
-    ['a source below one', '/sourceId', 0],
+    ['a title of 501 characters', '/title', 'x'.repeat(501)], ['a title with a line end', '/title', 'a\nb'],
+    ['content that is null', '/content', null], ['a script as address', '/url', 'javascript:alert(1)'],
+    ['an address with a password', '/url', 'https://a:b@c.test/'], ['a relative address', '/url', '/owls'],
+    ['a day without a time', '/publishedAt', '2030-01-01'], ['a time without a zone', '/publishedAt', '2030-01-01T00:00:00'],
+    ['a day that does not exist', '/publishedAt', '2029-02-31T12:00:00Z'], ['a source below one', '/sourceId', 0],
   ] as const) {
     const answer = await client.post('/api/posts', { sourceId, title: 'T', content: 'c', [pointer.slice(1)]: value });
     assert.deepEqual([answer.status, pointersOf(answer)], [422, [pointer]], what);
   }
 });
 
-test('owner and administrator may write; another member may not, and does not learn of a private source', async (t) => {
+test('the owner of a source and administrators write, change and delete its posts; other members do none of it', async (t) => {
   const { hub, root: admin } = await hubWith(t, ['root']);
   const { client: ada, sourceId } = await writer(hub, 'ada');
-  const hidden = await addNotes(ada, 'Notes', 'private');
   const eve = await hub.person('eve');
-  const write = (client: typeof ada, id: number) =>
-    client.post('/api/posts', { sourceId: id, title: 'T', content: 'c' });
+  const write = (client: typeof ada) => client.post('/api/posts', { sourceId, title: 'T', content: 'c' });
+  const { id } = (await write(ada)).json<FullPost>();
 
-  assert.deepEqual([(await write(eve, sourceId)).status, (await write(eve, hidden)).status], [403, 404]);
-  assert.equal((await write(eve, 999)).status, 404);
-  const anonymous = await write(hub.anybody, sourceId);
-  assert.deepEqual([anonymous.status, anonymous.headers.has('www-authenticate')], [401, true]);
-  assert.deepEqual([(await write(ada, hidden)).status, (await write(admin, sourceId)).status], [201, 201]);
+  const tried = [await write(eve), await eve.patch(`/api/posts/${id}`, { title: 'Mine' }),
+    await sendForm(hub, eve, `/api/posts/${id}/attachments`, formWith({})), await eve.delete(`/api/posts/${id}`)];
+  assert.deepEqual(tried.map(({ status }) => status), [403, 403, 403, 403]);
+  assert.equal((await write(admin)).status, 201);
+  assert.equal((await admin.patch(`/api/posts/${id}`, { title: 'By the house' })).status, 200);
+  assert.equal((await ada.delete(`/api/posts/${id}`)).status, 204);
+  for (const gone of [await ada.delete(`/api/posts/${id}`), await hub.anybody.get(`/api/posts/${id}`)]) assert.equal(gone.status, 404);
 });
 
 test('posts are written for sources of own posts alone', async (t) => {
@@ -157,31 +148,6 @@ test('PATCH changes what it names and leaves the rest, and says when', async (t)
 
   const wrong = await client.patch(`/api/posts/${before.id}`, { title: '', url: 'x', contentType: 'a' });
   assert.deepEqual([wrong.status, pointersOf(wrong).sort()], [422, ['/contentType', '/title', '/url']]);
-});
-
-test('others may neither change nor delete a post; once deleted it is gone for all', async (t) => {
-  const { hub, root: admin } = await hubWith(t, ['root']);
-  const { client: ada, sourceId } = await writer(hub, 'ada');
-  const hidden = await addNotes(ada, 'Notes', 'private');
-  const eve = await hub.person('eve');
-  const write = async (id: number) =>
-    (await ada.post('/api/posts', { sourceId: id, title: 'T', content: 'c' })).json<FullPost>().id;
-  const [open, secret] = [await write(sourceId), await write(hidden)];
-  const statuses = async (client: typeof ada, id: number) => [
-    (await client.patch(`/api/posts/${id}`, { title: 'Mine' })).status,
-    (await sendForm(hub, client, `/api/posts/${id}/attachments`, formWith({}))).status,
-    (await client.delete(`/api/posts/${id}`)).status,
-  ];
-
-  assert.deepEqual(await statuses(eve, open), [403, 403, 403]);
-  assert.deepEqual(await statuses(eve, secret), [404, 404, 404]);
-  assert.deepEqual(await statuses(hub.anybody, open), [401, 401, 401]);
-  assert.deepEqual(await statuses(ada, 999), [404, 404, 404]);
-  assert.equal((await admin.patch(`/api/posts/${open}`, { title: 'By the house' })).status, 200);
-  assert.equal((await ada.delete(`/api/posts/${open}`)).status, 204);
-  assert.equal((await ada.delete(`/api/posts/${open}`)).status, 404);
-  assert.equal((await hub.anybody.get(`/api/posts/${open}`)).status, 404);
-  assert.equal((await ada.patch(`/api/posts/${open}`, { title: 'Again' })).status, 404);
 });
 
 test('a post is at once in timeline, search, source and feeds, and out of them when it is deleted', async (t) => {
