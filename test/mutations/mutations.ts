@@ -1380,7 +1380,7 @@ export const MUTATIONS: Mutation[] = [
     from: "there.findLast(({ name }) => verdicts[name]?.verdict === 'failed')",
     to: "there.slice(-1).find(({ name }) => verdicts[name]?.verdict === 'failed')",
     test: 'test/features/alerts/alerts-watch.slow.test.ts',
-    name: 'a backup that lacks what the hub has lost is told as such, and a damaged one as long as it is there',
+    name: 'a damaged backup is told as long as it is there',
   },
   {
     promise: 'an upload that changed since the interim backup before is copied anew',
@@ -2045,8 +2045,8 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/post-store.ts',
     from: 'writing.leaveTombstone.run(sourceId, guid, at);',
     to: '',
-    test: 'test/features/webhooks/webhooks.test.ts',
-    name: 'a post that its owner deleted here, or that was deleted before it came, does not come back',
+    test: 'test/features/webhooks/public-reports.test.ts',
+    name: 'events of webhooks',
   },
   {
     promise: 'an address of a file cannot be made up',
@@ -2651,8 +2651,8 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/alerts/send-alert.ts',
     from: 'MAX_ATTEMPTS = 5',
     to: 'MAX_ATTEMPTS = 6',
-    test: 'test/features/alerts/alert-delivery-plan.test.ts',
-    name: 'an alert is tried five times, with growing pauses',
+    test: 'test/features/alerts/alerts-kill.slow.test.ts',
+    name: 'an alert whose worker is killed in each attempt is tried five times in all, and then is final',
   },
   {
     promise: 'nothing that is logged or stored holds the receiver’s address',

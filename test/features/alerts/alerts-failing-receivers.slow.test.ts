@@ -29,7 +29,7 @@ const RECEIVERS: { what: string; answer: Answer; env?: Record<string, string>; p
     what: 'answers 429 with Retry-After', answer: answering(429, { 'retry-after': '600' }),
     pauses: [630, 630, 630, 1920], reason: /answered 429: no$/, // 600 and half of the spread, until backoff asks for more
   },
-  ...[302, 400, 401, 403, 404, 410, 418, 500].map((status) => (
+  ...[302, 410, 500].map((status) => (
     { what: `answers ${status}`, answer: answering(status), reason: new RegExp(`answered ${status}(?:: no|, a redirect, .*)$`) }
   )),
   {
@@ -54,7 +54,6 @@ for (const { what, answer, env = {}, pauses = PAUSES, reason } of RECEIVERS) {
   test(`through the queue, a receiver that ${what} is tried five times, then the message is kept as failed`, async (t) => {
     let patience = answer === hanging ? SHORT : LONG;
     const { hub, receiver, tell } = await hubWithReceiver(t, env, () => patience);
-    const ada = await hub.person('ada');
     receiver.answerWith(answer);
     raise(hub, 'sync-failed', 'Owls');
     assert.equal(await tell(), 1);
@@ -77,9 +76,6 @@ for (const { what, answer, env = {}, pauses = PAUSES, reason } of RECEIVERS) {
     assert.deepEqual({ state, attempts }, { state: 'failed', attempts: 5 });
     assert.match(lastError ?? '', reason);
     assert.deepEqual(await deliveryCounts(hub), { pending: 0, delivered: 0, failed: 1 });
-    const shown = (await ada.get('/api/admin/alerts?state=failed')).json<{ items: { lastError: string }[] }>().items;
-    assert.deepEqual(shown.map((one) => one.lastError), [lastError]);
-    assert.match((await ada.page('/admin/alerts?state=failed')).text, /Sources are failing[^]*>failed</);
 
     hub.passTime(DAY);
     assert.equal(await tell(), 0, 'it is not tried again');

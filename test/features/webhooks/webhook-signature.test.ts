@@ -5,10 +5,7 @@ import {
   createSecret, includesAny, signingKeys, verifySignature as verifyWithKeys, type SignedRequest, type SigningKeys,
   type VerifiedEvent,
 } from '../../../src/features/webhooks/verify-signature.ts';
-import { randomBelow } from '../../support/random.ts';
-import {
-  githubEvent, githubHeaders, mutate, standardEvent, standardHeaders, withHeader, type RawHeaders,
-} from '../../support/signed-events.ts';
+import { githubEvent, githubHeaders, standardEvent, standardHeaders, withHeader, type RawHeaders } from '../../support/signed-events.ts';
 
 // Published with Standard Webhooks 1.0 and its libraries; the third is the first with an empty body.
 const FIRST = {
@@ -250,26 +247,3 @@ test('each received signature is compared with each expected signature, also aft
     }
   }
 });
-
-test('a thousand events changed by chance in signature, headers, body or secret are all refused', () => {
-  for (let seed = 1; seed <= 1_000; seed += 1) {
-    const below = randomBelow(seed);
-    const secret = `whsec_${Buffer.from(Array.from({ length: 24 + below(41) }, () => below(256))).toString('base64')}`;
-    const body = Buffer.from(Array.from({ length: 1 + below(200) }, () => below(256)));
-    const { rawHeaders } = below(2) === 0
-      ? standardEvent(secret, { id: `msg_${seed}`, body })
-      : githubEvent(secret, body, `delivery-${seed}`);
-    assert.ok(verifySignature({ rawHeaders, body }, [secret], NOW), `seed ${seed}: right before it is changed`);
-
-    const [changed, key] = below(4) === 0 ? [{ rawHeaders, body }, changeText(secret, below)]
-      : [mutate({ rawHeaders, body }, below), secret];
-    assert.equal(verifySignature(changed, [key], NOW), undefined, `seed ${seed}`);
-  }
-});
-
-function changeText(text: string, below: (limit: number) => number): string {
-  const at = below(text.length);
-  const different = [...'aZ09_-=+/,. é\0'].filter((one) => one !== text.charAt(at));
-  const other = different[below(different.length)] ?? '';
-  return text.slice(0, at) + ['', other, other + text.charAt(at)][below(3)] + text.slice(at + 1);
-}

@@ -72,14 +72,6 @@ test('the owner’s page of a webhook says how to send, when it was last heard, 
   assert.doesNotMatch(stranger.text, /webhook\/rotate|api\/webhooks/);
 });
 
-test('a webhook without a title is not made, and its form says so where it was filled in', async (t) => {
-  const { ada } = await hubWithWebhook(t);
-  const refused = await ada.form('/sources', { kind: 'webhook', title: '' });
-
-  assert.equal(refused.status, 422);
-  assert.match(refused.text, /<details class="panel" open>\s*<summary>Receive posts from a program/);
-});
-
 test('administrators see all webhooks and which are heard, by the API and on a page, and never a secret', async (t) => {
   const { hub, ada, hook } = await hubWithWebhook(t);
   const quiet = await makeWebhook(await hub.person('bob'), 'Quiet', 'private');
