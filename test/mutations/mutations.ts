@@ -384,8 +384,8 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/call-handler.ts',
     from: "route.access === 'admin' && viewer.role !== 'admin'",
     to: "route.access === 'admin' && !viewer.role",
-    test: 'test/features/admin/admin.test.ts',
-    name: 'everything under admin is for administrators: others learn nothing, not even what exists',
+    test: 'test/app/route-access.test.ts',
+    name: 'each address refuses whoever it is not for, whatever they prefer: 401 for nobody known, 403 for a member',
   },
   {
     promise: 'running a job again is for administrators',
@@ -1316,7 +1316,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'if (gaps.length === 0) return schema;',
     to: 'return schema;',
     test: 'test/features/backups/verify-backup.slow.test.ts',
-    name: "case 46: a hub's database without its triggers, indices or identity, or with other ones of that name, is refused",
+    name: "case 46: a hub's database without a table, its triggers, indices or identity, or with other ones of that name, is refused",
   },
   {
     promise: 'an emptied database does not pass for a backup',

@@ -146,19 +146,3 @@ test('metrics need the whole token, and only when one is set', async (t) => {
     assert.doesNotMatch(await refused.text(), /service_/);
   }
 });
-
-test('metrics come in the format that was asked for, with its exact content type', async (t) => {
-  const { address } = await startHealth(t);
-  const get = async (accept: string): Promise<[string | null, string]> => {
-    const response = await fetch(`http://${address}/api/metrics`, { headers: { accept } });
-    return [response.headers.get('content-type'), await response.text()];
-  };
-
-  const [plainType, plain] = await get('*/*');
-  const [openType, open] = await get('application/openmetrics-text; version=1.0.0');
-
-  assert.equal(plainType, 'text/plain; version=0.0.4; charset=utf-8');
-  assert.ok(plain.endsWith('\n') && !plain.includes('# EOF\n'));
-  assert.equal(openType, 'application/openmetrics-text; version=1.0.0; charset=utf-8');
-  assert.ok(open.endsWith('\n# EOF\n'));
-});
