@@ -60,17 +60,6 @@ test('case 105: a failed backup is known, and the last good one with it', async 
   assert.equal(status.newestVerified?.name, name);
 });
 
-test('a degraded backup is the newest, but not a good one', async (t) => {
-  const hub = backupHub(t);
-  const { name } = await made(hub);
-  rmSync(hub.upload().path);
-  assert.equal((await hub.hubctl('backup')).status, 1);
-
-  const status = statusOf(hub.dataDir);
-  assert.deepEqual([status.lastBackupFailed, status.newest?.verified, status.newestVerified?.name], [true, false, name]);
-  assert.match(status.lastBackup?.problem ?? '', /missing, damaged or unreadable uploads: 1/);
-});
-
 test('a later verification is known; one that finds damage takes the backup out of the good ones, and is told until it has gone', async (t) => {
   const hub = backupHub(t);
   const { name, path } = await made(hub);

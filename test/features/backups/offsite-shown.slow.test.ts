@@ -180,35 +180,6 @@ test('what is no record of a run counts as none', async (t) => {
   assert.deepEqual(await offsiteOf(hub), [{ name: 'dir', ok: false, ageSeconds: null }]);
 });
 
-test('a disk that is unplugged for days is told at once and every day, and so is that copies are made again', async (t) => {
-  const { hub, receiver } = await hubWithReceiver(t, { BACKUP_OFFSITE_DIR: '/mnt/unplugged' });
-  const events = (): string[] => receiver.alerts()
-    .filter(({ event }) => event.startsWith('backup')).map(({ event, severity }) => `${event} ${severity}`);
-  const sleepThrough = (ms: number): Promise<void> => passTime(hub, ms, 20 * MINUTE);
-  await sent(hub, 'dir', await noteBackup(hub));
-  await sleepThrough(HOUR);
-  assert.deepEqual(events(), []);
-
-  const missed = await noteBackup(hub);
-  await unsent(hub, 'dir', missed, UNPLUGGED);
-  await sleepThrough(HOUR);
-  assert.deepEqual(events(), ['backup-offsite-failed error']);
-  assert.match(receiver.alerts().at(-1)?.text ?? '', /^Copies on another disk are failing: BACKUP_OFFSITE_DIR \/mnt\/unplugged does not exist/);
-  for (let nights = 0; nights < 2; nights++) {
-    await sleepThrough(23 * HOUR);
-    await noteBackup(hub);
-    await unsent(hub, 'dir', missed, UNPLUGGED);
-    await sleepThrough(HOUR);
-  }
-  assert.deepEqual(events().sort(), [
-    ...Array<string>(3).fill('backup-offsite-failed error'), ...Array<string>(1).fill('backup-offsite-stale error'),
-  ]);
-
-  await sent(hub, 'dir', await noteBackup(hub));
-  await sleepThrough(2 * HOUR);
-  assert.deepEqual(events().slice(-2).sort(), ['backup-offsite-failed resolved', 'backup-offsite-stale resolved']);
-});
-
 test('a destination that begins to fail while another one does is told of as well', async (t) => {
   const { hub, receiver } = await hubWithReceiver(t, BOTH);
   const name = await noteBackup(hub);
