@@ -1,6 +1,6 @@
 // Protects the truth about copies elsewhere: the same in health, metrics, alerts and on the administrators' page.
 import assert from 'node:assert/strict';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { backupName } from '../../../src/features/backups/backup-name.ts';
@@ -40,17 +40,6 @@ async function seriesOf(hub: Hub): Promise<Record<string, number>> {
   return Object.fromEntries([...all].filter(([name]) => /^service_backup_.*(offsite|run=)/.test(name))
     .map(([name, value]) => [name.slice('service_backup_'.length), value]));
 }
-
-test('a hub without destinations has none in health and on the page, and 0 in metrics', async (t) => {
-  const { hub, ada } = await hubWith(t, ['ada']);
-  await noteBackup(hub);
-
-  assert.deepEqual(await offsiteOf(hub), []);
-  assert.ok(Object.values(await seriesOf(hub)).every((value) => value === 0));
-  const { tiles } = await overviewOf(ada);
-  assert.deepEqual([...tiles.keys()].filter((name) => name.startsWith('Copies')), ['Copies elsewhere']);
-  assert.deepEqual(tiles.get('Copies elsewhere'), { level: 'off', state: 'not set up', more: '' });
-});
 
 test('a copy disk that was never attached shows in health, in metrics and on the overview, beside a verified backup and a good remote', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada'], BOTH);
@@ -204,20 +193,6 @@ test('a destination that never got anything is told once there are backups, and 
   await passTime(hub, HOUR, 10 * MINUTE);
   assert.deepEqual(receiver.alerts().map(({ event }) => event), ['backup-offsite-stale']);
   assert.match(receiver.alerts()[0]?.text ?? '', /Copies on another disk: none in the last 26 hours/);
-});
-
-test('hubctl records what off-site.sh says, and refuses what is no destination or no result', async (t) => {
-  const hub = await startHub(t, { BACKUP_OFFSITE_DIR: '/mnt/unplugged' });
-  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
-  const env = { DATA_DIR: hub.dataDir, BACKUP_OFFSITE_DIR: '/mnt/unplugged' };
-  for (const args of [[], ['dir'], ['tape', 'ok'], ['dir', 'perhaps'], ['dir', 'ok', 'x']]) {
-    assert.equal((await hubctl(env, 'offsite-note', ...args)).status, 2, args.join(' '));
-  }
-  const args = ['dir', 'ok', '--name', '20300115-031500', '--bytes', '12', '--seconds', '3'];
-  assert.equal((await hubctl(env, 'offsite-note', ...args)).status, 0);
-  const series = await seriesOf(hub);
-  assert.equal(series['offsite_last_bytes{destination="dir"}'], 12);
-  assert.equal(series['offsite_last_duration_seconds{destination="dir"}'], 3);
 });
 
 test('when the restic repository was last read is shown, and by hubctl recorded, whatever became of the copy', async (t) => {
