@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { webTasks } from '../../../src/app/schedule.ts';
 import { noteError } from '../../../src/features/errors/error-store.ts';
-import { stopDeliveringAlerts, watchWorker } from '../../../src/features/health/watch-conditions.ts';
+import { stopDeliveringAlerts } from '../../../src/features/health/watch-conditions.ts';
 import { noteVerdict } from '../../../src/features/backups/note-run.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { createHeartbeats } from '../../../src/platform/jobs/scheduler.ts';
@@ -19,15 +20,16 @@ import { hubWithReceiver, passTime, raise, startReceiver } from '../../support/r
 import { setCount } from '../../support/stored-rows.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
-/** Web's watch over the worker, with looks made by hand, and a worker that beats or does not. */
+/** Web's watch over the worker, run by hand, and a worker that beats or does not. */
 function watchedWorker(t: TestContext, hub: Hub) {
   const heartbeats = createHeartbeats(hub.db, hub.handle.clock);
+  const task = webTasks(hub.handle).find(({ name }) => name === 'watch the worker') ?? assert.fail();
   t.after(() => stopDeliveringAlerts(hub.handle));
   return async (ms: number, beats: boolean): Promise<void> => {
     for (let passed = 0; passed < ms; passed += 10 * SECOND) {
       hub.passTime(10 * SECOND);
       if (beats) heartbeats.beat('worker');
-      await watchWorker(hub.handle);
+      await task.run(new AbortController().signal);
     }
   };
 }
@@ -164,23 +166,4 @@ test('hubctl alerts test sends one alert and says what came back, never where it
   assert.deepEqual([silent.status, silent.stdout], [1, '']);
   assert.match(silent.stderr, /ALERT_WEBHOOK_URL is not set/);
   assert.equal((await hubctl(hubEnvironment(dataDir, env), 'alerts', 'sing')).status, 2);
-});
-
-test('hubctl alerts list shows what was told and what could not be', async (t) => {
-  const { hub, receiver, tell, tellInVain } = await hubWithReceiver(t);
-  const ada = await hub.person('ada');
-  raise(hub, 'sync-failed', 'Owls');
-  await tell();
-  receiver.answerWith((response) => void response.writeHead(410).end());
-  raise(hub, 'webhook-silent', 'Hook');
-  await tellInVain();
-
-  const all = await hubctl(hub.dataDir, 'alerts', 'list');
-  assert.match(all.stdout, /^2\tfailed\twebhook-silent\t5 attempts\t\S+\t[^\t]+\t.*answered 410\n1\tdelivered\tsync-failed/);
-  const failed = await hubctl(hub.dataDir, 'alerts', 'list', '--state', 'failed', '--json');
-  const [first, ...others] = JSON.parse(failed.stdout) as Record<string, unknown>[];
-  assert.deepEqual([first?.['id'], others], [2, []]);
-  const shown = (await ada.get('/api/admin/alerts?state=failed')).json<{ items: object[] }>();
-  assert.deepEqual(first, shown.items[0], 'with the times as the API tells them');
-  assert.equal((await hubctl(hub.dataDir, 'alerts', 'list', '--state', 'odd')).status, 2);
 });

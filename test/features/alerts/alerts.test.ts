@@ -116,24 +116,6 @@ test('the end of a trouble that was told is told once, an hour later; one that w
   assert.match(last?.text ?? '', /no space again\nThe problem of this alert has already been resolved\./);
 });
 
-test('a trouble that is back before its end was told is told again when the hour is over, and then its end', async (t) => {
-  const { hub, receiver, tellFor } = await hubWithReceiver(t);
-  watch(hub, 'backup-failed', 'no space');
-  await tellFor(MINUTE, 10 * SECOND);
-  for (const problem of [null, 'no space again']) {
-    watch(hub, 'backup-failed', problem);
-    await tellFor(20 * MINUTE, MINUTE);
-  }
-  assert.equal(receiver.alerts().length, 1);
-  await tellFor(20 * MINUTE, MINUTE);
-  assert.equal(receiver.alerts().length, 2);
-  assert.match(receiver.alerts().at(-1)?.text ?? '', /^no space again\n/);
-
-  watch(hub, 'backup-failed', null);
-  await tellFor(HOUR, MINUTE);
-  assert.deepEqual(receiver.alerts().map(({ severity }) => severity), ['error', 'error', 'resolved']);
-});
-
 test('a trouble that comes and goes all the time makes one message an hour at most, and the last says how it ended', async (t) => {
   const { hub, receiver, tellFor } = await hubWithReceiver(t);
   const toldAt: number[] = [];
