@@ -5,7 +5,6 @@ import { noteError } from '../../../src/features/errors/error-store.ts';
 import { audit, type AuditEvent } from '../../../src/features/audit/audit.ts';
 import { jobs } from '../../../src/features/hub/hub.ts';
 import { workerQueue } from '../../../src/features/hub/worker-jobs.ts';
-import { syncState } from '../../../src/features/sources/sync-state-store.ts';
 import { test, type TestContext } from 'node:test';
 import { HOUR } from '../../../src/platform/clock.ts';
 import { addNotes, itemsAt } from '../../support/accounts.ts';
@@ -162,17 +161,4 @@ test('the overview tells what needs attention', async (t) => {
   assert.deepEqual(after.tiles.get('Worker'), { level: 'good', state: 'running', more: 'last seen 0 s ago' });
   assert.deepEqual(after.tiles.get('Queue'), { level: 'good', state: '0 waiting', more: 'oldest due job 0 s' });
   assert.match(after.tiles.get('Disk')?.state ?? '', /^\d.* (GiB|MiB) free$/);
-});
-
-test('the overview tells in sentences why sources fail', async (t) => {
-  const { hub, ada } = await hubWith(t, ['ada']);
-  const reasons = ['could not connect to owls.test (ECONNREFUSED)', 'owls.test answered 404', 'This is no feed.'];
-  for (const [n, reason] of reasons.entries()) {
-    hub.passTime(1);
-    syncState(hub.handle).recordFailure(await addNotes(ada, `Notes ${n}`), reason, { isFinal: true, timedOut: false });
-  }
-
-  const said = (await ada.page('/admin')).text.matchAll(/<span class="bad">Since [^]*?<span dir="auto">([^<]*)/g);
-  assert.deepEqual(Array.from(said, ([, reason]) => reason),
-    ['Could not connect to owls.test (ECONNREFUSED).', 'owls.test answered 404.', 'This is no feed.']);
 });

@@ -98,23 +98,6 @@ test('the history is read page by page, the last read first', async (t) => {
   assert.deepEqual(seen, posts.toReversed());
 });
 
-test('members see what they have read in lists, and can leave it out', async (t) => {
-  const { hub, bob, posts, sourceId } = await hubWithReader(t, 5);
-  await sendJson(bob, 'PUT', `/api/sources/${sourceId}/follow`, {});
-  const [first, second] = posts;
-  for (const id of [first, second]) await sendJson(bob, 'PUT', `/api/posts/${id}/read`, {});
-
-  const all = await itemsAt<Post>(bob, '/api/posts');
-  assert.deepEqual(all.map(({ read }) => read), [false, false, false, true, true]);
-  const unread = (await itemsAt<Post>(bob, '/api/posts?view=unread')).map(({ id }) => id);
-  assert.deepEqual(unread, posts.slice(2).toReversed());
-  assert.equal('read' in ((await itemsAt<Post>(hub.anybody, '/api/posts'))[0] ?? {}), false);
-  assert.equal((await bob.page('/all')).text.match(/class="row"/g)?.length, 3);
-  assert.equal((await bob.page('/all')).text.match(/class="row read"/g)?.length, 2);
-  assert.equal((await bob.page('/')).text.match(/class="row"/g)?.length, 3);
-  assert.doesNotMatch((await bob.page('/')).text, /class="row read"/);
-});
-
 test('clearing forgets everything of its owner and nothing of others', async (t) => {
   const { ada, bob, posts } = await hubWithReader(t, 3);
   for (const client of [ada, bob]) for (const id of posts) await sendJson(client, 'PUT', `/api/posts/${id}/read`, {});

@@ -214,24 +214,6 @@ test('what an administrator who left did to things of those who stay keeps its t
     [['source.deleted', 'Owls'], ['source.created', 'Owls']]);
 });
 
-test('a title goes with the one who left, and those that others gave to theirs stay', async (t) => {
-  const { hub, ada } = await hubWith(t, ['ada']);
-  const [bob, carl] = [await hub.person('bob'), await hub.person(NAME)];
-  const first = await addNotes(bob, 'Owls');
-  await bob.delete(`/api/sources/${first}`);
-  const second = await addNotes(carl, `Diary of ${NAME}`);
-  assert.ok(second > first);
-  assert.equal((await ada.patch(`/api/sources/${second}`, { paused: true })).status, 200);
-  await carl.delete(`/api/sources/${second}`);
-  await leave(hub, carl);
-  await hub.work();
-  hub.db.exec('VACUUM');
-
-  assert.equal(isInFiles(hub, NAME), false);
-  const names = auditRecords(hub.handle).list({ targetKind: 'source' }, undefined, 10).map(({ targetName }) => targetName);
-  assert.deepEqual(names, [null, null, null, 'Owls', 'Owls'], 'of what bob did the titles stay');
-});
-
 /** How often the name stands in each of the database's files as they lie on the disk, with nothing done to them first. */
 function occurrences(hub: Hub, name: string): number[] {
   return ['', '-wal'].map((suffix) =>

@@ -1,7 +1,7 @@
 // Protects whoever waits for a long command: it says how far it is, once and truly, and is silent where nobody looks.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { readdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { showProgress } from '../../../src/commands/command.ts';
@@ -17,10 +17,9 @@ import { addNotes, leave } from '../../support/accounts.ts';
 import { addPost, backupHub } from '../../support/backup-hub.ts';
 import { opml, rss, serving } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
-import { hubctl, hubctlOnTerminal } from '../../support/hubctl.ts';
+import { hubctl } from '../../support/hubctl.ts';
 import { watchProgress } from '../../support/stored-jobs.ts';
 import { MIGRATIONS } from '../../support/migrated-database.ts';
-import { begin, restorableHub } from '../../support/restore-hub.ts';
 
 const MIB = 1024 * 1024;
 
@@ -76,33 +75,6 @@ test('a verification tells of every byte that it reads, and ends with all of the
     assert.deepEqual(steps.at(-1), [size, size], name);
     assert.deepEqual(steps.map(([done]) => done), steps.map(([done]) => done).toSorted((a, b) => a - b));
   }
-});
-
-test('backup and verification draw on a terminal; elsewhere a verification says nothing but its report', async (t) => {
-  const hub = backupHub(t);
-  hub.upload('some words');
-  const made = await hubctlOnTerminal(hub.dataDir, 'backup');
-  assert.match(made.stderr, /\r\x1b\[Kbackup: copying the database …[^\n]*\r\x1b\[Kbackup: archiving 1 attachment [^\n]*\r\x1b\[K$/);
-  const [name = ''] = readdirSync(join(hub.dataDir, 'backups'));
-  const folder = join(hub.dataDir, 'backups', name);
-
-  const shown = await hubctlOnTerminal(hub.dataDir, 'verify', folder);
-  assert.match(shown.stderr, /verify: attachments \[[#.]{20}\] \d+ %/);
-  assert.match(shown.stdout, /^Backup [^]*VERIFIED/);
-  assert.equal((await hubctl(hub.dataDir, 'verify', folder)).stderr, '');
-});
-
-test('a restore tells how far it is while it checks, unpacks and compares', async (t) => {
-  const hub = await restorableHub(t);
-  const steps: string[] = [];
-  const read = new Set<string>();
-  await begin(hub.dataDir, hub.backup, {
-    onStep: (what: string) => void steps.push(what),
-    onProgress: (done: number, total: number) => void (done === total && read.add(steps.at(-1)?.replace(/\d+/, 'n') ?? '')),
-  });
-
-  assert.deepEqual([...read], ['checking the hash of the database', 'checking the attachments', 'unpacking n attachment',
-    'checking the unpacked files']);
 });
 
 test('long jobs say in their own transactions how far they are: a large feed, an import, the removal of a source and of an account', async (t) => {

@@ -151,18 +151,6 @@ function addOldReaders(hub: Hub): void {
   });
 }
 
-test('old reading history of many readers goes in one step, as many entries as were asked for', async (t) => {
-  const { hub } = await hubWithOldRows(t, [1]);
-  addOldReaders(hub);
-  const before = hub.now() - 2 * DAY;
-  const history = readingHistory({ db: hub.db, clock: Date.now });
-
-  assert.equal(history.removeBefore(before, 120), 120);
-  assert.equal(history.removeBefore(before, 1000), 180);
-  assert.equal(history.removeBefore(before, 1000), 0);
-  assert.equal(rows(hub).history, 1, 'what is not old stays');
-});
-
 test('each step takes some old entries of some readers, the oldest first, and goes round until none is left', async (t) => {
   const { hub } = await hubWithOldRows(t, Array.from({ length: 60 }, () => 1));
   addOldReaders(hub);

@@ -140,14 +140,6 @@ test('ids are 1 to 256 visible ASCII characters without a full stop, in both for
   }
 });
 
-test('a full stop cannot be moved between id, time and body', () => {
-  const secret = createSecret();
-  const { rawHeaders, body } = standardEvent(secret, { id: 'a', body: '1800000000.{}' });
-  const moved = withHeader(rawHeaders, 'webhook-id', () => 'a.1800000000');
-  assert.ok(verifySignature({ rawHeaders, body }, [secret], NOW));
-  assert.equal(verifySignature({ rawHeaders: moved, body: Buffer.from('{}') }, [secret], NOW), undefined);
-});
-
 for (const [form, sign] of [['Standard Webhooks', standardEvent], ["GitHub's form", githubEvent]] as const) {
   test(`each header of ${form} is needed once, in any case of letters`, () => {
     const secret = createSecret();
@@ -199,21 +191,6 @@ test('one stored secret serves both forms, with a key of its own for each', () =
   assert.ok(verifySignature(githubEvent(secret), [secret], NOW));
   assert.equal(verifySignature(standardEvent(asText), [secret], NOW), undefined, 'the text as key');
   assert.equal(verifySignature(githubEvent(secret.replace('whsec_', '')), [secret], NOW), undefined, 'no prefix');
-});
-
-test('while a secret is rotated the old and the new one hold, and no third', () => {
-  const [old, fresh, other] = [createSecret(), createSecret(), createSecret()];
-  for (const sign of [standardEvent, githubEvent]) {
-    assert.ok(verifySignature(sign(old), [old, fresh], NOW));
-    assert.ok(verifySignature(sign(fresh), [old, fresh], NOW));
-    assert.equal(verifySignature(sign(other), [old, fresh], NOW), undefined);
-    assert.equal(verifySignature(sign(old), [fresh], NOW), undefined, 'the old one is over');
-    assert.equal(verifySignature(sign(old), [], NOW), undefined, 'without a secret nothing holds');
-  }
-  const [byOld, byNew] = [standardEvent(old), standardEvent(fresh)];
-  const rawHeaders = withHeader(byOld.rawHeaders, 'webhook-signature', (value) => `${byNew.rawHeaders[5]} ${value}`);
-  assert.ok(verifySignature({ rawHeaders, body: byOld.body }, [fresh], NOW), 'signed with both');
-  assert.throws(() => verifySignature(byOld, [old, fresh, other], NOW), RangeError);
 });
 
 test('bodies are taken as bytes: not UTF-8, empty, or a mebibyte', () => {
