@@ -577,7 +577,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'FROM sign_in_networks WHERE account_id = ? AND network = ?',
     to: 'FROM sign_in_networks WHERE account_id + ? > 0 AND network = ?',
     test: 'test/features/accounts/sign-in-limits.test.ts',
-    name: 'an address where one has signed in opens nothing at others’ accounts, and is limited itself',
+    name: 'what an address may guess is spent alike on names that are known there, known elsewhere and made up, and no answer tells them apart',
   },
   {
     promise: 'a /56 of IPv6 is not 256 addresses',
