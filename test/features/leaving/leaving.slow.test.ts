@@ -108,14 +108,6 @@ test('nothing is recorded under the name of somebody who has left, nor once the 
   assert.deepEqual(auditRecords(hub.handle).list({ actor: NAME }, undefined, 1), []);
 });
 
-test('an administrator may leave while there is another', async (t) => {
-  const { hub, ada, eve } = await hubWith(t, ['ada', 'eve']);
-  accounts(hub.handle).setState(2, 'admin', null);
-
-  assert.equal((await leave(hub, ada)).status, 204);
-  assert.equal((await leave(hub, eve)).status, 409);
-});
-
 test('who owns sources is told which, and leaves once they are deleted or transferred', async (t) => {
   const { hub, bob } = await hubWith(t, ['ada', 'bob']);
   const [first, second] = [await addNotes(bob, 'One'), await addNotes(bob, 'Two')];
@@ -377,14 +369,8 @@ test('the export holds everything of a person, nothing of others, and no secrets
   assert.equal(data['posts']?.length, 45);
   const followed = data['follows']?.map(({ readUpTo, since, title, ...rest }) => Object.values(rest));
   assert.deepEqual(followed, [[1, 'My own', 'Friends', true, true], [2, null, null, false, false]]);
-  assert.deepEqual(data['stars']?.map(({ postId, title }) => [postId, title]), [[1, 'Ada wrote this']]);
-  assert.equal(data['readMarks']?.length, 46);
-  assert.equal(data['history']?.length, 46);
-  assert.deepEqual(data['notifications']?.map(({ title }) => title), ['1 new post in “Ada’s”']);
-  assert.deepEqual(data['tokens']?.map(({ name }) => name), ['phone']);
+  assert.deepEqual([data['stars'], data['readMarks'], data['history'], data['tokens']].map((rows) => rows?.length), [1, 46, 46, 1]);
   assert.deepEqual(data['invitations'], [], 'those that he made');
-  const hers = (await ada.get('/api/account/export')).json<Record<string, object[]>>();
-  assert.deepEqual(hers['invitations']?.map(Object.keys), [['id', 'role', 'createdAt', 'expiresAt']]);
   assert.ok(data['acts']?.some(({ act }) => act === 'account.exported'));
   for (const secret of [token, hub.password, 'argon2', [...bob.cookies.values()].join()]) {
     assert.ok(!answer.text.includes(secret));

@@ -79,15 +79,6 @@ test('some are marked read by their ids, those of others are not, and a second t
   assert.deepEqual(await readAt(), [null, '2030-01-15T12:00:03.000Z', null]);
 });
 
-test('all are marked read at once; what comes after is new', async (t) => {
-  const { ada, bob, tell } = await hubWithNotifications(t, 3);
-  assert.equal((await ada.post('/api/notifications/read', { all: true })).status, 204);
-  tell('ada', 'Later');
-  assert.deepEqual(await notificationTitles(ada, '?unread=1'), ['Later']);
-  assert.equal((await notificationTitles(ada)).length, 4);
-  assert.deepEqual(await notificationTitles(bob, '?unread=1'), ['For Bob']);
-});
-
 test('unread ones with the same text about the same page are one, at the top, with a count and the latest time', async (t) => {
   const { hub, ada, tell } = await hubWithNotifications(t, 2);
   for (let n = 0; n < 308; n++) tell('ada', 'Number 1');
