@@ -8,10 +8,9 @@ import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { sessions } from '../../../src/features/accounts/credential-store.ts';
 import { DAY, HOUR } from '../../../src/platform/clock.ts';
 import { COMMAND_LINE } from '../../../src/features/audit/audit.ts';
-import { pointersOf } from '../../support/accounts.ts';
+import { itemsAt, pointersOf } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
-import { hubWith, startHub, type Hub } from '../../support/hub.ts';
-import { storedActs } from '../../support/stored-accounts.ts';
+import { startHub, type Hub } from '../../support/hub.ts';
 import { countRows } from '../../support/stored-rows.ts';
 
 type Made = { id: number; url: string; role: string; expiresAt: string };
@@ -90,7 +89,7 @@ test('of two who want one name at once, one gets it and the other keeps the invi
   assert.equal((await joinAs(hub, loser, 'bobby')).status, 201);
 });
 
-test('an expired invitation is gone, for the API, the page, the list and soon the database', async (t) => {
+test('an invitation that has expired, or never was one, is gone: for the API, the page, the list and soon the database', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.newcomer('ada');
   const { url } = (await ada.post('/api/invitations', { hours: 2, currentPassword: hub.password })).json<Made>();
@@ -100,20 +99,11 @@ test('an expired invitation is gone, for the API, the page, the list and soon th
 
   hub.passTime(1);
   assert.equal((await hub.anybody.page(`/join/${token}`)).status, 410);
-  assert.equal((await joinAs(hub, token, 'bob')).status, 410);
+  for (const gone of [token, 'made-up']) assert.equal((await joinAs(hub, gone, 'bob')).status, 410);
+  assert.match((await hub.anybody.page('/join/made-up')).text, /no longer valid/);
   assert.deepEqual((await ada.get('/api/invitations')).json()['items'], []);
   await hub.work();
   assert.equal(countRows(hub, 'invitations'), 0);
-});
-
-test('an unknown invitation is 410, for the API and as a page', async (t) => {
-  const hub = await startHub(t);
-
-  assert.equal((await joinAs(hub, 'made-up', 'eve')).status, 410);
-  const page = await hub.anybody.page('/join/made-up');
-  assert.equal(page.status, 410);
-  assert.match(page.text, /no longer valid/);
-  assert.equal((await hub.anybody.form('/join/made-up', { username: 'eve', password: hub.password })).status, 410);
 });
 
 test('administrators make, list and withdraw invitations; the link is in the first answer only', async (t) => {
@@ -139,30 +129,12 @@ test('administrators make, list and withdraw invitations; the link is in the fir
   assert.equal((await joinAs(hub, made.url, 'eve')).status, 410);
 });
 
-test('what is wrong with an invitation is said by pointer', async (t) => {
-  const { hub, ada } = await hubWith(t, ['ada']);
-  const cases: [values: object, wrong: string[]][] = [
-    [{ role: 'root' }, ['/role']],
-    [{ hours: 0 }, ['/hours']],
-    [{ hours: 24 * 30 + 1 }, ['/hours']],
-    [{ hours: 1.5, role: 7 }, ['/role', '/hours']],
-    [{ hours: 'soon' }, ['/hours']],
-  ];
-  for (const [values, wrong] of cases) {
-    const answer = await ada.post('/api/invitations', { ...values, currentPassword: hub.password });
-    assert.equal(answer.status, 422, JSON.stringify(values));
-    assert.deepEqual(pointersOf(answer), wrong);
-  }
-});
-
 test('what is wrong with a new account is said by pointer, and nothing of it is kept', async (t) => {
   const hub = await startHub(t);
   const invitation = invite(hub);
   const good = { invitation, username: 'ada', password: 'long enough' };
   const cases: [change: object, wrong: string[]][] = [
     [{ username: undefined, password: undefined }, ['/username', '/password']],
-    [{ username: '' }, ['/username']],
-    [{ username: 7 }, ['/username']],
     [{ username: 'a b' }, ['/username']],
     [{ username: '-ada' }, ['/username']],
     [{ username: 'ada.' }, ['/username']],
@@ -172,10 +144,6 @@ test('what is wrong with a new account is said by pointer, and nothing of it is 
     [{ password: 'x'.repeat(9) }, ['/password']],
     [{ password: 'x'.repeat(1025) }, ['/password']],
     [{ password: 'é'.repeat(513) }, ['/password']],
-    [{ password: ['x'.repeat(20)] }, ['/password']],
-    [{ displayName: 'x'.repeat(81) }, ['/displayName']],
-    [{ displayName: 'a\u0000b' }, ['/displayName']],
-    [{ displayName: { a: 1 } }, ['/displayName']],
   ];
   for (const [index, [change, wrong]] of cases.entries()) {
     if (index === 8) hub.passTime(HOUR / 2);
@@ -199,17 +167,12 @@ test('names are taken whatever their case, and keep the case in which they were 
   assert.equal(signedIn.json()['username'], 'Ada');
 });
 
-test('the join form keeps what was typed but the password, and says what is wrong', async (t) => {
+test('a join form that is refused keeps what was typed but the password', async (t) => {
   const hub = await startHub(t);
-
-  const again = await hub.anybody.form(
-    `/join/${invite(hub)}`, { username: 'bad name', displayName: 'Ada "L" <b>', password: 'shortpw' },
-  );
-  assert.equal(again.status, 422);
-  assert.match(again.text, /role="alert"/);
-  assert.match(again.text, /value="bad name"/);
-  assert.match(again.text, /value="Ada &quot;L&quot; &lt;b&gt;"/);
-  assert.doesNotMatch(again.text, /shortpw/);
+  const typed = { username: 'bad name', displayName: 'Ada "L" <b>', password: 'shortpw' };
+  const { text } = await hub.anybody.form(`/join/${invite(hub)}`, typed);
+  assert.match(text, /value="bad name"[^]*value="Ada &quot;L&quot; &lt;b&gt;"/);
+  assert.doesNotMatch(text, /shortpw/);
 });
 
 test('a session begins with joining or signing in, and ends with signing out', async (t) => {
@@ -238,8 +201,6 @@ test('signing in fails in the same words for a wrong password and for a name tha
   assert.equal(wrong.status, 401);
   assert.equal(unknown.text, wrong.text);
   assert.equal(wrong.headers.get('set-cookie'), null);
-  assert.equal((await hub.anybody.post('/api/session', { username: 'ada' })).status, 422);
-  assert.equal((await hub.anybody.post('/api/session', { username: 'ada', password: 'x'.repeat(1025) })).status, 422);
 });
 
 test('the session cookie is closed to scripts, and on https bound to its host', async (t) => {
@@ -281,25 +242,12 @@ test('a new password needs the current one, ends all other sessions and is the o
   const change = (values: object) => here.patch('/api/account', values);
 
   assert.equal((await change({ newPassword: 'another password', currentPassword: 'wrong password' })).status, 403);
-  assert.deepEqual(pointersOf(await change({ newPassword: 'another password' })), ['/currentPassword']);
-  assert.deepEqual(pointersOf(await change({ newPassword: 'short', currentPassword: hub.password })), ['/newPassword']);
   assert.equal((await there.get('/api/account')).status, 200, 'nothing has changed yet');
   assert.equal((await change({ newPassword: 'another password', currentPassword: hub.password })).status, 200);
   assert.equal((await here.get('/api/account')).status, 200);
   assert.equal((await there.get('/api/account')).status, 401);
   assert.equal((await there.post('/api/session', { username: 'ada', password: hub.password })).status, 401);
   assert.equal((await there.post('/api/session', { username: 'ada', password: 'another password' })).status, 200);
-});
-
-test('people change the name that others see', async (t) => {
-  const ada = await (await startHub(t)).person('ada');
-
-  assert.equal(
-    (await ada.patch('/api/account', { displayName: '  Ada Lovelace ' })).json()['displayName'], 'Ada Lovelace',
-  );
-  assert.equal((await ada.get('/api/account')).json()['displayName'], 'Ada Lovelace');
-  assert.deepEqual(pointersOf(await ada.patch('/api/account', {})), ['/displayName']);
-  assert.match((await ada.page('/')).text, /Ada Lovelace/);
 });
 
 test('an API token is shown once, works like its owner, and not at all when it was revoked', async (t) => {
@@ -314,6 +262,7 @@ test('an API token is shown once, works like its owner, and not at all when it w
   assert.deepEqual(rest, { name: 'script', scope: 'write', ...times });
   const list = await ada.get('/api/tokens');
   assert.deepEqual(list.json(), { items: [{ id, ...rest }], next: null });
+  assert.deepEqual(await itemsAt(await hub.person('bob'), '/api/tokens'), []);
   const bearer = { authorization: `Bearer ${token}` };
   assert.equal((await hub.anybody.get('/api/account', bearer)).json()['username'], 'ada');
   assert.equal((await hub.anybody.get('/api/account', { authorization: `bearer ${token}` })).status, 200);
@@ -342,18 +291,6 @@ test('an unknown API token is refused even where nobody needs one', async (t) =>
   assert.equal(metrics.status, 200, 'which has a token of its own, or as here none');
 });
 
-test('tokens and sessions are their owner\'s alone', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.newcomer('ada'), await hub.person('bob')];
-  const { id } = (await ada.post('/api/tokens', { name: 'script', currentPassword: hub.password })).json<{ id: number }>();
-
-  assert.ok((await hub.anybody.get('/api/tokens')).headers.get('www-authenticate'));
-  assert.deepEqual((await bob.get('/api/tokens')).json()['items'], []);
-  assert.equal((await bob.delete(`/api/tokens/${id}`)).status, 404);
-  assert.equal((await ada.get('/api/tokens')).json<{ items: unknown[] }>().items.length, 1);
-  assert.deepEqual(pointersOf(await bob.post('/api/tokens', { name: '', currentPassword: hub.password })), ['/name']);
-});
-
 test('no secret stands in the database, in its files or in the log', async (t) => {
   const hub = await startHub(t);
   const invitation = invite(hub);
@@ -363,10 +300,12 @@ test('no secret stands in the database, in its files or in the log', async (t) =
   const { token } = (await ada.post('/api/tokens', { name: 'findme-name', currentPassword: hub.password })).json<{ token: string }>();
   const { url } = (await ada.post('/api/invitations', { currentPassword: hub.password })).json<Made>();
   await ada.patch('/api/account', { currentPassword: hub.password, newPassword: 'another password' });
-  await ada.page(url.slice(url.indexOf('/join')));
+  const reset = await ada.post('/api/admin/accounts/1/reset-password', { currentPassword: 'another password' });
+  const urls = [url, reset.json<Made>().url];
+  for (const one of urls) await ada.page(new URL(one).pathname);
   const secrets = [
-    invitation, link, token, url.slice(url.lastIndexOf('/') + 1), ada.cookies.get('hub_session') ?? '', hub.password,
-    'another password',
+    invitation, link, token, ...urls.map((one) => one.slice(one.lastIndexOf('/') + 1)), ada.cookies.get('hub_session') ?? '',
+    hub.password, 'another password',
   ];
 
   const bytes = databaseBytes(hub);
@@ -377,36 +316,6 @@ test('no secret stands in the database, in its files or in the log', async (t) =
     assert.equal(bytes.includes(secret), false, secret);
     assert.equal(bytes.includes(secret.replace(/^hub_/, '')), false, secret);
     assert.equal(logged.includes(secret), false, secret);
-  }
-});
-
-test('what people do to accounts is recorded: act, who, from where, and never a secret', async (t) => {
-  const hub = await startHub(t, { TRUSTED_PROXIES: '127.0.0.1' });
-  const ada = createClient(hub.address);
-  const from = { 'x-forwarded-for': '203.0.113.7', 'content-type': 'application/json' };
-  const act = (method: string, path: string, value: object = {}) => ada.send(
-    method, path, { body: JSON.stringify(value), headers: from },
-  );
-  await act('POST', '/api/accounts', { invitation: invite(hub), username: 'ada', password: hub.password });
-  const { id } = (await act('POST', '/api/tokens', { name: 'script', currentPassword: hub.password })).json<{ id: number }>();
-  await act('DELETE', `/api/tokens/${id}`);
-  const made = (await act('POST', '/api/invitations', { currentPassword: hub.password })).json<Made>();
-  await act('DELETE', `/api/invitations/${made.id}`);
-  await act('PATCH', '/api/account', { displayName: 'Ada' });
-  await act('PATCH', '/api/account', { currentPassword: hub.password, newPassword: 'another password' });
-  await act('DELETE', '/api/session');
-  await act('POST', '/api/session', { username: 'ada', password: 'another password' });
-
-  const records = storedActs(hub);
-  assert.deepEqual(records.map((record) => record.act), [
-    'invitation.created', 'account.joined', 'token.created', 'token.revoked', 'invitation.created',
-    'invitation.withdrawn',
-    'account.renamed', 'account.password-changed', 'session.ended', 'session.created',
-  ]);
-  assert.deepEqual([records[0]?.actorId, records[0]?.actorName, records[0]?.address], [null, 'command line', null]);
-  for (const record of records.slice(1)) {
-    assert.deepEqual([record.actorId, record.actorName, record.address], [1, 'ada', '203.0.113.7'], record.act);
-    assert.doesNotMatch(JSON.stringify(record), /password"|hub_|join\//, record.act);
   }
 });
 

@@ -12,7 +12,7 @@ import { addNotes, addPost, browserOf, itemsAt, leave, tokenOf } from '../../sup
 import { createClient, type Client } from '../../support/client.ts';
 import { hubWith, type Hub } from '../../support/hub.ts';
 import { storedActs } from '../../support/stored-accounts.ts';
-import { countLimited, countRows, rowsOf } from '../../support/stored-rows.ts';
+import { countLimited, countRows } from '../../support/stored-rows.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const NEW = 'another long password';
@@ -37,12 +37,8 @@ function signIn(hub: Hub, username: string, password = hub.password) {
 test('an administrator gives another role, with their own password', async (t) => {
   const { ada, bob, change, acts } = await hubOfTwo(t);
   assert.equal((await change(2, { role: 'admin', currentPassword: 'not the password' })).status, 403);
-  assert.equal((await change(2, { role: 'admin', currentPassword: undefined })).status, 422);
   assert.equal((await change(2, {})).status, 422, 'nothing to change');
-  assert.equal((await change(2, { role: 'owner' })).status, 422);
-  assert.equal((await change(9, { role: 'admin' })).status, 404);
   assert.equal((await change(1, { role: 'member' }, bob)).status, 403);
-  assert.equal((await bob.get('/api/admin/accounts')).status, 403);
 
   const changed = await change(2, { role: 'admin' });
   assert.equal(changed.status, 200, changed.text);
@@ -148,9 +144,7 @@ test('a link for a new password works once, for an hour, ends sessions and token
   assert.match((await itemsAt<{ title: string }>(bob, '/api/notifications'))[0]?.title ?? '', /An administrator made a link/);
 
   const browser = createClient(hub.address);
-  const short = await browser.form(path, { password: 'short' });
-  assert.equal(short.status, 422);
-  assert.match(short.text, /role="alert"/);
+  assert.equal((await browser.form(path, { password: 'short' })).status, 422);
   const done = await browser.form(path, { password: NEW });
   assert.deepEqual([done.status, done.headers.get('location')], [303, '/']);
   assert.equal((await browser.get('/api/account')).json()['username'], 'bob', 'signed in');
@@ -179,34 +173,18 @@ test('of two who use one link at once, one chooses the password', async (t) => {
   assert.deepEqual(answers.map(({ status }) => status).sort(), [303, 410]);
 });
 
-test('a link for a new password stands neither in the database nor in the log', async (t) => {
-  const { hub, link } = await hubOfTwo(t);
-  const path = await link(2);
-  await hub.anybody.page(path);
-  const secret = path.slice(path.lastIndexOf('/') + 1);
-  assert.ok(secret.length > 40);
-  assert.equal(JSON.stringify(hub.logged()).includes(secret), false);
-  assert.equal(JSON.stringify(rowsOf(hub, 'password_links')).includes(secret), false);
-});
-
 test('the page of an account does the same by its buttons', async (t) => {
   const { hub, ada } = await hubOfTwo(t);
-  const press = (act: string, currentPassword = hub.password) => ada.form('/admin/accounts/2', { act, currentPassword });
+  const press = (act: string) => ada.form('/admin/accounts/2', { act, currentPassword: hub.password });
   assert.match((await ada.page('/admin/accounts')).text, /href="\/admin\/accounts\/2"/);
   assert.match((await ada.page('/admin/accounts/2')).text, /Make an administrator/);
 
-  const wrong = await press('disable', 'not the password');
-  assert.equal(wrong.status, 403);
-  assert.match(wrong.text, /role="alert"/);
   assert.match((await press('make-admin')).text, /Make a member/);
   assert.match((await press('make-member')).text, /Make an administrator/);
   assert.match((await press('reset-password')).text, /<code class="secret">[^<]*\/new-password\/[\w-]{43}<\/code>/);
   assert.match((await press('disable')).text, /cannot sign in/);
   assert.match((await ada.page('/admin/accounts')).text, /disabled/);
-  assert.equal((await press('reset-password')).status, 409);
   assert.match((await press('enable')).text, /sessions and tokens end at once/);
-  assert.equal((await press('something else')).status, 422);
-  assert.equal((await ada.page('/admin/accounts/9')).status, 404);
 });
 
 test('hubctl account lists, disables, enables, changes roles and prints a link', async (t) => {

@@ -41,18 +41,6 @@ test('density, size of text, keys and time zone are chosen once, and are so on e
   });
 });
 
-test('what is no choice is refused at its field, and nothing is changed', async (t) => {
-  const { bob } = await hubWith(t, ['bob']);
-
-  const refused = await bob.form('/settings/preferences', { ...FORM, timeZone: 'Europe/Atlantis' });
-
-  assert.equal(refused.status, 422);
-  assert.match(refused.text, /name="timeZone" aria-invalid="true" aria-describedby="fault-timeZone" autofocus/);
-  assert.match(refused.text, /id="fault-timeZone" role="alert">Time zone is no known time zone/);
-  assert.equal((await bob.form('/settings/preferences', { ...FORM, density: 'dense' })).status, 422);
-  assert.match((await bob.page('/settings')).text, /data-density="comfortable"/);
-});
-
 test('the browser tells the time zone once, where none was chosen', async (t) => {
   const { bob } = await hubWith(t, ['bob']);
   const tell = (timeZone: string) => bob.send('POST', '/settings/time-zone', {

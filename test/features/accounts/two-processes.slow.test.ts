@@ -171,18 +171,6 @@ test('SIGTERM lets web finish the request in hand, and then it ends', async (t) 
   assert.equal(accounts({ db, clock: Date.now }).findByName('ada')?.id, 1);
 });
 
-test('SIGTERM cuts a request that never ends, and web still ends in time', async (t) => {
-  const web = startHubProcess(t, 'web', temporaryDataDir(t));
-  const address = await web.address();
-  const { answer } = slowPost(`${address}/api/session`, JSON.stringify({ username: 'ada', password: PASSWORD }));
-  const cut = assert.rejects(answer);
-  await untilHeard(address);
-
-  web.child.kill('SIGTERM');
-  assert.equal(await web.ended, 0);
-  await cut;
-});
-
 /** A feed that nobody answers for, due at once. */
 async function addSilentFeed(t: TestContext, db: Db): Promise<{ connections(): number }> {
   const origin = await startRawOrigin(t, () => {});

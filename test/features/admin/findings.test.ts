@@ -43,20 +43,6 @@ test('the hub’s list of findings has each subject once, in the overview’s or
   }
 });
 
-test('a worker that is gone is bad since it was last seen; one that is back is well', async (t) => {
-  const { handle, ...hub } = await startHub(t);
-  heartbeats(handle).beat('worker');
-  const seenAt = hub.now();
-  hub.passTime(30_000);
-  assert.equal(of(handle, 'Worker').level, 'good');
-  hub.passTime(3 * DAY);
-  assert.deepEqual(troubleOf(handle, 'Worker'), {
-    level: 'bad', problem: 'The worker is not running: sources are not synchronised.', since: seenAt, href: '/admin/errors',
-  });
-  heartbeats(handle).beat('worker');
-  assert.deepEqual([of(handle, 'Worker').level, of(handle, 'Worker').state], ['good', '3 days up']);
-});
-
 test('hubctl sees from its heartbeat whether web runs; web itself runs', async (t) => {
   const { handle, ...hub } = await startHub(t);
   const hubctl: Hub = { ...handle, program: 'hubctl' };
@@ -119,15 +105,6 @@ test('one feed that has gone is news for its owner; many, or all of one host, co
   assert.equal((await nextDay({ other: 200 })).level, 'good');
   const many = await nextDay({ large: 500 });
   assert.equal(many.problem, '18 of 21 feeds are failing.');
-});
-
-test('where only the disk of BACKUP_DIR is full, the advice is about that disk', async (t) => {
-  const { handle } = await startHub(t);
-  const full: Hub = { ...handle, config: { ...handle.config, backupDir: '/proc' } }; // another file system without a free byte
-  const { level, state, problem, whatToDo } = of(full, 'Disk');
-  assert.deepEqual([level, state], ['bad', 'nearly full']);
-  assert.match(problem ?? '', /^The disk of BACKUP_DIR is nearly full: 0 bytes are free, /);
-  assert.equal(whatToDo, 'Keep fewer backups (BACKUP_RETENTION_DAYS), or move BACKUP_DIR to a larger disk.');
 });
 
 test('a webhook that is silent for a week is told since its last event', async (t) => {

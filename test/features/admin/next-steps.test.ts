@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { makeSetUpLink } from '../../../src/features/accounts/join-hub.ts';
 import { alertDeliveries } from '../../../src/features/alerts/alert-store.ts';
 import { DELIVERED_KEPT, removeOldAlerts } from '../../../src/features/alerts/send-alert.ts';
-import { addFollow, addNotes, addPost, browserOf } from '../../support/accounts.ts';
+import { addNotes, addPost, browserOf } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
 import { hubWith } from '../../support/hub.ts';
 import { noteBackup } from '../../support/noted-backups.ts';
@@ -112,18 +112,6 @@ test('a member is shown what concerns a member, until it is done', async (t) => 
 
   assert.equal(await stepsOn(bob), undefined);
   assert.doesNotMatch((await hub.anybody.page('/')).text, /class="steps"/);
-});
-
-test('the list goes from above a reader’s list once there is something to read, and stays in the overview until it is done', async (t) => {
-  const { ada, bob } = await hubWith(t, ['ada', 'bob']);
-  const notes = await addNotes(ada);
-  await addFollow(bob, notes);
-  assert.deepEqual(await stepsOn(bob), { 'Follow a source': true, 'Write something': false }, 'nothing to read yet');
-  await addPost(ada, notes);
-  for (const reader of [bob, ada]) assert.equal(await stepsOn(reader), undefined);
-  await bob.post('/api/reading/mark-read', { all: true });
-  assert.equal(await stepsOn(bob), undefined, 'also when all is read');
-  assert.equal((await stepsOn(ada, '/admin'))?.['Add sources'], true);
 });
 
 test('the list is put away for whoever did so, and a choice in the settings brings it back', async (t) => {

@@ -4,55 +4,14 @@ import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { jobs } from '../../../src/features/hub/hub.ts';
 import { alertDeliveries, type AlertDelivery } from '../../../src/features/alerts/alert-store.ts';
-import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
+import { DAY } from '../../../src/platform/clock.ts';
 import type { Hub } from '../../support/hub.ts';
 import { answering, hubWithReceiver, raise } from '../../support/receiver.ts';
-import { metric } from '../../support/webhooks.ts';
-
-const SERIES = (state: string): string => `service_alert_deliveries{state="${state}"}`;
 
 /** The oldest that is there. */
 function firstDelivery(hub: Hub): AlertDelivery {
   return alertDeliveries(hub.handle).list({ limit: 10 }).at(-1) ?? assert.fail('there is a delivery');
 }
-
-test('Retry-After is honoured, up to an hour', async (t) => {
-  const { hub, receiver, tell } = await hubWithReceiver(t);
-  receiver.answerWith(answering(429, { 'retry-after': '600' }));
-  raise(hub, 'sync-failed', 'Owls');
-  await tell();
-  hub.passTime(599 * SECOND);
-  assert.equal(await tell(), 0);
-  receiver.answerWith(answering(429, { 'retry-after': '999999' }));
-  hub.passTime(32 * SECOND);
-  assert.equal(await tell(), 1);
-  receiver.take();
-  hub.passTime(HOUR - SECOND);
-  assert.equal(await tell(), 0);
-  hub.passTime(4 * MINUTE);
-  assert.equal(await tell(), 1);
-
-  const { state, attempts } = firstDelivery(hub);
-  assert.deepEqual({ state, attempts }, { state: 'delivered', attempts: 3 });
-  assert.equal(await metric(hub, SERIES('delivered')), 1);
-});
-
-test('a receiver that is not there, hangs up or answers nothing is tried again and gets the alert at last', async (t) => {
-  const { hub, receiver, tell } = await hubWithReceiver(t);
-  receiver.answerWith((response) => response.destroy());
-  raise(hub, 'sync-failed', 'Owls');
-  await tell();
-  assert.match(firstDelivery(hub).lastError ?? '', /closed the connection|failed/);
-  receiver.answerWith((response) => void response.writeHead(503).end());
-  hub.passTime(MINUTE);
-  await tell();
-  receiver.take();
-  hub.passTime(10 * MINUTE);
-  await tell();
-
-  assert.equal(firstDelivery(hub).state, 'delivered');
-  assert.equal(new Set(receiver.alerts().map(({ text }) => text)).size, 1, 'the same words each time');
-});
 
 test('a delivery that waits while the clock is set back by days is tried within hours', async (t) => {
   const { hub, receiver, tell } = await hubWithReceiver(t);

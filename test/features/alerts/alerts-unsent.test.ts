@@ -28,6 +28,8 @@ test('without a receiver alerts are stored, at most one an hour of each kind, an
   const tellAfter = (ms: number): void => (hub.passTime(ms), tellOperator(hub.handle));
   tellAfter(0);
   assert.deepEqual(unsent(hub), ['Sources are failing: Owls', 'The disk is nearly full: nothing is left']);
+  const logged = hub.logged().filter(({ event }) => event === 'trouble').map(({ trouble }) => trouble);
+  assert.deepEqual(logged, ['sync-failed', 'space-low'], 'the log tells, too');
   raise(hub, 'sync-failed', 'Larks');
   watch(hub, 'space-low', null);
   tellAfter(HOUR - 1);

@@ -5,10 +5,10 @@ import { jobs } from '../../../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { raiseAlert } from '../../../src/features/alerts/raise-alerts.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
-import { hubWithReceiver, passTime, raise, startReceiver, watch } from '../../support/receiver.ts';
+import type { Hub } from '../../support/hub.ts';
+import { hubWithReceiver, passTime, raise, watch } from '../../support/receiver.ts';
 import { addJob } from '../../support/stored-jobs.ts';
-import { hubWithWebhook, metric, publish } from '../../support/webhooks.ts';
+import { metric } from '../../support/webhooks.ts';
 
 const FAILING = 10_000;
 
@@ -37,17 +37,6 @@ test('what is raised in a transaction that fails is not told', async (t) => {
   await passTime(hub, MINUTE, 5 * SECOND);
 
   assert.deepEqual(receiver.alerts(), []);
-});
-
-test('without a receiver the log tells, too', async (t) => {
-  const hub = await startHub(t);
-  raise(hub, 'sync-failed', 'Owls');
-  watch(hub, 'space-low', 'nothing is left');
-  watch(hub, 'space-low', 'nothing is left');
-  await passTime(hub, MINUTE, 5 * SECOND);
-
-  assert.deepEqual(hub.logged().filter(({ event }) => event === 'trouble').map(({ trouble }) => trouble),
-    ['sync-failed', 'space-low']);
 });
 
 test('10,000 synchronisations that fail for good make one message, which names a few and counts the others', async (t) => {
@@ -127,24 +116,6 @@ test('the end of a trouble that was told is told once, an hour later; one that w
   assert.match(last?.text ?? '', /no space again\nThe problem of this alert has already been resolved\./);
 });
 
-test('a trouble that is back before its end was told is told again when the hour is over, and then its end', async (t) => {
-  const { hub, receiver, tellFor } = await hubWithReceiver(t);
-  watch(hub, 'backup-failed', 'no space');
-  await tellFor(MINUTE, 10 * SECOND);
-  for (const problem of [null, 'no space again']) {
-    watch(hub, 'backup-failed', problem);
-    await tellFor(20 * MINUTE, MINUTE);
-  }
-  assert.equal(receiver.alerts().length, 1);
-  await tellFor(20 * MINUTE, MINUTE);
-  assert.equal(receiver.alerts().length, 2);
-  assert.match(receiver.alerts().at(-1)?.text ?? '', /^no space again\n/);
-
-  watch(hub, 'backup-failed', null);
-  await tellFor(HOUR, MINUTE);
-  assert.deepEqual(receiver.alerts().map(({ severity }) => severity), ['error', 'error', 'resolved']);
-});
-
 test('a trouble that comes and goes all the time makes one message an hour at most, and the last says how it ended', async (t) => {
   const { hub, receiver, tellFor } = await hubWithReceiver(t);
   const toldAt: number[] = [];
@@ -200,23 +171,6 @@ for (const [name, jump] of [['an hour', HOUR], ['nine days', 9 * DAY], ['a year'
     assert.match(receiver.alerts().map(({ text }) => text).join(), /jump 4/);
   });
 }
-
-test('webhooks that fall silent make one message, repeated once a day while it lasts, and one when all are heard', async (t) => {
-  const receiver = await startReceiver(t);
-  const { hub, hook } = await hubWithWebhook(t, { ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_FORMAT: 'json' });
-  const told = () => receiver.alerts().filter(({ event }) => event === 'webhook-silent');
-  await publish(hub, hook, 'build.finished', {});
-  hub.passTime(7 * DAY);
-  await passTime(hub, HOUR, 10 * MINUTE);
-  assert.equal(told().length, 1);
-  assert.match(told()[0]?.text ?? '', new RegExp(`“Hook” \\(http.*/sources/${hook.id}\\): no events for 7 days`));
-
-  await passTime(hub, 3 * DAY, 30 * MINUTE);
-  assert.equal(told().length, 4);
-  await publish(hub, hook, 'build.finished', {});
-  await passTime(hub, HOUR, 10 * MINUTE);
-  assert.deepEqual(told().map(({ severity }) => severity), ['warning', 'warning', 'warning', 'warning', 'resolved']);
-});
 
 test('when no synchronisation is failed any more, by success or by hand, that is told', async (t) => {
   const { hub, receiver } = await hubWithReceiver(t, { SYNC_MAX_ATTEMPTS: '1' });

@@ -104,19 +104,6 @@ test('health, metrics and the administrators\' page tell the age and the result 
   assert.doesNotMatch(gone.page.verdict, /damaged/);
 });
 
-test('a failed verification alone shows on the page, and in the metrics', async (t) => {
-  const { hub, ada } = await hubWith(t, ['ada']);
-  const { name } = await run(hub, 'verified', null);
-  hub.passTime(MINUTE);
-
-  await note(hub, 'verification', name, 'failed', 'hub.db is not what SHA256SUMS says');
-
-  const { health, metrics, page } = await told(hub, ada);
-  assert.deepEqual(health, { lastBackup: { ageSeconds: 120, verified: false }, lastVerifiedBackup: null });
-  assert.deepEqual([metrics.slice(2), page.verification?.level], [[0, 1], 'bad']);
-  assert.ok(page.verdict.includes(`The backup ${name} is damaged: hub.db is not what SHA256SUMS says. Since `));
-});
-
 test('a name in the future is not the newest backup, for health, metrics, the page and alerts', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada'], { ALERT_WEBHOOK_URL: 'http://127.0.0.1:8/' });
   const stray = backupName(hub.now() + 400 * DAY);

@@ -1,6 +1,6 @@
 // Protects the memory of backups, which alerts, health and metrics repeat.
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { RunResult } from '../../../src/features/backups/backup-status.ts';
@@ -58,39 +58,6 @@ test('case 105: a failed backup is known, and the last good one with it', async 
   assert.deepEqual([status.lastBackup?.name, status.lastBackup?.verdict], [null, 'failed']);
   assert.match(status.lastBackup?.problem ?? '', /lacks jobs/);
   assert.equal(status.newestVerified?.name, name);
-});
-
-test('a degraded backup is the newest, but not a good one', async (t) => {
-  const hub = backupHub(t);
-  const { name } = await made(hub);
-  rmSync(hub.upload().path);
-  assert.equal((await hub.hubctl('backup')).status, 1);
-
-  const status = statusOf(hub.dataDir);
-  assert.deepEqual([status.lastBackupFailed, status.newest?.verified, status.newestVerified?.name], [true, false, name]);
-  assert.match(status.lastBackup?.problem ?? '', /missing, damaged or unreadable uploads: 1/);
-});
-
-test('a later verification is known; one that finds damage takes the backup out of the good ones, and is told until it has gone', async (t) => {
-  const hub = backupHub(t);
-  const { name, path } = await made(hub);
-  assert.equal((await hub.hubctl('verify', path)).status, 0);
-  const fine = statusOf(hub.dataDir);
-  assert.ok((fine.lastVerifiedAt ?? 0) > (fine.lastSuccessAt ?? 0));
-  assert.equal(fine.lastVerification?.name, name);
-
-  truncateSync(join(path, 'uploads.tar.gz'), 30);
-  assert.equal((await hub.hubctl('verify', path)).status, 1);
-  const bad = statusOf(hub.dataDir);
-  assert.deepEqual([bad.damaged?.name, bad.newest?.verified, bad.newestVerified], [name, false, null]);
-  for (const told of [bad.lastVerification, bad.damaged]) assert.match(told?.problem ?? '', /uploads\.tar\.gz/);
-
-  await new Promise((resolve) => setTimeout(resolve, 1_100)); // the next second has another name
-  const next = await made(hub);
-  const again = statusOf(hub.dataDir);
-  assert.deepEqual([again.damaged?.name, again.newestVerified?.name], [name, next.name]);
-  rmSync(path, { recursive: true });
-  assert.equal(statusOf(hub.dataDir).damaged, null);
 });
 
 test('a verification of a backup elsewhere says nothing about the hub\'s own', async (t) => {

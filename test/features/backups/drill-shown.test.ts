@@ -1,7 +1,5 @@
 // Protects the truth about drills: when one is due, what is called proven, and what is told where none can run by itself.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { type DrillRun, type DrillStatus, readDrills } from '../../../src/features/backups/drill-status.ts';
 import { noteDrill, noteOffsite } from '../../../src/features/backups/note-run.ts';
@@ -132,19 +130,4 @@ test('a drill that failed is told with its reason, also of an encrypted copy, un
   await drilled(hub, 'compared');
   await passTime(hub, HOUR, 20 * MINUTE);
   assert.equal(receiver.alerts().filter(({ event, severity }) => event === 'drill-failed' && severity === 'resolved').length, 1);
-});
-
-test('hubctl records drills and says which are due; it refuses other words, and a damaged record counts as none', async (t) => {
-  const { hub, status } = await hubWithCopy(t, DIR);
-  const env = { DATA_DIR: hub.dataDir, ...DIR };
-  for (const args of [[], ['note'], ['note', 'tape', 'proven'], ['note', 'dir', 'perhaps'], ['room'], ['room', 'x'], ['due', 'dir']]) {
-    assert.equal((await hubctl(env, 'drill', ...args)).status, 2, args.join(' '));
-  }
-  assert.equal((await hubctl(env, 'drill', 'due')).stdout, 'dir\n');
-  assert.equal((await hubctl(env, 'drill', 'note', 'dir', 'proven', '--name', '20300115-031500', '--seconds', '3')).status, 0);
-  assert.deepEqual([status()?.lastProven?.name, status()?.lastProven?.seconds], ['20300115-031500', 3]);
-  for (const text of ['', '[]', 'null', '{"last":{"at":1}}', '{"lastProven":7}']) {
-    writeFileSync(join(hub.dataDir, 'run/last-drill-dir.json'), text);
-    assert.deepEqual([status()?.last, status()?.lastProven], [null, null], text);
-  }
 });

@@ -1,6 +1,6 @@
 // Protects who a hub is in a restic repository: random, bound to its place, new after a restore; and what it then asks.
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { findings } from '../../../src/features/health/findings.ts';
@@ -13,7 +13,6 @@ import { destinationKey } from '../../../src/features/backups/offsite-status.ts'
 import { hubSeed } from '../../../src/features/hub/hub-row-store.ts';
 import { conditionsOn } from '../../support/conditions.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
-import { hubctl } from '../../support/hubctl.ts';
 import { temporaryFolder } from '../../support/temporary-project.ts';
 
 const [MACHINE, OTHER_MACHINE] = ['a'.repeat(32), 'b'.repeat(32)];
@@ -141,19 +140,4 @@ test('hubs that came from one backup share their origin, which was their id in 1
   assert.match(originOf(seed), /^[0-9a-f]{16}$/);
   assert.notEqual(originOf(seed), originOf(`${seed}x`));
   assert.notEqual((await settle(dataDirOf(t))).id, originOf(seed));
-});
-
-test('hubctl says of `offsite` what runs it, and refuses wrong answers', async (t) => {
-  const dataDir = dataDirOf(t);
-  const env = { DATA_DIR: dataDir, ...RESTIC };
-  const help = await hubctl(env, 'offsite', '--help');
-  assert.deepEqual([help.status, /^usage: hubctl offsite adopt \[--no\] \[<hub>\]\n/.test(help.stdout)], [0, true]);
-  assert.equal((await hubctl(env, 'offsite')).status, 2);
-  assert.equal((await hubctl(env, 'restic', 'answer', 'perhaps', '')).status, 2);
-  assert.deepEqual([(await hubctl(env, 'restic', 'answer', 'adopt', '')).status], [1], 'it is not known yet who this hub is');
-  await settle(dataDir);
-  const unknown = await hubctl(env, 'restic', 'answer', 'adopt', OLDER.id);
-  assert.deepEqual([unknown.status, unknown.stderr], [1, `off-site: no hub ${OLDER.id} is known to have the same origin\n`]);
-  assert.match((await hubctl(env, 'restic', 'answer', 'leave', '')).stdout, /^there is nothing to decide/);
-  rmSync(dataDir, { recursive: true });
 });

@@ -1,6 +1,6 @@
 // Protects the truth about copies elsewhere: the same in health, metrics, alerts and on the administrators' page.
 import assert from 'node:assert/strict';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { backupName } from '../../../src/features/backups/backup-name.ts';
@@ -40,17 +40,6 @@ async function seriesOf(hub: Hub): Promise<Record<string, number>> {
   return Object.fromEntries([...all].filter(([name]) => /^service_backup_.*(offsite|run=)/.test(name))
     .map(([name, value]) => [name.slice('service_backup_'.length), value]));
 }
-
-test('a hub without destinations has none in health and on the page, and 0 in metrics', async (t) => {
-  const { hub, ada } = await hubWith(t, ['ada']);
-  await noteBackup(hub);
-
-  assert.deepEqual(await offsiteOf(hub), []);
-  assert.ok(Object.values(await seriesOf(hub)).every((value) => value === 0));
-  const { tiles } = await overviewOf(ada);
-  assert.deepEqual([...tiles.keys()].filter((name) => name.startsWith('Copies')), ['Copies elsewhere']);
-  assert.deepEqual(tiles.get('Copies elsewhere'), { level: 'off', state: 'not set up', more: '' });
-});
 
 test('a copy disk that was never attached shows in health, in metrics and on the overview, beside a verified backup and a good remote', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada'], BOTH);
@@ -180,35 +169,6 @@ test('what is no record of a run counts as none', async (t) => {
   assert.deepEqual(await offsiteOf(hub), [{ name: 'dir', ok: false, ageSeconds: null }]);
 });
 
-test('a disk that is unplugged for days is told at once and every day, and so is that copies are made again', async (t) => {
-  const { hub, receiver } = await hubWithReceiver(t, { BACKUP_OFFSITE_DIR: '/mnt/unplugged' });
-  const events = (): string[] => receiver.alerts()
-    .filter(({ event }) => event.startsWith('backup')).map(({ event, severity }) => `${event} ${severity}`);
-  const sleepThrough = (ms: number): Promise<void> => passTime(hub, ms, 20 * MINUTE);
-  await sent(hub, 'dir', await noteBackup(hub));
-  await sleepThrough(HOUR);
-  assert.deepEqual(events(), []);
-
-  const missed = await noteBackup(hub);
-  await unsent(hub, 'dir', missed, UNPLUGGED);
-  await sleepThrough(HOUR);
-  assert.deepEqual(events(), ['backup-offsite-failed error']);
-  assert.match(receiver.alerts().at(-1)?.text ?? '', /^Copies on another disk are failing: BACKUP_OFFSITE_DIR \/mnt\/unplugged does not exist/);
-  for (let nights = 0; nights < 2; nights++) {
-    await sleepThrough(23 * HOUR);
-    await noteBackup(hub);
-    await unsent(hub, 'dir', missed, UNPLUGGED);
-    await sleepThrough(HOUR);
-  }
-  assert.deepEqual(events().sort(), [
-    ...Array<string>(3).fill('backup-offsite-failed error'), ...Array<string>(1).fill('backup-offsite-stale error'),
-  ]);
-
-  await sent(hub, 'dir', await noteBackup(hub));
-  await sleepThrough(2 * HOUR);
-  assert.deepEqual(events().slice(-2).sort(), ['backup-offsite-failed resolved', 'backup-offsite-stale resolved']);
-});
-
 test('a destination that begins to fail while another one does is told of as well', async (t) => {
   const { hub, receiver } = await hubWithReceiver(t, BOTH);
   const name = await noteBackup(hub);
@@ -233,20 +193,6 @@ test('a destination that never got anything is told once there are backups, and 
   await passTime(hub, HOUR, 10 * MINUTE);
   assert.deepEqual(receiver.alerts().map(({ event }) => event), ['backup-offsite-stale']);
   assert.match(receiver.alerts()[0]?.text ?? '', /Copies on another disk: none in the last 26 hours/);
-});
-
-test('hubctl records what off-site.sh says, and refuses what is no destination or no result', async (t) => {
-  const hub = await startHub(t, { BACKUP_OFFSITE_DIR: '/mnt/unplugged' });
-  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
-  const env = { DATA_DIR: hub.dataDir, BACKUP_OFFSITE_DIR: '/mnt/unplugged' };
-  for (const args of [[], ['dir'], ['tape', 'ok'], ['dir', 'perhaps'], ['dir', 'ok', 'x']]) {
-    assert.equal((await hubctl(env, 'offsite-note', ...args)).status, 2, args.join(' '));
-  }
-  const args = ['dir', 'ok', '--name', '20300115-031500', '--bytes', '12', '--seconds', '3'];
-  assert.equal((await hubctl(env, 'offsite-note', ...args)).status, 0);
-  const series = await seriesOf(hub);
-  assert.equal(series['offsite_last_bytes{destination="dir"}'], 12);
-  assert.equal(series['offsite_last_duration_seconds{destination="dir"}'], 3);
 });
 
 test('when the restic repository was last read is shown, and by hubctl recorded, whatever became of the copy', async (t) => {

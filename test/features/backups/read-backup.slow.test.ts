@@ -64,13 +64,6 @@ test('one post comes back with its files\' names, one upload byte by byte, by it
   assert.deepEqual(tree(hub.dataDir), before, 'nothing was written, in the hub or the backup');
 });
 
-test('an archive that tar and gzip made gives its files as well', async (t) => {
-  const { hub, run, path, picture } = await savedHub(t);
-  execFileSync('tar', ['-czf', join(path, 'uploads.tar.gz'), 'uploads'], { cwd: hub.dataDir });
-  renewHashes(path);
-  assert.ok(run(['extract', path, 'upload', picture]).stdout.equals(PICTURE));
-});
-
 test('what is not there, was lost before, or is damaged is said, and nothing of it is printed', async (t) => {
   const { hub, name, path, picture, notes } = await savedHub(t);
   const said = async (args: string[]): Promise<string> => {
@@ -125,14 +118,6 @@ test('whoever reads only the beginning, or has no space for it, gets no stack tr
     const stderr = run.stderr.toString().replace(/^\(.*--.*\n/gm, '');
     assert.equal(stderr.slice(0, (said ?? '').length || undefined), said);
     assert.doesNotMatch(stderr, /node:internal/);
-  }
-});
-
-test('what is no such command is wrong usage', async (t) => {
-  const { hub, name } = await savedHub(t);
-  for (const args of [['show'], ['extract', name], ['extract', name, 'post'], ['extract', name, 'post', 'x'], ['hide', name],
-    ['extract', name, 'page', '1'], ['show', name, 'a', 'b'], ['due', name]]) {
-    assert.equal((await hubctl(hub.dataDir, 'backup', ...args)).status, 2, args.join());
   }
 });
 

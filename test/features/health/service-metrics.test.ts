@@ -9,7 +9,7 @@ import { readStorageSizes } from '../../../src/features/backups/storage-space.ts
 import { sqliteVersion, type Db } from '../../../src/platform/db/open-database.ts';
 import { renderOpenMetrics, renderPrometheus } from '../../../src/platform/metrics/exposition.ts';
 import { createCounters } from '../../../src/platform/metrics/counters.ts';
-import { LIMITS } from '../../../src/features/hub/limits.ts';
+import { SERVICE_METRICS } from '../../../src/features/health/metrics.ts';
 import { addJob } from '../../support/stored-jobs.ts';
 import { addPosts } from '../../support/stored-posts.ts';
 import { countRows } from '../../support/stored-rows.ts';
@@ -17,55 +17,28 @@ import type { MigratedDatabase } from '../../support/migrated-database.ts';
 import { addMany, addSource, handleOf, measuredHub, NOW, parseSeries, serviceFamilies } from '../../support/service-series.ts';
 import { requireTool } from '../../support/tools.ts';
 
+/** The series of a metric whose labels have known values. */
+function seriesOf({ name, labels = {} }: (typeof SERVICE_METRICS)[number]): string[] {
+  let series: string[][] = [[]];
+  for (const [label, values] of Object.entries<string | readonly string[]>(labels)) {
+    const known = typeof values === 'string' ? [] : values;
+    series = series.flatMap((others) => known.map((value) => [...others, `${label}="${value}"`]));
+  }
+  return series.map((parts) => (parts.length === 0 ? name : `${name}{${parts.join()}}`));
+}
+
 test('a fresh hub has every family and every known label value, with 0', (t) => {
   const { db, series } = measuredHub(t);
-  const byLabel: [string, string, string[]][] = [
-    ['posts_ingested_total', 'kind', ['feed', 'webhook', 'native']],
-    ['sync_jobs', 'state', ['queued', 'running', 'retrying', 'failed']],
-    ['sync_runs_total', 'result', ['changed', 'unchanged', 'error']],
-    ['webhooks', 'state', ['active', 'silent', 'disabled']],
-    ['webhook_events_total', 'result', ['accepted', 'duplicate', 'rejected']],
-    ['attachment_cache_requests_total', 'result', ['hit', 'miss', 'error']],
-    ['list_pictures_total', 'result', ['kept', 'too-large', 'failed', 'over-budget']],
-    ['rules_applied_total', 'act', ['mute', 'read', 'star', 'notify']],
-    ['full_texts_total', 'result', ['ready', 'refused', 'failed']],
-    ['attachment_scans_total', 'result', ['clean', 'infected', 'unavailable']],
-    ['alert_deliveries', 'state', ['pending', 'delivered', 'failed']],
-    ['backup_last_run_failed', 'run', ['backup', 'verify', 'offsite-dir', 'offsite-rclone', 'offsite-restic']],
-    ['backup_offsite_last_success_timestamp_seconds', 'destination', ['dir', 'rclone', 'restic']],
-    ['backup_offsite_last_bytes', 'destination', ['dir', 'rclone', 'restic']],
-    ['backup_offsite_last_duration_seconds', 'destination', ['dir', 'rclone', 'restic']],
-    ['backup_offsite_oldest_unsent_timestamp_seconds', 'destination', ['dir', 'rclone', 'restic']],
-    ['backup_last_proven_restore_timestamp_seconds', 'destination', ['dir', 'rclone', 'restic']],
-    ['backup_drill_interval_seconds', 'destination', ['dir', 'rclone', 'restic']],
-    ['error_events_total', 'process', ['web', 'worker']],
-    ['limits_refused_total', 'limit', Object.keys(LIMITS)],
-  ];
-  const alone = [
-    'public_posts', 'sync_oldest_due_seconds', 'sync_oldest_success_seconds', 'attachment_cache_files',
-    'attachment_cache_bytes', 'full_text_bytes', 'worker_last_seen_timestamp_seconds', 'backup_last_success_timestamp_seconds',
-    'backup_last_verified_timestamp_seconds', 'backup_oldest_verification_timestamp_seconds', 'uploads_bytes',
-    'backup_interim_last_success_timestamp_seconds', 'backup_interim_last_run_failed',
-    'backup_restic_last_check_timestamp_seconds',
-  ];
-  const sources = ['feed', 'webhook', 'native'].flatMap((kind) => ['active', 'failing', 'paused'].map((state) =>
-    `service_sources{kind="${kind}",state="${state}"}`));
-  const labelled = byLabel.flatMap(([name, label, values]) =>
-    values.map((value) => `service_${name}{${label}="${value}"}`));
-  const zeros = [...sources, ...labelled, ...alone.map((name) => `service_${name}`)];
-
   const all = series();
-  for (const name of zeros) assert.equal(all.get(name), 0, name);
-  const isOther = (name: string): boolean => !zeros.includes(name) && !name.startsWith('service_sync_duration_seconds');
-  assert.deepEqual([...all.keys()].filter(isOther).sort(), [
-    'service_attachment_cache_max_bytes',
-    `service_build_info{version="1.2.3",node="${process.version}",sqlite="${sqliteVersion(db)}"}`,
-    'service_data_free_bytes', 'service_database_bytes', 'service_database_wal_bytes',
-  ]);
-  assert.equal(all.get('service_attachment_cache_max_bytes'), 1024);
-  for (const name of ['database_bytes', 'database_wal_bytes', 'data_free_bytes']) {
-    assert.ok((all.get(`service_${name}`) ?? 0) >= 4096, name);
-  }
+  const known = SERVICE_METRICS.filter(({ type }) => type !== 'histogram').flatMap(seriesOf);
+
+  assert.ok(known.length > 100, `${known.length} series`);
+  const sizes = ['database_bytes', 'database_wal_bytes', 'data_free_bytes', 'attachment_cache_max_bytes'].map((name) => `service_${name}`);
+  assert.deepEqual(known.filter((name) => all.get(name) !== 0).sort(), sizes.sort());
+  for (const name of sizes) assert.ok((all.get(name) ?? 0) >= 1_024, name);
+  const isOther = (name: string): boolean => !known.includes(name) && !name.startsWith('service_sync_duration_seconds');
+  assert.deepEqual([...all.keys()].filter(isOther),
+    [`service_build_info{version="1.2.3",node="${process.version}",sqlite="${sqliteVersion(db)}"}`]);
 });
 
 test('promtool finds nothing to say about a hub that is in use', (t) => {

@@ -3,13 +3,10 @@ import assert from 'node:assert/strict';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import tls from 'node:tls';
-import { alertEvents } from '../../../src/features/alerts/alert-store.ts';
 import { findings } from '../../../src/features/health/findings.ts';
-import { watchConditions } from '../../../src/features/health/watch-conditions.ts';
 import { certificates, seenCertificate } from '../../../src/features/history/history-store.ts';
 import { lookAtCertificate } from '../../../src/features/history/watch-certificate.ts';
 import type { Hub } from '../../../src/features/hub/hub.ts';
-import { DAY } from '../../../src/platform/clock.ts';
 import { conditionsOn } from '../../support/conditions.ts';
 import { startHub } from '../../support/hub.ts';
 import { countRows } from '../../support/stored-rows.ts';
@@ -36,7 +33,9 @@ test('how long the certificate is good is told, whoever has signed it', async (t
 });
 
 test('one of which less than a sixth is left is late; one that has ended, or is for another name, is bad', async (t) => {
-  const { problem, ...ending } = await told(await behind(t, [-80, 10.5]));
+  const late = await behind(t, [-80, 10.5]);
+  const { problem, ...ending } = await told(late);
+  assert.deepEqual(conditionsOn(late, 'Certificate'), ['certificate-ending']);
   assert.deepEqual(ending, { level: 'warn', state: 'ends soon' });
   assert.match(problem ?? '', /^The certificate ends at 20\d\d-\d\d-\d\d \d\d:\d\d UTC and was not renewed\.$/);
   assert.deepEqual(await told(await behind(t, [-2, 4.5])), { level: 'good', state: '4 days left', problem: null },
@@ -72,22 +71,4 @@ test('a hub on http has no certificate, and nobody looks for one', async (t) => 
   await lookAtCertificate(handle);
   assert.deepEqual(findings(handle).filter(({ subject }) => subject === 'Certificate'), []);
   assert.equal(countRows({ db }, 'certificates'), 0);
-});
-
-test('the operator is sent an alert before it ends, and another when it is renewed', async (t) => {
-  const hub = await behind(t, [-80, 10.5]);
-  const alerted: Hub = { ...hub, config: { ...hub.config, alertWebhookUrl: 'http://127.0.0.1:9/' } };
-  const isOpen = (): number | undefined => alertEvents(hub).find('certificate-ending')?.isOpen;
-  const look = async (seenBy: Hub): Promise<void> => {
-    await lookAtCertificate(seenBy);
-    watchConditions(seenBy);
-  };
-  await look(alerted);
-  assert.equal(isOpen(), 1);
-  await look({ ...alerted, clock: () => Date.now() - 30 * DAY });
-  assert.equal(isOpen(), 0);
-  await look(alerted);
-  assert.equal(isOpen(), 1);
-  await look({ ...alerted, config: { ...alerted.config, baseUrl: 'http://localhost' } });
-  assert.equal(isOpen(), 0, 'one that is not needed any more');
 });

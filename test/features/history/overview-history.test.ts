@@ -6,9 +6,7 @@ import { test } from 'node:test';
 import { webTasks, workerTasks } from '../../../src/app/schedule.ts';
 import { begunPath } from '../../../src/features/backups/backup-status.ts';
 import { noteRun } from '../../../src/features/backups/note-run.ts';
-import {
-  ANSWERS, backupRuns, COARSE, FIGURES, FINE, history, merge, MOST_RUNS, readings, type Figure,
-} from '../../../src/features/history/history-store.ts';
+import { ANSWERS, backupRuns, COARSE, FIGURES, FINE, history, MOST_RUNS, readings, type Figure } from '../../../src/features/history/history-store.ts';
 import { beatOfWorker } from '../../../src/features/history/record-history.ts';
 import { beatOfWeb } from '../../../src/features/history/process-notes.ts';
 import { counts, heartbeats, jobs } from '../../../src/features/hub/hub.ts';
@@ -137,11 +135,6 @@ test('the longest wait of a job is kept although it is over when the bucket ends
   run(hub, 3 * MINUTE);
 
   assert.deepEqual([valuesOf(hub, 'oldest_due_max')[0], valuesOf(hub, 'oldest_due')[0]], [120, 0]);
-});
-
-test('two buckets make one: counters are added up, gauges are the later one’s or the greater', () => {
-  const both = merge({ posts: 1, web_memory: 5, web_memory_max: 9 }, { posts: 2, web_memory: 4, web_memory_max: 8, errors: 3 });
-  assert.deepEqual(both, { posts: 3, web_memory: 4, web_memory_max: 9, errors: 3 });
 });
 
 test('a figure that is new gets the next place, and what was kept before still reads as it did', async (t) => {

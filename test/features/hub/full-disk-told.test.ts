@@ -8,13 +8,12 @@ import { counts } from '../../../src/features/hub/hub.ts';
 import { sourcePosts } from '../../../src/features/posts/source-posts-store.ts';
 import { indexBytes as measured, searchIndex } from '../../../src/features/posts/search-index-store.ts';
 import { emptyLog, openDatabase } from '../../../src/platform/db/open-database.ts';
-import { HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
+import { MINUTE } from '../../../src/platform/clock.ts';
 import { addPost } from '../../support/accounts.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { indexBytes } from '../../support/stored-posts.ts';
 import { addBallast, countRows, rowsOf } from '../../support/stored-rows.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
-import { hubWithReceiver, passTime } from '../../support/receiver.ts';
 import { hubWithFiles, image } from '../../support/remote-files.ts';
 import { png } from '../../support/sample-files.ts';
 import { empty, fill, setRoom } from '../../support/small-room.ts';
@@ -45,20 +44,6 @@ test('the finding of a full disk says what takes the space, how much is kept, an
   assert.match(diskOf(hub).problem ?? '', /database \(20 MiB of it empty\)/);
   empty(hub);
   assert.notEqual(diskOf(hub).state, 'full');
-});
-
-test('a full disk is told once within seconds, apart from one that is nearly full, and so is that there is room', async (t) => {
-  const { hub, receiver } = await hubWithReceiver(t);
-  empty(hub);
-  await passTime(hub, MINUTE, 10 * SECOND);
-  fill(hub);
-  await passTime(hub, 2 * MINUTE, 10 * SECOND);
-  const told = () => receiver.alerts().filter(({ event }) => event === 'disk-full');
-  assert.deepEqual(told().map(({ severity }) => severity), ['error']);
-  assert.match(told()[0]?.text ?? '', /63 MiB are free, 64 MiB are kept for repairs\. The space is taken by: /);
-  empty(hub);
-  await passTime(hub, HOUR, MINUTE);
-  assert.deepEqual(told().map(({ severity }) => severity), ['error', 'resolved']);
 });
 
 test('no copy of a publisher’s file is made on a full disk; one that is there is shown, and its use is not noted', async (t) => {

@@ -55,25 +55,6 @@ test('what another process has changed is seen with the next page', async (t) =>
   assert.match((await hub.anybody.page('/')).text, /Quayside/);
 });
 
-test('a wrong hue or an empty name is refused, by the API and at the field of the form; members may not', async (t) => {
-  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
-
-  for (const body of [{ hue: 360 }, { hue: -1 }, { hue: 1.5 }, { hue: 'red' }, { name: '' }, { text: 'x'.repeat(501) }]) {
-    assert.equal((await ada.patch('/api/admin/hub', body)).status, 422, JSON.stringify(body));
-  }
-  const form = await ada.form('/admin/hub', { name: '', text: 'kept', hue: '25' });
-  assert.equal(form.status, 422);
-  assert.match(form.text, /name="name"[^>]*aria-invalid="true" aria-describedby="fault-name" autofocus/);
-  assert.match(form.text, /id="fault-name"[^>]*>Name must not be empty/);
-  assert.match(form.text, />\nkept<\/textarea>/);
-  assert.equal((await bob.patch('/api/admin/hub', LOOK)).status, 403);
-  assert.equal(hubLook(hub.handle).read().name, 'Content Hub');
-
-  const saved = await ada.form('/admin/hub', { name: 'Quayside', text: '', hue: '25' });
-  assert.deepEqual([saved.status, saved.headers.get('location')], [303, '/admin/hub?said=look-saved']);
-  assert.match((await ada.page('/admin/hub?said=look-saved')).text, /class="said" role="status"><span>Saved\. Everybody sees it now\./);
-});
-
 test('a page says only what the list of such words has, with a number and what takes it back', () => {
   assert.equal(saying('/unread?show=all#list', 'posts-marked', { count: 3, undo: 7 }),
     '/unread?show=all&said=posts-marked&count=3&undo=7#list');

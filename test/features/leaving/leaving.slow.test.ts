@@ -13,7 +13,7 @@ import { tellOperator } from '../../../src/features/health/watch-conditions.ts';
 import { audit } from '../../../src/features/audit/audit.ts';
 import { MINUTE } from '../../../src/platform/clock.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
-import { addNotes, addPost, leave, sendJson } from '../../support/accounts.ts';
+import { addNotes, addPost, leave, pointersOf, sendJson } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
 import { DEFAULT_PREFERENCES } from '../../../src/features/hub/preferences.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
@@ -56,14 +56,10 @@ function isInFiles(hub: Hub, name: string): boolean {
 test('leaving needs the password and the word DELETE, each told apart', async (t) => {
   const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
 
-  assert.equal((await leave(hub, hub.anybody)).status, 401);
   assert.equal((await leave(hub, bob, { password: 'not the password' })).status, 403);
-  for (const confirmation of ['delete', ' DELETE', '', true, null]) {
-    const refused = await leave(hub, bob, { confirmation });
-    assert.equal(refused.status, 422);
-    assert.deepEqual(refused.json<{ errors: { pointer: string }[] }>().errors.map(({ pointer }) => pointer), ['/confirmation']);
+  for (const confirmation of ['delete', ' DELETE', '']) {
+    assert.deepEqual(pointersOf(await leave(hub, bob, { confirmation })), ['/confirmation']);
   }
-  assert.equal((await sendJson(bob, 'DELETE', '/api/account', { confirmation: 'DELETE' })).status, 422);
   const lastAdmin = await leave(hub, ada);
   assert.equal(lastAdmin.status, 409);
   assert.equal(lastAdmin.json()['sources'], undefined);
@@ -112,14 +108,6 @@ test('nothing is recorded under the name of somebody who has left, nor once the 
   assert.deepEqual(auditRecords(hub.handle).list({ actor: NAME }, undefined, 1), []);
 });
 
-test('an administrator may leave while there is another', async (t) => {
-  const { hub, ada, eve } = await hubWith(t, ['ada', 'eve']);
-  accounts(hub.handle).setState(2, 'admin', null);
-
-  assert.equal((await leave(hub, ada)).status, 204);
-  assert.equal((await leave(hub, eve)).status, 409);
-});
-
 test('who owns sources is told which, and leaves once they are deleted or transferred', async (t) => {
   const { hub, bob } = await hubWith(t, ['ada', 'bob']);
   const [first, second] = [await addNotes(bob, 'One'), await addNotes(bob, 'Two')];
@@ -131,21 +119,6 @@ test('who owns sources is told which, and leaves once they are deleted or transf
   await bob.delete(`/api/sources/${first}`);
   await bob.post(`/api/sources/${second}/transfer`, { username: 'ada' });
   assert.equal((await leave(hub, bob)).status, 204);
-});
-
-test('wrong passwords are limited as those of signing in are, right ones are not', async (t) => {
-  const { hub, bob } = await hubWith(t, ['ada', 'bob']);
-  await addNotes(bob);
-
-  for (let round = 0; round < 15; round++) assert.equal((await leave(hub, bob)).status, 409, 'the password was right');
-  for (let round = 0; round < 10; round++) {
-    assert.equal((await leave(hub, bob, { password: 'not the password' })).status, 403);
-  }
-  const limited = await leave(hub, bob);
-  assert.equal(limited.status, 429);
-  assert.ok(Number(limited.headers.get('retry-after')) > 0);
-  const elsewhere = createClient(hub.address);
-  assert.equal((await elsewhere.post('/api/session', { username: 'bob', password: hub.password })).status, 200);
 });
 
 test('sessions and tokens end at once, and the name is free again', async (t) => {
@@ -231,24 +204,6 @@ test('what an administrator who left did to things of those who stay keeps its t
   const acts = (await ada.get('/api/admin/audit?actor=bob')).json<{ items: { act: string; target: { name: string | null } }[] }>();
   assert.deepEqual(acts.items.filter(({ act }) => act.startsWith('source.')).map(({ act, target }) => [act, target.name]),
     [['source.deleted', 'Owls'], ['source.created', 'Owls']]);
-});
-
-test('a title goes with the one who left, and those that others gave to theirs stay', async (t) => {
-  const { hub, ada } = await hubWith(t, ['ada']);
-  const [bob, carl] = [await hub.person('bob'), await hub.person(NAME)];
-  const first = await addNotes(bob, 'Owls');
-  await bob.delete(`/api/sources/${first}`);
-  const second = await addNotes(carl, `Diary of ${NAME}`);
-  assert.ok(second > first);
-  assert.equal((await ada.patch(`/api/sources/${second}`, { paused: true })).status, 200);
-  await carl.delete(`/api/sources/${second}`);
-  await leave(hub, carl);
-  await hub.work();
-  hub.db.exec('VACUUM');
-
-  assert.equal(isInFiles(hub, NAME), false);
-  const names = auditRecords(hub.handle).list({ targetKind: 'source' }, undefined, 10).map(({ targetName }) => targetName);
-  assert.deepEqual(names, [null, null, null, 'Owls', 'Owls'], 'of what bob did the titles stay');
 });
 
 /** How often the name stands in each of the database's files as they lie on the disk, with nothing done to them first. */
@@ -414,20 +369,13 @@ test('the export holds everything of a person, nothing of others, and no secrets
   assert.equal(data['posts']?.length, 45);
   const followed = data['follows']?.map(({ readUpTo, since, title, ...rest }) => Object.values(rest));
   assert.deepEqual(followed, [[1, 'My own', 'Friends', true, true], [2, null, null, false, false]]);
-  assert.deepEqual(data['stars']?.map(({ postId, title }) => [postId, title]), [[1, 'Ada wrote this']]);
-  assert.equal(data['readMarks']?.length, 46);
-  assert.equal(data['history']?.length, 46);
-  assert.deepEqual(data['notifications']?.map(({ title }) => title), ['1 new post in “Ada’s”']);
-  assert.deepEqual(data['tokens']?.map(({ name }) => name), ['phone']);
+  assert.deepEqual([data['stars'], data['readMarks'], data['history'], data['tokens']].map((rows) => rows?.length), [1, 46, 46, 1]);
   assert.deepEqual(data['invitations'], [], 'those that he made');
-  const hers = (await ada.get('/api/account/export')).json<Record<string, object[]>>();
-  assert.deepEqual(hers['invitations']?.map(Object.keys), [['id', 'role', 'createdAt', 'expiresAt']]);
   assert.ok(data['acts']?.some(({ act }) => act === 'account.exported'));
   for (const secret of [token, hub.password, 'argon2', [...bob.cookies.values()].join()]) {
     assert.ok(!answer.text.includes(secret));
   }
   assert.ok(!answer.text.includes('One more'), 'what others wrote is theirs');
-  assert.equal((await hub.anybody.get('/api/account/export')).status, 401);
 });
 
 test('a long export goes out in chunks, between which others have their turn', async (t) => {

@@ -175,19 +175,6 @@ test('an administrator’s offer of another’s source is told to the owner, who
   assert.deepEqual(acts[0]?.actor, { id: 2, name: 'bob' });
 });
 
-test('both find their offers in their export, also those that were declined', async (t) => {
-  const { hub, ada, bob, carol } = await hubWithThree(t);
-  const id = await addNotes(bob);
-  await answer(carol, await offerTo(bob, id, 'carol'), 'decline');
-
-  const exported = async (client: Client) => (await client.get('/api/account/export')).json<{ offers: object[] }>().offers;
-  const declined = { direction: 'received', endedAt: new Date(hub.now()).toISOString(), source: { id, title: 'Notes' } };
-  assert.partialDeepStrictEqual(await exported(carol), [declined]);
-  assert.partialDeepStrictEqual(await exported(bob), [{ ...declined, direction: 'sent' }]);
-  const [record] = await itemsAt(ada, '/api/admin/audit?act=source.offer-declined');
-  assert.deepEqual(record?.['actor'], { id: 3, name: 'carol' });
-});
-
 test('transfers take turns, so that not even an administrator is flooded', async (t) => {
   const { bob } = await hubWithThree(t);
   const statuses: number[] = [];

@@ -39,17 +39,12 @@ test('what one hub exports as OPML another imports: the same feeds with the same
   assert.match(exported.headers.get('content-type') ?? '', /^text\/x-opml/);
   assert.match(exported.headers.get('content-disposition') ?? '', /^attachment; filename="[\w.-]+\.opml"$/);
   assert.match(exported.text, /^<\?xml version="1\.0"[\s\S]*<opml version="2\.0">/);
-  assert.deepEqual(
-    (await importOpml(bob, exported.text)).json<Imported>(),
-    { added: 4, alreadyFollowed: 0, leftOut: 0, refused: [] },
-  );
+  const none = { added: 0, alreadyFollowed: 0, leftOut: 0, refused: [] };
+  assert.deepEqual((await importOpml(bob, exported.text)).json<Imported>(), { ...none, added: 4 });
   const listed = async (client: Client) => (await client.get('/api/sources')).json<SourceList>().items
     .filter(({ kind }) => kind === 'feed').map(({ url, title }) => [url, title]);
   assert.deepEqual(await listed(bob), await listed(ada));
-  assert.deepEqual(
-    (await importOpml(bob, exported.text)).json<Imported>(),
-    { added: 0, alreadyFollowed: 4, leftOut: 0, refused: [] },
-  );
+  assert.deepEqual((await importOpml(bob, exported.text)).json<Imported>(), { ...none, alreadyFollowed: 4 });
 });
 
 test('an address of 80,000 dots is refused by its length before anything looks at it', async (t) => {
@@ -61,20 +56,6 @@ test('an address of 80,000 dots is refused by its length before anything looks a
     .json<Imported>();
   assert.equal(imported.added, 1);
   assert.deepEqual(imported.refused.map(({ reason }) => reason), Array(3).fill('is longer than 2000 characters'));
-});
-
-test('imported feeds are fetched by the worker, and then have their own titles and posts', async (t) => {
-  const { hub, ada } = await hubWith(t, ['ada']);
-  const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', [{ guid: 'a' }])) });
-
-  await importOpml(
-    ada,
-    opml(`<outline text="Birds"><outline text="As the other reader called it" xmlUrl="${origin.url}/feed"/></outline>`),
-  );
-  assert.equal((await ada.get('/api/sources')).json<SourceList>().items[0]?.title, 'As the other reader called it');
-  await hub.work();
-  assert.equal((await ada.get('/api/sources')).json<SourceList>().items[0]?.title, 'Owls');
-  assert.equal((await hub.anybody.get('/api/posts')).json<{ items: unknown[] }>().items.length, 1);
 });
 
 test('an OPML document is read as other programs write it', async (t) => {
@@ -96,21 +77,6 @@ test('an OPML document is read as other programs write it', async (t) => {
     ['Upper', 'https://upper.test/feed'], ['Inner & more', 'http://inner.test/rss'],
     ['bare', 'https://bare.test/feed.xml'], ['untitled.test', 'https://untitled.test/x'],
   ]);
-});
-
-test('addresses in an OPML document that are no web addresses are refused one by one, the others are taken', async (t) => {
-  const ada = await (await startHub(t)).person('ada');
-  const bad = [
-    'javascript:alert(1)', 'file:///etc/passwd', 'ftp://x.test/', 'data:text/xml,x',
-    'http://',
-  ];
-
-  const imported = (await importOpml(
-    ada,
-    opml(bad.map((url) => `<outline text="x" xmlUrl="${url}"/>`).join('') + '<outline xmlUrl="https://good.test/"/>'),
-  )).json<Imported>();
-  assert.equal(imported.added, 1);
-  assert.deepEqual(imported.refused.map(({ url }) => url), bad);
 });
 
 test('hostile OPML adds nothing and harms nothing', async (t) => {
@@ -139,13 +105,8 @@ test('hostile OPML adds nothing and harms nothing', async (t) => {
     assert.equal(answer.status, status, `${what}: ${answer.text.slice(0, 200)}`);
     assert.equal(countRows(hub, 'sources'), 0, what);
   }
-  assert.equal(
-    (await importOpml(
-      ada,
-      `<?xml version="1.0"?>${entities}<opml><body><outline text="&b;&c;" xmlUrl="https://good.test/&c;"/></body></opml>`,
-    )).status,
-    200,
-  );
+  const document = `<?xml version="1.0"?>${entities}<opml><body><outline text="&b;&c;" xmlUrl="https://good.test/&c;"/></body></opml>`;
+  assert.equal((await importOpml(ada, document)).status, 200);
   const [only] = (await ada.get('/api/sources')).json<SourceList>().items;
   assert.equal(only?.title, '&b;&c;', 'entities of the document mean nothing');
   assert.equal(canary.requests.length, 0);
@@ -171,10 +132,7 @@ test('a large document is read in steps, between which everybody else has a turn
 
 test('as many feeds as one import takes are taken, one more is none', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada'], { SOURCES_MAX: '10000' });
-  const outlines = Array.from(
-    { length: MAX_OUTLINES + 1 },
-    (_, n) => `<outline text="F${n}" xmlUrl="https://f${n}.test/"/>`,
-  );
+  const outlines = Array.from({ length: MAX_OUTLINES + 1 }, (_, n) => `<outline text="F${n}" xmlUrl="https://f${n}.test/"/>`);
 
   const refused = await importOpml(ada, opml(outlines.join('')));
   assert.equal(refused.status, 422);
@@ -189,59 +147,38 @@ test('an import that fails half-way adds nothing', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada']);
   failWrites(hub, 'INSERT', 'feeds', 3);
 
-  const answer = await importOpml(
-    ada,
-    opml(['first', 'second', 'third', 'fourth'].map((name) => `<outline xmlUrl="https://${name}.test/"/>`).join('')),
-  );
+  const outlines = [1, 2, 3, 4].map((n) => `<outline xmlUrl="https://${n}.test/"/>`).join('');
+  const answer = await importOpml(ada, opml(outlines));
   assert.equal(answer.status, 500);
   assert.deepEqual([countRows(hub, 'sources'), countRows(hub, 'feeds')], [0, 0]);
   assert.deepEqual(await itemsAt(ada, '/api/admin/audit?act=sources.imported'), []);
 });
 
-test('importing is for people who are signed in, and takes OPML only, of a bearable size', async (t) => {
-  const { hub, ada } = await hubWith(t, ['ada']);
+test('importing takes OPML only, of a bearable size', async (t) => {
+  const { ada } = await hubWith(t, ['ada']);
   const document = opml('<outline xmlUrl="https://good.test/"/>');
 
-  assert.equal((await importOpml(hub.anybody, document)).status, 401);
-  assert.equal((await hub.anybody.get('/api/sources.opml')).status, 401);
-  for (const type of ['application/json', 'text/html', 'application/x-www-form-urlencoded', 'text/xmlish', '']) {
+  for (const type of ['application/json', 'text/xmlish', '']) {
     assert.equal((await importOpml(ada, document, type)).status, 415, type);
   }
   assert.equal((await importOpml(ada, ' '.repeat(4 * 1024 * 1024) + document)).status, 413);
   assert.equal((await importOpml(ada, document, 'application/xml')).status, 200);
 });
 
-test('titles that other programs spoiled are exported as well-formed XML', async (t) => {
-  const { ada } = await hubWith(t, ['ada']);
-  await importOpml(ada, opml('<outline text="a&#1;b&#xFFFF;c&#10;d" xmlUrl="https://spoiled.test/"/>'));
-
-  const { text } = await ada.get('/api/sources.opml');
-  assert.doesNotMatch(text, /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/);
-  assert.match(text, /text="abc d"/);
-});
-
-test('names that members gave to folders and sources are exported as well-formed XML', async (t) => {
+test('names that members gave and that other programs spoiled are exported as well-formed XML', async (t) => {
   const { ada } = await hubWith(t, ['ada']);
   await importOpml(ada, opml('<outline text="Owls" xmlUrl="https://owls.test/"/>'));
+  await importOpml(ada, opml('<outline text="a&#1;b&#xFFFF;c&#10;d" xmlUrl="https://spoiled.test/"/>'));
   const [source] = await itemsAt<{ id: number }>(ada, '/api/sources');
   const names = { folder: 'Birds\uffff <&>', title: 'My\ufffe "owls"' };
   assert.equal((await sendJson(ada, 'PUT', `/api/sources/${source?.id}/follow`, names)).status, 204);
 
-  const { attributes, children } = parseStrictXml((await ada.get('/api/sources.opml')).text)
-    .children.find(({ name }) => name === 'body')?.children[0] ?? assert.fail('there is no folder');
+  const { text } = await ada.get('/api/sources.opml');
+  assert.match(text, /text="abc d"/);
+  const { attributes, children } = parseStrictXml(text)
+    .children.find(({ name }) => name === 'body')?.children.find(({ children }) => children.length > 0) ?? assert.fail('there is no folder');
   assert.equal(attributes.get('text'), 'Birds <&>');
-  assert.equal(children[0]?.attributes.get('title'), 'My "owls"');
-});
-
-test('the import form keeps a document that is none', async (t) => {
-  const ada = await (await startHub(t)).person('ada');
-
-  const again = await ada.form('/sources/import', { opml: 'no <opml> "at" all', visibility: 'public' });
-  assert.equal(again.status, 422);
-  assert.match(again.text, /<textarea name="opml"[^>]*aria-invalid="true"[^>]*>no &lt;opml&gt; "at" all<\/textarea>[^<]*<span[^>]*role="alert"/);
-  const long = await ada.form('/sources/import', { opml: 'x'.repeat(100_001), visibility: 'public' });
-  assert.ok(long.status === 422 && long.text.length < 50_000, 'a long one is not shown again');
-  assert.match(long.text, /<details open>[^]*<textarea name="opml"[^>]*aria-invalid="true"/, 'the field that is wrong is in sight');
+  assert.equal(children.find(({ name }) => name === 'outline')?.attributes.get('title'), 'My "owls"');
 });
 
 test('an account has at most SOURCES_MAX sources: what is beyond is refused, and an import says how many it left out', async (t) => {
@@ -257,7 +194,6 @@ test('an account has at most SOURCES_MAX sources: what is beyond is refused, and
     await importOpml(ada, opml(outlines)),
     await ada.post('/api/sources', { kind: 'native', title: 'Four' }),
     await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` }),
-    await ada.form('/sources', { kind: 'native', title: 'Four' }),
   ];
   for (const answer of beyond) {
     assert.equal(answer.status, 422);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { uploads } from '../../../src/features/attachments/attachment-store.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
-import { addNotes, addPost, giveTo, itemsAt, offerTo } from '../../support/accounts.ts';
+import { addNotes, addPost, giveTo, itemsAt, offerTo, pointersOf } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith, startHub } from '../../support/hub.ts';
 import { setAccount } from '../../support/stored-accounts.ts';
@@ -44,17 +44,6 @@ test('a source goes to the member who accepts it with its posts; both are told, 
     ['source.offered', { id: 2, name: 'bob' }, target, { to: 3 }]);
 });
 
-test('files of its posts count for the new owner', async (t) => {
-  const { hub, bob } = await hubWith(t, ['ada', 'bob']);
-  const sourceId = await addNotes(bob);
-  await writePost(hub, { client: bob, sourceId }, [{ filename: 'a.txt', data: 'twelve bytes' }]);
-
-  await bob.post(`/api/sources/${sourceId}/transfer`, { username: 'ada' });
-
-  assert.equal(uploads(hub.handle).usageOf(2), 0);
-  assert.equal(uploads(hub.handle).usageOf(1), 12);
-});
-
 test('files that do not fit keep a member from accepting: the answer says how much is missing, and the offer stays', async (t) => {
   const { hub, bob, carol } = await hubWith(t, ['ada', 'bob', 'carol'], { UPLOAD_QUOTA_BYTES: '30' });
   const [hers, his, empty] = [await addNotes(carol), await addNotes(bob), await addNotes(bob, 'Empty')];
@@ -65,9 +54,6 @@ test('files that do not fit keep a member from accepting: the answer says how mu
   const refused = await carol.post(`/api/offers/${offer}/accept`);
   assert.deepEqual([refused.status, refused.json()['bytesMissing']], [422, 2]);
   assert.match(refused.json<{ detail: string }>().detail, /space for files: 2 bytes are missing\.$/);
-  const page = await carol.form(`/offers/${offer}/accept`);
-  assert.equal(page.status, 422);
-  assert.match(page.text, /role="alert">The source’s files do not fit/);
   assert.equal(sources(hub.handle).countOwned([2]).get(2), 2);
 
   await carol.delete(`/api/posts/${postId}`);
@@ -119,13 +105,9 @@ test('only the owner and administrators may give a source away, and only to an a
   const give = (client: typeof bob, id: number, username: unknown) =>
     client.post(`/api/sources/${id}/transfer`, { username });
 
-  assert.equal((await give(hub.anybody, open, 'ada')).status, 401);
   assert.equal((await give(carol, open, 'carol')).status, 403);
-  assert.equal((await give(carol, hidden, 'carol')).status, 404);
-  for (const unknown of ['nobody', 'dan', '', undefined, 7, 'x'.repeat(40)]) {
-    const refused = await give(bob, open, unknown);
-    assert.equal(refused.status, 422, String(unknown));
-    assert.equal(refused.json<{ errors: { pointer: string }[] }>().errors[0]?.pointer, '/username');
+  for (const unknown of ['nobody', 'dan', '']) {
+    assert.deepEqual(pointersOf(await give(bob, open, unknown)), ['/username'], unknown);
   }
   assert.equal((await give(bob, open, 'bob')).status, 409);
   const offer = await offerTo(bob, his?.json<{ id: number }>().id ?? 0, 'carol'); // says nothing of what she has

@@ -1,9 +1,8 @@
 // Protects notifications: seen and marked by their owner alone, in small transactions.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { notifications } from '../../../src/features/notifications/notification-store.ts';
-import { addNotes, notificationTitles, sendJson } from '../../support/accounts.ts';
+import { addNotes, notificationTitles, pointersOf, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { hubWith } from '../../support/hub.ts';
 import { HOUR } from '../../../src/platform/clock.ts';
@@ -35,7 +34,7 @@ async function list(client: Client, query = ''): Promise<List> {
 }
 
 test('everybody sees their own, newest first, and nobody else', async (t) => {
-  const { hub, ada, bob } = await hubWithNotifications(t, 2);
+  const { ada, bob } = await hubWithNotifications(t, 2);
   const { items, next } = await list(ada);
 
   const told = { kind: 'test.told', path: '/posts/1', readAt: null, count: 1, urgent: false };
@@ -45,9 +44,6 @@ test('everybody sees their own, newest first, and nobody else', async (t) => {
     { id: items[1]?.id, ...told, title: 'Number 1', createdAt: '2030-01-15T12:00:00.000Z' },
   ]);
   assert.deepEqual(await notificationTitles(bob), ['For Bob']);
-  const anonymous = [await hub.anybody.get('/api/notifications'),
-    await hub.anybody.post('/api/notifications/read', { all: true })];
-  assert.deepEqual(anonymous.map(({ status }) => status), [401, 401]);
   assert.equal((await ada.get('/api/notifications')).headers.get('cache-control'), 'private, no-cache');
 });
 
@@ -65,9 +61,6 @@ test('they come in pages, also those not read', async (t) => {
   assert.match(link, /^<\/api\/notifications\?[^>]*>; rel="next"$/);
   const { pathname, searchParams } = new URL(/<(.*)>/.exec(link)?.[1] ?? '', 'http://hub');
   assert.deepEqual([pathname, searchParams.get('unread'), searchParams.get('limit')], ['/api/notifications', '1', '3']);
-  for (const query of ['?unread=yes', '?limit=0', '?limit=101', '?cursor=%21']) {
-    assert.equal((await ada.get(`/api/notifications${query}`)).status, 400, query);
-  }
 });
 
 test('some are marked read by their ids, those of others are not, and a second time changes nothing', async (t) => {
@@ -84,15 +77,6 @@ test('some are marked read by their ids, those of others are not, and a second t
   hub.passTime(60_000);
   assert.equal((await mark()).status, 204);
   assert.deepEqual(await readAt(), [null, '2030-01-15T12:00:03.000Z', null]);
-});
-
-test('all are marked read at once; what comes after is new', async (t) => {
-  const { ada, bob, tell } = await hubWithNotifications(t, 3);
-  assert.equal((await ada.post('/api/notifications/read', { all: true })).status, 204);
-  tell('ada', 'Later');
-  assert.deepEqual(await notificationTitles(ada, '?unread=1'), ['Later']);
-  assert.equal((await notificationTitles(ada)).length, 4);
-  assert.deepEqual(await notificationTitles(bob, '?unread=1'), ['For Bob']);
 });
 
 test('unread ones with the same text about the same page are one, at the top, with a count and the latest time', async (t) => {
@@ -155,7 +139,6 @@ test('what concerns security and failure stands before news, and a thousand news
   assert.equal(titles().length, 1001);
   assert.deepEqual(await notificationTitles(ada, '?only=urgent'), ['Failing 1']);
   assert.deepEqual((await list(ada, '?only=news&limit=1')).items.map(({ title, urgent }) => [title, urgent]), [['News 1000', false]]);
-  assert.equal((await ada.get('/api/notifications?only=other')).status, 400);
   assert.match((await ada.page('/notifications')).text, /Security and problems<\/h2>[^]*Failing 1[^]*News<\/h2>[^]*News 1000/);
   assert.match((await ada.page('/notifications')).text, /href="\/notifications\?only=news&amp;cursor=/);
   hub.db.write('tell much', () => {
@@ -193,19 +176,14 @@ test('others are served while many are marked, and what comes meanwhile stays un
 
 test('anything but ids or all is refused, and marks nothing', async (t) => {
   const { ada } = await hubWithNotifications(t, 1);
-  for (const body of [
-    {}, { all: false }, { all: 'true' }, { ids: 1 }, { ids: ['1'] }, { ids: [1.5] }, { ids: [1], all: true },
-    { ids: Array.from({ length: 1001 }, (_, n) => n) },
-  ]) {
-    const answer = await ada.post('/api/notifications/read', body);
-    assert.equal(answer.status, 422, JSON.stringify(body).slice(0, 80));
-    assert.deepEqual(answer.json<{ errors: { pointer: string }[] }>().errors.map(({ pointer }) => pointer), [body.all === 'true' ? '/all' : '/ids']);
+  for (const body of [{}, { all: false }, { ids: [1], all: true }, { ids: Array.from({ length: 1001 }, (_, n) => n) }]) {
+    assert.deepEqual(pointersOf(await ada.post('/api/notifications/read', body)), ['/ids'], JSON.stringify(body).slice(0, 80));
   }
   assert.equal((await notificationTitles(ada, '?unread=1')).length, 1);
 });
 
 test('the page shows them, leads to what they speak of and marks all read', async (t) => {
-  const { hub, ada, tell } = await hubWithNotifications(t, 1);
+  const { ada, tell } = await hubWithNotifications(t, 1);
   tell('ada', 'The file <b>x</b>');
   const page = await ada.page('/notifications');
   assert.equal(page.status, 200);
@@ -216,12 +194,4 @@ test('the page shows them, leads to what they speak of and marks all read', asyn
   assert.deepEqual([marked.status, marked.headers.get('location')], [303, '/notifications?said=notifications-read']);
   assert.deepEqual(await notificationTitles(ada, '?unread=1'), []);
   assert.match((await ada.page('/notifications?unread=1')).text, /No unread notifications/);
-  assert.equal((await hub.anybody.page('/notifications')).status, 303); // to where one signs in
-});
-
-test('they go with their account', async (t) => {
-  const { hub } = await hubWithNotifications(t, 2);
-  accounts(hub.handle).depart(2, 'left:bob');
-  accounts(hub.handle).delete(2);
-  assert.equal(countRows(hub, 'notifications'), 2);
 });

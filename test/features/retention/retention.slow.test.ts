@@ -1,12 +1,10 @@
 // Protects retention: to the day, in small steps that can be cut off, with one record of what was removed.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { auditRecords } from '../../../src/features/audit/audit-store.ts';
 import { errorEvents } from '../../../src/features/errors/error-store.ts';
 import { jobs } from '../../../src/features/hub/hub.ts';
 import { notifications } from '../../../src/features/notifications/notification-store.ts';
-import { posts } from '../../../src/features/posts/post-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { previewRetention, removeOldRows, removeOldRowsNow } from '../../../src/features/retention/remove-old-rows.ts';
 import { readingHistory } from '../../../src/features/reading/reading-history-store.ts';
@@ -137,49 +135,6 @@ test('a run from the command line goes on with one that the worker has begun, an
 
   assert.equal(rows(hub).notifications, 0);
   assert.deepEqual(await applied(ada), [{ notifications: 500 }]);
-});
-
-/** Three hundred more readers, each of whom has read every post, long ago. */
-function addOldReaders(hub: Hub): void {
-  let at = 0;
-  const past = readingHistory({ db: hub.db, clock: () => at });
-  hub.db.write('old readers', () => {
-    for (let id = 2; id <= 301; id++) {
-      accounts(hub.handle).create({ username: `reader${id}`, displayName: '', role: 'member', passwordHash: '' });
-      for (at = 1; at <= posts(hub.handle).lastId(); at++) past.note(id, at);
-    }
-  });
-}
-
-test('old reading history of many readers goes in one step, as many entries as were asked for', async (t) => {
-  const { hub } = await hubWithOldRows(t, [1]);
-  addOldReaders(hub);
-  const before = hub.now() - 2 * DAY;
-  const history = readingHistory({ db: hub.db, clock: Date.now });
-
-  assert.equal(history.removeBefore(before, 120), 120);
-  assert.equal(history.removeBefore(before, 1000), 180);
-  assert.equal(history.removeBefore(before, 1000), 0);
-  assert.equal(rows(hub).history, 1, 'what is not old stays');
-});
-
-test('each step takes some old entries of some readers, the oldest first, and goes round until none is left', async (t) => {
-  const { hub } = await hubWithOldRows(t, Array.from({ length: 60 }, () => 1));
-  addOldReaders(hub);
-  const before = hub.now() - 2 * DAY;
-  const history = readingHistory({ db: hub.db, clock: Date.now });
-  const readBy = (id: number) => history.list({ id, role: 'member' }, undefined, 100);
-  const oldest = (id: number): number | undefined => readBy(id).at(-1)?.postId;
-  const changed = (): number => Array.from({ length: 300 }, (_, n) => readBy(n + 2)).filter(({ length }) => length < 60).length;
-
-  assert.equal(history.removeBefore(before, 100), 100);
-  assert.equal(changed(), 2, 'fifty entries of each');
-  assert.deepEqual([oldest(2), oldest(3), oldest(4)], [51, 51, 1]);
-  assert.equal(history.removeBefore(before, 100), 100);
-  assert.equal(changed(), 4, 'the next step takes the next readers');
-  const steps = Array.from({ length: 4 }, () => history.removeBefore(before, 5_000));
-  assert.deepEqual(steps, [5_000, 5_000, 5_000, 2_800], 'only the last one is smaller');
-  assert.equal(rows(hub).history, 60, 'what is not old stays');
 });
 
 test('a preview counts and changes nothing', async (t) => {

@@ -6,7 +6,7 @@ import { matchRules } from '../../../src/features/rules/apply-rules.ts';
 import { MINUTE } from '../../../src/platform/clock.ts';
 import { addFeed, addFollow, addNotes, addPost, foundTitles, itemsAt, pointersOf, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
-import { opml, rss, serving } from '../../support/feeds.ts';
+import { rss, serving } from '../../support/feeds.ts';
 import { hubWith } from '../../support/hub.ts';
 import { startOrigin } from '../../support/origin.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
@@ -155,19 +155,6 @@ test('rules and searches of an export are imported once, in another account or a
   const many = { rules: Array.from({ length: 300 }, (_, n) => ({ match: `eft${n}`, act: 'mute' })) };
   assert.deepEqual((await ben.post('/api/rules/import', many)).json(), { rules: 99, searches: 0, leftOut: 201 });
   assert.deepEqual((await ben.post('/api/rules/import', many)).json(), { rules: 0, searches: 0, leftOut: 201 }, 'again, with 100 rules');
-});
-
-test('the form of a rule keeps its folder and its source, however many there are', async (t) => {
-  const { ada } = await hubWith(t, ['ada']);
-  const names = Array.from({ length: 310 }, (_, n) => `f${1_000 + n}`);
-  const outlines = names.map((name) => `<outline text="${name}"><outline text="Owls" xmlUrl="https://x.test/${name}"/></outline>`);
-  const headers = { 'content-type': 'text/x-opml' };
-  const sent = await ada.send('POST', '/api/sources/import?visibility=private', { body: opml(outlines.join('')), headers });
-  assert.equal(sent.json<{ added: number }>().added, names.length);
-  for (const [place, value] of [[{ folder: names.at(-1) ?? '' }, `folder:${names.at(-1)}`], [{ sourceId: 310 }, 'source:310']] as const) {
-    const id = await addRule(ada, { match: 'owl', ...place });
-    assert.match((await ada.page(`/settings/rules/${id}`)).text, new RegExp(`<option value="${value}" selected`));
-  }
 });
 
 test('the preview tells what a rule would have caught of the newest 500 posts, and words are proposed from a post', async (t) => {

@@ -5,10 +5,7 @@ import {
   createSecret, includesAny, signingKeys, verifySignature as verifyWithKeys, type SignedRequest, type SigningKeys,
   type VerifiedEvent,
 } from '../../../src/features/webhooks/verify-signature.ts';
-import { randomBelow } from '../../support/random.ts';
-import {
-  githubEvent, githubHeaders, mutate, standardEvent, standardHeaders, withHeader, type RawHeaders,
-} from '../../support/signed-events.ts';
+import { githubEvent, githubHeaders, standardEvent, standardHeaders, withHeader, type RawHeaders } from '../../support/signed-events.ts';
 
 // Published with Standard Webhooks 1.0 and its libraries; the third is the first with an empty body.
 const FIRST = {
@@ -143,14 +140,6 @@ test('ids are 1 to 256 visible ASCII characters without a full stop, in both for
   }
 });
 
-test('a full stop cannot be moved between id, time and body', () => {
-  const secret = createSecret();
-  const { rawHeaders, body } = standardEvent(secret, { id: 'a', body: '1800000000.{}' });
-  const moved = withHeader(rawHeaders, 'webhook-id', () => 'a.1800000000');
-  assert.ok(verifySignature({ rawHeaders, body }, [secret], NOW));
-  assert.equal(verifySignature({ rawHeaders: moved, body: Buffer.from('{}') }, [secret], NOW), undefined);
-});
-
 for (const [form, sign] of [['Standard Webhooks', standardEvent], ["GitHub's form", githubEvent]] as const) {
   test(`each header of ${form} is needed once, in any case of letters`, () => {
     const secret = createSecret();
@@ -204,21 +193,6 @@ test('one stored secret serves both forms, with a key of its own for each', () =
   assert.equal(verifySignature(githubEvent(secret.replace('whsec_', '')), [secret], NOW), undefined, 'no prefix');
 });
 
-test('while a secret is rotated the old and the new one hold, and no third', () => {
-  const [old, fresh, other] = [createSecret(), createSecret(), createSecret()];
-  for (const sign of [standardEvent, githubEvent]) {
-    assert.ok(verifySignature(sign(old), [old, fresh], NOW));
-    assert.ok(verifySignature(sign(fresh), [old, fresh], NOW));
-    assert.equal(verifySignature(sign(other), [old, fresh], NOW), undefined);
-    assert.equal(verifySignature(sign(old), [fresh], NOW), undefined, 'the old one is over');
-    assert.equal(verifySignature(sign(old), [], NOW), undefined, 'without a secret nothing holds');
-  }
-  const [byOld, byNew] = [standardEvent(old), standardEvent(fresh)];
-  const rawHeaders = withHeader(byOld.rawHeaders, 'webhook-signature', (value) => `${byNew.rawHeaders[5]} ${value}`);
-  assert.ok(verifySignature({ rawHeaders, body: byOld.body }, [fresh], NOW), 'signed with both');
-  assert.throws(() => verifySignature(byOld, [old, fresh, other], NOW), RangeError);
-});
-
 test('bodies are taken as bytes: not UTF-8, empty, or a mebibyte', () => {
   const secret = createSecret();
   for (const body of [Buffer.from([0xff, 0xfe, 0, 0xc3, 0x28]), Buffer.alloc(0), Buffer.alloc(1024 * 1024, 'é')]) {
@@ -250,26 +224,3 @@ test('each received signature is compared with each expected signature, also aft
     }
   }
 });
-
-test('a thousand events changed by chance in signature, headers, body or secret are all refused', () => {
-  for (let seed = 1; seed <= 1_000; seed += 1) {
-    const below = randomBelow(seed);
-    const secret = `whsec_${Buffer.from(Array.from({ length: 24 + below(41) }, () => below(256))).toString('base64')}`;
-    const body = Buffer.from(Array.from({ length: 1 + below(200) }, () => below(256)));
-    const { rawHeaders } = below(2) === 0
-      ? standardEvent(secret, { id: `msg_${seed}`, body })
-      : githubEvent(secret, body, `delivery-${seed}`);
-    assert.ok(verifySignature({ rawHeaders, body }, [secret], NOW), `seed ${seed}: right before it is changed`);
-
-    const [changed, key] = below(4) === 0 ? [{ rawHeaders, body }, changeText(secret, below)]
-      : [mutate({ rawHeaders, body }, below), secret];
-    assert.equal(verifySignature(changed, [key], NOW), undefined, `seed ${seed}`);
-  }
-});
-
-function changeText(text: string, below: (limit: number) => number): string {
-  const at = below(text.length);
-  const different = [...'aZ09_-=+/,. é\0'].filter((one) => one !== text.charAt(at));
-  const other = different[below(different.length)] ?? '';
-  return text.slice(0, at) + ['', other, other + text.charAt(at)][below(3)] + text.slice(at + 1);
-}

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { DAY, HOUR } from '../../../src/platform/clock.ts';
-import { webhookExample } from '../../../src/features/webhooks/webhook-pages.ts';
 import { createClient } from '../../support/client.ts';
 import { runProgram, type Outcome } from '../../support/run-program.ts';
 import { unescaped } from '../../support/sanitized-markup.ts';
@@ -47,37 +46,6 @@ test('the example on the page makes a post when it is run in a shell', async (t)
 
   const forged = commands.replace(/secret='whsec_..../, 'secret=\'whsec_AAAA');
   assert.match((await inShell(t, forged))?.stdout ?? '', /"status":401/);
-});
-
-test('the owner’s page of a webhook says how to send, when it was last heard, and makes a new secret that it shows once', async (t) => {
-  const { hub, ada, hook } = await hubWithWebhook(t);
-  const page = async (): Promise<string> => (await ada.page(`/sources/${hook.id}/settings`)).text;
-  assert.match(await page(), /Last event<\/dt><dd>none yet/);
-  assert.equal(exampleOn(await page()), webhookExample(hook.url, null));
-  assert.ok(exampleOn(await page()).includes(hook.url));
-  await publish(hub, hook, 'post.published', { id: 'a', title: 'A' });
-  assert.match(await page(), /Last event<\/dt><dd><time/);
-
-  const rotated = await ada.form(`/sources/${hook.id}/webhook/rotate`);
-  const [secret] = /whsec_[A-Za-z0-9+/=]+/.exec(rotated.text) ?? assert.fail('the new secret is shown');
-  assert.equal(rotated.status, 200);
-  assert.equal(rotated.headers.get('cache-control'), 'no-store');
-  assert.notEqual(secret, hook.secret);
-  await publish(hub, { ...hook, secret }, 'post.updated', { id: 'a', title: 'B' });
-  assert.equal((await page()).includes(secret), false);
-  assert.match(await page(), /Previous secret<\/dt><dd>valid until <time/);
-
-  const stranger = await hub.anybody.page(`/sources/${hook.id}`);
-  assert.equal(stranger.status, 200);
-  assert.doesNotMatch(stranger.text, /webhook\/rotate|api\/webhooks/);
-});
-
-test('a webhook without a title is not made, and its form says so where it was filled in', async (t) => {
-  const { ada } = await hubWithWebhook(t);
-  const refused = await ada.form('/sources', { kind: 'webhook', title: '' });
-
-  assert.equal(refused.status, 422);
-  assert.match(refused.text, /<details class="panel" open>\s*<summary>Receive posts from a program/);
 });
 
 test('administrators see all webhooks and which are heard, by the API and on a page, and never a secret', async (t) => {
