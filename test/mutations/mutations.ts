@@ -3240,7 +3240,7 @@ export const MUTATIONS: Mutation[] = [
     from: "days === '' ? {} : { days }",
     to: "/^\\d+$/.test(days ?? '') ? { days } : {}",
     test: 'test/app/unknown-values.test.ts',
-    name: 'a token whose number of days is not understood is refused, and the form comes back as it was filled in',
+    name: 'a switch, choice, number or id of any form that is not understood or was emptied is refused, and nothing is changed',
   },
   {
     promise: 'an emptied number field is not taken for the usual number',
@@ -3250,7 +3250,7 @@ export const MUTATIONS: Mutation[] = [
     to: "function readInteger(value: unknown, min: number, max: number, refuse: Refuse): number | undefined {\n" +
       "  if (value === undefined || value === '') return undefined;",
     test: 'test/app/unknown-values.test.ts',
-    name: 'an invitation is refused when its hours or role are not understood, also when the field was emptied',
+    name: 'a switch, choice, number or id of any form that is not understood or was emptied is refused, and nothing is changed',
   },
   {
     promise: 'the hub is not its own source, by whatever address',
