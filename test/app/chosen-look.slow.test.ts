@@ -5,8 +5,6 @@ import { addNotes, addPost, sendJson } from '../support/accounts.ts';
 import { openBrowser } from '../support/browser.ts';
 import { hubWith } from '../support/hub.ts';
 import { follow, path } from '../support/page-visits.ts';
-import { hubWithFeed, image } from '../support/remote-files.ts';
-import { png } from '../support/sample-files.ts';
 import { testWith } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -89,21 +87,4 @@ test('keys lead to the next page of a list and to the next source with unread po
   await arrive(new RegExp(`/sources/${a}$`));
   await browser.type('body', 'l');
   await arrive(/cursor=/);
-});
-
-test('a tall picture whose size nobody states is readable at the first opening, and moves nothing at the second', async (t) => {
-  const { hub, ada, posts: [post] } = await hubWithFeed(t, { '/tall.png': image(png({ width: 700, height: 2400 })) },
-    (url) => [{ guid: 'a', content: `<p><img src="${url}/tall.png" alt="A long strip"></p><p>After it</p>` }]);
-  const browser = await openBrowser(t);
-  await browser.become(hub.address, ada.cookies);
-  await browser.setPageWidth(390);
-  const shown = () => browser.run<{ width: number; height: number } | null>(`
-    const image = document.querySelector('.prose img'); image.loading = 'eager';
-    return image.complete && image.naturalWidth ? { width: image.clientWidth, height: image.clientHeight } : null;`);
-  await browser.goto(`${hub.address}/posts/${post?.id}`);
-  await waitUntil('the picture is there', async () => await shown() !== null);
-  const first = await shown();
-  assert.ok((first?.width ?? 0) > 340 && (first?.height ?? 0) > 1_100, JSON.stringify(first));
-  await browser.goto(`${hub.address}/posts/${post?.id}`);
-  assert.equal(await browser.run(`return document.querySelector('.prose img').getAttribute('height')`), '2400');
 });

@@ -94,22 +94,6 @@ test('the title of the window and the menu say nothing of posts when none is lef
   }
 });
 
-test('on a phone a search shows below each title the words of the text in which it was found', async (t) => {
-  const { hub, browser } = await openList(t);
-  for (const width of [390, 320]) {
-    await browser.setPageWidth(width);
-    await browser.goto(`${hub.address}/all?q=paragraph`);
-    const [title, mark, row, isWide] = await browser.run<[number, number, number, boolean]>(`
-      const bottomOf = (selector) => document.querySelector('#post-30 ' + selector).getBoundingClientRect().bottom;
-      return [bottomOf('h3'), bottomOf('.sum mark'), document.querySelector('#post-30').getBoundingClientRect().bottom,
-        document.documentElement.scrollWidth > innerWidth]`);
-    assert.ok(title < mark && mark <= row, `${title} ${mark} ${row} at ${width}`);
-    assert.equal(isWide, false);
-    await browser.goto(`${hub.address}/all`);
-    assert.equal(await browser.run(`return document.querySelector('#post-30 .sum').checkVisibility()`), false);
-  }
-});
-
 test('without the script the link back to a list shows what was read, at its place', async (t) => {
   const { hub, browser, arrive } = await openList(t);
   await browser.disableScripts();

@@ -1539,8 +1539,8 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/off-site-remote.sh',
     from: '[ "$hash $bytes" = "$sent" ] ||',
     to: 'hash=${sent% *} bytes=${sent#* } ||',
-    test: 'test/scripts/off-site-remote.slow.test.ts',
-    name: 'an encrypted stream is not called done and nothing stays of it when rclone stores something else and says all is well',
+    test: 'test/scripts/off-site-encryption.slow.test.ts',
+    name: 'case 89: an encrypted copy at a remote is not called done and nothing stays of it when rclone stores something else and says all is well',
   },
   {
     promise: 'what was sent to another disk is not on this one',
@@ -1572,7 +1572,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'same_three_files "$1" && hash=$(hash_of "$1/$file")',
     to: 'hash=$(hash_of "$1/$file")',
     test: 'test/scripts/off-site-folder.slow.test.ts',
-    name: 'an off-site copy with a changed byte is not called done and leaves nothing behind',
+    name: 'an off-site copy with a changed byte is reported as failed, and leaves no file at the destination or in DATA_DIR/tmp',
   },
   {
     promise: 'a disk that vanishes between two copies does not have the next one written below its mount point',
@@ -1795,7 +1795,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/drive-hub.sh',
     from: '  [ "$act" != recover ] || require_hub "$data" || return\n',
     to: '',
-    test: 'test/scripts/operator-scripts.slow.test.ts',
+    test: 'test/scripts/restore-script.slow.test.ts',
     name: 'a DATA_DIR that was mistyped is neither recovered nor called a hub by the recovery kit, and stays as it is',
   },
   {

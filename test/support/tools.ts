@@ -49,10 +49,13 @@ export function requireTool(t: TestContext, tool: string): boolean {
   return cannotRun(t, `${tool} is not installed; Debian's package ${DEBIAN_PACKAGES[tool] ?? tool} brings it`);
 }
 
-/** `test` for a file whose tests all need those programs: as requireTool where one of them is missing. */
-export function testWith(...tools: string[]): typeof test {
-  if (tools.every(isInstalled)) return test;
-  const refuse = (name?: unknown): Promise<void> => test(String(name), (t) => void tools.every((tool) => requireTool(t, tool)));
+/** `test` for a file whose tests all need those programs, or `root`: as requireTool where one of them is missing. */
+export function testWith(...needed: string[]): typeof test {
+  const isRoot = process.getuid?.() === 0;
+  const missing = needed.find((one) => one === 'root' ? !isRoot : !isInstalled(one));
+  if (missing === undefined) return test;
+  const refuse = (name?: unknown): Promise<void> =>
+    test(String(name), (t) => void (missing === 'root' ? cannotRun(t, 'only root can run this test') : requireTool(t, missing)));
   return refuse as typeof test;
 }
 
