@@ -1,14 +1,14 @@
 // Protects what a member chooses for reading: colours, typeface and length of lines, marks by scrolling, and the keys.
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { addNotes, addPost, sendJson } from '../support/accounts.ts';
 import { openBrowser } from '../support/browser.ts';
 import { hubWith } from '../support/hub.ts';
 import { follow, path } from '../support/page-visits.ts';
-import { hubWithFeed, image } from '../support/remote-files.ts';
-import { png } from '../support/sample-files.ts';
-import { requireTool } from '../support/tools.ts';
+import { testWith } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
+
+const test = testWith('chromedriver');
 
 /** A member with three sources in a folder: one has 40 unread posts, one none, and one a single unread post. */
 async function openReading(t: TestContext, chosen: Record<string, string>) {
@@ -28,7 +28,6 @@ async function openReading(t: TestContext, chosen: Record<string, string>) {
 }
 
 test('a member reads in the chosen colours, typeface and length of lines, whatever the system asks for', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const { browser, go } = await openReading(t, { theme: 'dark', typeface: 'sans', measure: 'narrow' });
   await browser.setColorScheme('light');
   await go('/posts/1');
@@ -44,7 +43,6 @@ test('a member reads in the chosen colours, typeface and length of lines, whatev
 });
 
 test('scrolling marks the posts as read that it has passed, and no post without scrolling or after a mark by hand', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const { bob, browser, go } = await openReading(t, { marksScrolled: '1' });
   const unread = async () => (await bob.get('/api/reading')).json<{ unread: number }>().unread;
   await go('/');
@@ -70,7 +68,6 @@ test('scrolling marks the posts as read that it has passed, and no post without 
 });
 
 test('keys lead to the next page of a list and to the next source with unread posts, past the end of either', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const { ids: [a, , c], browser, go } = await openReading(t, {});
   const arrive = (at: RegExp): Promise<void> => waitUntil(String(at), async () =>
     at.test(await path(browser)) && browser.run<boolean>('return document.readyState === "complete"'));
@@ -90,22 +87,4 @@ test('keys lead to the next page of a list and to the next source with unread po
   await arrive(new RegExp(`/sources/${a}$`));
   await browser.type('body', 'l');
   await arrive(/cursor=/);
-});
-
-test('a tall picture whose size nobody states is readable at the first opening, and moves nothing at the second', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
-  const { hub, ada, posts: [post] } = await hubWithFeed(t, { '/tall.png': image(png({ width: 700, height: 2400 })) },
-    (url) => [{ guid: 'a', content: `<p><img src="${url}/tall.png" alt="A long strip"></p><p>After it</p>` }]);
-  const browser = await openBrowser(t);
-  await browser.become(hub.address, ada.cookies);
-  await browser.setPageWidth(390);
-  const shown = () => browser.run<{ width: number; height: number } | null>(`
-    const image = document.querySelector('.prose img'); image.loading = 'eager';
-    return image.complete && image.naturalWidth ? { width: image.clientWidth, height: image.clientHeight } : null;`);
-  await browser.goto(`${hub.address}/posts/${post?.id}`);
-  await waitUntil('the picture is there', async () => await shown() !== null);
-  const first = await shown();
-  assert.ok((first?.width ?? 0) > 340 && (first?.height ?? 0) > 1_100, JSON.stringify(first));
-  await browser.goto(`${hub.address}/posts/${post?.id}`);
-  assert.equal(await browser.run(`return document.querySelector('.prose img').getAttribute('height')`), '2400');
 });

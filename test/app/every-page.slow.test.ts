@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import { noteRun } from '../../src/features/backups/note-run.ts';
+import { noteError } from '../../src/features/errors/error-store.ts';
 import { beatOfWorker } from '../../src/features/history/record-history.ts';
+import { jobs } from '../../src/features/hub/hub.ts';
+import { notifications } from '../../src/features/notifications/notification-store.ts';
 import { noteRuns } from '../../src/features/sources/note-runs.ts';
 import { syncState } from '../../src/features/sources/sync-state-store.ts';
 import { DAY, MINUTE } from '../../src/platform/clock.ts';
@@ -16,8 +18,9 @@ import {
   FIND_FAINT_INPUTS, FIND_FAINT_TEXT, FIND_FAULTS, FIND_LOOSE_ENDS, FIND_SMALL_TARGETS,
 } from '../support/page-visits.ts';
 import { addFeedDueAt } from '../support/stored-sources.ts';
-import { requireTool } from '../support/tools.ts';
+import { testWith } from '../support/tools.ts';
 
+const test = testWith('chromedriver');
 const WIDE = [1280, 900] as const;
 const NARROW = [320, 700] as const;
 const HALF = [640, 900] as const;
@@ -53,7 +56,6 @@ const FIND_MISSING_RULES = `
 const WORK_STYLES = readFileSync('src/app/frame/assets/work.css', 'utf8');
 
 test('every page in every state can be used, read and understood, loads nothing from elsewhere, and fits a phone', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const [lived, browser] = [await livedInHub(t), await openBrowser(t)];
   const faults: string[] = [];
 
@@ -68,10 +70,13 @@ test('every page in every state can be used, read and understood, loads nothing 
     await browser.run(UNFOLD);
     note('without work.css', await browser.run(FIND_MISSING_RULES, WORK_STYLES));
     for (const script of [FIND_FAULTS, FIND_LOOSE_ENDS, FIND_SMALL_TARGETS]) note('wide', await browser.run(script));
+    const papers = new Set();
     for (const scheme of ['light', 'dark'] as const) {
       await browser.setColorScheme(scheme);
+      papers.add(await browser.run('return getComputedStyle(document.documentElement).backgroundColor'));
       for (const script of [FIND_FAINT_TEXT, FIND_FAINT_INPUTS]) note(scheme, await browser.run(script));
     }
+    if (papers.size < 2) note('dark', ['as light as by day']);
     await browser.setWindowSize(...NARROW);
     note('narrow', await browser.run(FIND_SMALL_TARGETS));
     note('narrow', await browser.run(FIND_BROKEN_HEADS));
@@ -97,7 +102,6 @@ test('every page in every state can be used, read and understood, loads nothing 
 });
 
 test('in compact lists a title that is longer than its line is cut off, and nothing scrolls sideways', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const [lived, browser] = [await livedInHub(t), await openBrowser(t)];
 
   for (const state of EVERY_PAGE.filter(({ name }) => /^list(-all|-search)?$/.test(name))) {
@@ -111,7 +115,6 @@ test('in compact lists a title that is longer than its line is cut off, and noth
 });
 
 test('what went wrong fits a phone although it has no place where a line may end, and markup in it stays words', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const [hub, browser] = [await startHub(t), await openBrowser(t)];
   const ada = await hub.person('ada');
   const id = addFeedDueAt(hub, hub.now() + DAY, `https://a.test/${'u'.repeat(500)}`, 'T'.repeat(190));
@@ -124,10 +127,15 @@ test('what went wrong fits a phone although it has no place where a line may end
   beatOfWorker(hub.handle);
   hub.passTime(5 * MINUTE);
   beatOfWorker(hub.handle);
+  await ada.post('/api/tokens', { name: 'N'.repeat(80), currentPassword: hub.password });
+  notifications(hub.handle).add({ accountId: 1, kind: 'test', title: 'N'.repeat(190), path: '/' });
+  noteError(hub.handle, new Error(words));
+  jobs(hub.handle).enqueue({ kind: 'sync-source', payload: {}, dedupeKey: 'k'.repeat(160), maxAttempts: 1 });
 
   await browser.become(hub.address, ada.cookies);
   await browser.setPageWidth(320);
-  for (const path of ['/admin', '/sources', `/sources/${id}`, `/sources/${id}/settings`]) {
+  for (const path of ['/admin', '/sources', `/sources/${id}`, `/sources/${id}/settings`, '/settings', '/notifications',
+    '/admin/jobs?state=all', '/admin/errors']) {
     await browser.goto(`${hub.address}${path}`);
     await browser.run(UNFOLD);
     assert.deepEqual(await browser.run(WIDTHS), [320, 320], path);

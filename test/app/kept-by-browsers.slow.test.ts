@@ -4,7 +4,6 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { hubRoutes } from '../../src/app/routes.ts';
 import { sendJson } from '../support/accounts.ts';
-import { cookieOf } from '../support/client.ts';
 import { hubWithOwnPosts, hubWithReader } from '../support/own-posts.ts';
 import { writePost } from '../support/uploads.ts';
 
@@ -70,17 +69,4 @@ test('a list has another tag as soon as anything on it is read or starred, and i
   hub.passTime(1_000);
   await bob.form(`/posts/${posts[2]}/star`, { star: '1' });
   for (const [index, tag] of (await tags()).entries()) assert.notEqual(tag, before[index], lists[index]);
-});
-
-test('whoever signs out leaves no page behind in the browser', async (t) => {
-  const { hub, ada } = await hubWithOwnPosts(t);
-  const page = await ada.page('/settings');
-  const etag = page.headers.get('etag') ?? '';
-  const cookie = cookieOf(ada);
-
-  const out = await ada.form('/sign-out');
-  assert.equal(out.headers.get('clear-site-data'), '"cache"');
-  const answer = await hub.anybody.get('/settings', { cookie, 'if-none-match': etag, accept: 'text/html' });
-  assert.equal(answer.status, 303, 'a tag that was good once opens nothing');
-  assert.match(answer.headers.get('location') ?? '', /^\/sign-in/);
 });

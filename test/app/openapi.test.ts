@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openApi } from '../../src/app/openapi.ts';
-import { withOpenApi } from '../../src/app/routes.ts';
 import { noContent } from '../../src/platform/http/reply.ts';
 import { route } from '../../src/platform/http/router.ts';
 import { HEALTH_ROUTES } from '../../src/features/health/health-routes.ts';
@@ -36,14 +35,6 @@ test('routes under /api are described with their parameters, access and summary,
 
 test('a route under /api without a description does not go unnoticed', () => {
   assert.throws(() => openApi([route('GET /api/things', 'public', 'Things', nothing)], INFO), /GET \/api\/things has no operation/);
-});
-
-test('the description lists itself and keeps the other routes as they are', () => {
-  const own = route('GET /api/things', 'public', 'Things', nothing, DESCRIBED);
-  const all = withOpenApi([own], INFO);
-
-  assert.equal(all[0], own);
-  assert.deepEqual(Object.keys((openApi(all, INFO) as ApiDocument).paths), ['/api/things', '/api/openapi.json']);
 });
 
 test('the hub describes its API: every operation answers, and what needs somebody signed in says so', async (t) => {
@@ -92,15 +83,6 @@ test('the description keeps the rules of OpenAPI: unique ids, declared parameter
     const target = reference.split('/').reduce<unknown>((value, key) => Object(value)[key], document);
     assert.ok(target, reference);
   }
-});
-
-test('the description may be kept by caches and checked by its entity tag', async (t) => {
-  const { anybody } = await startHub(t);
-  const first = await anybody.get('/api/openapi.json');
-
-  const again = await anybody.get('/api/openapi.json', { 'if-none-match': first.headers.get('etag') ?? '' });
-  assert.equal(again.status, 304);
-  assert.equal(first.headers.get('cache-control'), 'public, max-age=0, must-revalidate');
 });
 
 test('on https the description names the cookie of https', () => {

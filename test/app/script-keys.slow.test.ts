@@ -1,12 +1,13 @@
 // Protects the script of members' pages by itself: keys, focus, reading and starring in place, and what comes anew.
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { openBrowser, type Browser } from '../support/browser.ts';
 import { path } from '../support/page-visits.ts';
 import { startScriptPages } from '../support/script-pages.ts';
-import { requireTool } from '../support/tools.ts';
+import { testWith } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
+const test = testWith('chromedriver');
 const ESCAPE = '\ue00c';
 const ENTER = '\ue007';
 
@@ -37,10 +38,8 @@ const state = (browser: Browser, id: number): Promise<unknown[]> => browser.run(
   return [isRead, seen.ariaPressed, isStarred, star.ariaPressed, seen.value, star.value];`);
 
 const UNREAD = [false, 'false', false, 'false', '1', '1'];
-const READ = [true, 'true', false, 'false', '0', '1'];
 
 test('a member reads a list by keys alone, and the keyboard focus follows', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const { browser, press, arrive, row } = await openPages(t);
 
   await press('j');
@@ -84,36 +83,7 @@ test('a member reads a list by keys alone, and the keyboard focus follows', asyn
   assert.deepEqual(await browser.complaints(), []);
 });
 
-test('read and star change in place, by key and by button, and the counts follow', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
-  const { pages, browser, press, row } = await openPages(t);
-  const count = (name: string) => browser.run<string | null>(`
-    const element = document.querySelector('[data-count="${name}"]');
-    return element.hidden ? null : element.firstChild.data;`);
-
-  assert.deepEqual(await state(browser, 1), UNREAD);
-  await press('j', 'm', 's');
-  assert.deepEqual(await state(browser, 1), [true, 'true', true, 'true', '0', '0']);
-  await waitUntil('both are stored', () => pages.read.has(1) && pages.starred.has(1));
-  await waitUntil('the counts follow', async () => await count('all') === '29' && await count('starred') === '1');
-  assert.equal(await browser.run('return document.title'), 'Notes $& (7) (29) · Hub');
-  assert.equal(await row(), '1', 'the focus stays');
-  await press('m', 'f');
-  assert.deepEqual(await state(browser, 1), UNREAD);
-  await waitUntil('both are taken back', () => pages.read.size + pages.starred.size === 0);
-  await waitUntil('the counts follow', async () => await count('all') === '30' && await count('starred') === null);
-  assert.equal(await browser.run('return document.title'), 'Notes $& (7) (30) · Hub');
-  await browser.click('.row[data-id="3"] button.seen');
-  assert.deepEqual(await state(browser, 3), READ);
-  await waitUntil('it is stored', () => pages.read.has(3));
-  assert.equal(await path(browser), '/', 'nothing was loaded anew');
-  assert.deepEqual(pages.sent.filter((line) => line.startsWith('POST')),
-    ['POST /posts/1/read read=1', 'POST /posts/1/star star=1', 'POST /posts/1/read read=0', 'POST /posts/1/star star=0',
-      'POST /posts/3/read read=1']);
-});
-
 test('what could not be stored is put back, and the page says so', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const { pages, browser, press } = await openPages(t);
   pages.answers.status = 503;
 
@@ -129,7 +99,6 @@ test('what could not be stored is put back, and the page says so', async (t) => 
 });
 
 test('what is pressed again before the hub has answered is sent after the answer', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const { pages, browser, press } = await openPages(t);
   let answer = () => {};
   pages.answers.held = new Promise((resolve) => answer = resolve);
@@ -143,29 +112,7 @@ test('what is pressed again before the hub has answered is sent after the answer
     ['POST /posts/1/read read=1', 'POST /posts/1/star star=1', 'POST /posts/1/read read=0']);
 });
 
-test('a page that comes back shows what has changed meanwhile, at its old place', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
-  const { pages, browser, press, arrive, row } = await openPages(t);
-  for (let n = 0; n < 20; n++) await press('j');
-  const place = await browser.run<number>('return scrollY');
-  assert.ok(place > 0);
-
-  await press('o');
-  await arrive('/unread/posts/20');
-  await press('s');
-  await waitUntil('the star is stored', () => pages.starred.has(20));
-  pages.read.add(21);
-  await browser.run('history.back()');
-  await arrive('/');
-  const isRead = async (id: number): Promise<boolean> => (await state(browser, id))[0] === true;
-  await waitUntil('both are shown as read', async () => await isRead(20) && isRead(21));
-  assert.equal((await state(browser, 20))[2], true, 'and starred');
-  assert.equal(await browser.run('return scrollY'), place);
-  assert.equal(await row(), '20');
-});
-
 test('space goes down a post and at its end to the next unread one', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const { pages, browser, press, arrive } = await openPages(t);
   await browser.goto(`${pages.address}/unread/posts/5`);
 
@@ -185,7 +132,6 @@ test('space goes down a post and at its end to the next unread one', async (t) =
 });
 
 test('space starts and stops a player at the end of a post, and leads nowhere', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const { pages, browser, press } = await openPages(t);
   await browser.goto(`${pages.address}/unread/posts/5`);
   await browser.run(`
@@ -204,7 +150,6 @@ test('space starts and stops a player at the end of a post, and leads nowhere', 
 });
 
 test('keys are not taken from who types, uses a menu, has a dialog open or has switched them off', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const { pages, browser, press, row } = await openPages(t);
   const strike = (init: object) => browser.run(`document.activeElement.dispatchEvent(
     new KeyboardEvent('keydown', { bubbles: true, cancelable: true, ...arguments[0] }))`, init);
@@ -247,7 +192,6 @@ test('keys are not taken from who types, uses a menu, has a dialog open or has s
 });
 
 test('new posts are told of, asked for more and more seldom, and only while the page is looked at', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const { pages, browser } = await openPages(t);
   await browser.runFirst(`
     window.wait = window.setTimeout;
@@ -283,16 +227,4 @@ test('new posts are told of, asked for more and more seldom, and only while the 
   assert.equal(asked(), asBefore);
   await look(false);
   await waitUntil('it asks again', () => asked() > asBefore);
-});
-
-test('the time zone is told once, where the hub knows none', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
-  const { pages, browser } = await openPages(t);
-  const told = () => pages.sent.filter((line) => line.startsWith('POST /settings/time-zone'));
-
-  pages.answers.knowsZone = false;
-  await browser.goto(`${pages.address}/`);
-  const zone = await browser.run<string>('return Intl.DateTimeFormat().resolvedOptions().timeZone');
-  await waitUntil('it is told', () => told().length === 1);
-  assert.deepEqual(told(), [`POST /settings/time-zone ${new URLSearchParams({ timeZone: zone })}`]);
 });

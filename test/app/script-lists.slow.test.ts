@@ -1,19 +1,20 @@
 // Protects reading by keyboard on the hub's own pages, as a person does it: open, read, star, go on, come back.
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { addNotes, addPost } from '../support/accounts.ts';
 import { openBrowser } from '../support/browser.ts';
 import { hubWith } from '../support/hub.ts';
 import { path, signIn } from '../support/page-visits.ts';
-import { requireTool } from '../support/tools.ts';
+import { testWith } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
+const test = testWith('chromedriver');
 const ESCAPE = '\ue00c';
 const POSTS = 30;
 
 async function openList(t: TestContext) {
   const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
-  const sourceId = await addNotes(ada);
+  const sourceId = await addNotes(ada, 'Notes $& (7)');
   await bob.send('PUT', `/api/sources/${sourceId}/follow`, {
     body: '{"folder":"Harbour"}', headers: { 'content-type': 'application/json' },
   });
@@ -43,7 +44,6 @@ async function openList(t: TestContext) {
 }
 
 test('a list is marked and starred without leaving it, its counts follow, and back finds its place', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const { browser, press, arrive, reading, count, counted } = await openList(t);
   const rowOf = () => browser.run<string | null>(`return document.activeElement.closest('.row')?.querySelector('h3').textContent ?? null`);
   const classOf = (title: string) => browser.run<string>(`
@@ -81,9 +81,8 @@ test('a list is marked and starred without leaving it, its counts follow, and ba
 });
 
 test('the title of the window and the menu say nothing of posts when none is left, and count again', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const { hub, bob, sourceId, browser, press, count, counted } = await openList(t);
-  for (const [path, name] of [['/', 'Unread'], ['/folders/Harbour', 'Harbour'], [`/sources/${sourceId}`, 'Notes']]) {
+  for (const [path, name] of [['/', 'Unread'], ['/folders/Harbour', 'Harbour'], [`/sources/${sourceId}`, 'Notes $& (7)']]) {
     await browser.goto(`${hub.address}${path}`);
     await bob.post('/api/reading/mark-read', { all: true });
     await press('j', 'm');
@@ -95,25 +94,7 @@ test('the title of the window and the menu say nothing of posts when none is lef
   }
 });
 
-test('on a phone a search shows below each title the words of the text in which it was found', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
-  const { hub, browser } = await openList(t);
-  for (const width of [390, 320]) {
-    await browser.setPageWidth(width);
-    await browser.goto(`${hub.address}/all?q=paragraph`);
-    const [title, mark, row, isWide] = await browser.run<[number, number, number, boolean]>(`
-      const bottomOf = (selector) => document.querySelector('#post-30 ' + selector).getBoundingClientRect().bottom;
-      return [bottomOf('h3'), bottomOf('.sum mark'), document.querySelector('#post-30').getBoundingClientRect().bottom,
-        document.documentElement.scrollWidth > innerWidth]`);
-    assert.ok(title < mark && mark <= row, `${title} ${mark} ${row} at ${width}`);
-    assert.equal(isWide, false);
-    await browser.goto(`${hub.address}/all`);
-    assert.equal(await browser.run(`return document.querySelector('#post-30 .sum').checkVisibility()`), false);
-  }
-});
-
 test('without the script the link back to a list shows what was read, at its place', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const { hub, browser, arrive } = await openList(t);
   await browser.disableScripts();
   await browser.goto(`${hub.address}/`);
@@ -133,26 +114,7 @@ test('without the script the link back to a list shows what was read, at its pla
   assert.equal(await isUnread(14), true);
 });
 
-test('posts that arrive are told of, and the list that is shown then has them', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
-  const { hub, ada, sourceId, browser } = await openList(t);
-  await browser.runFirst('const wait = setTimeout; window.setTimeout = (act, ms) => wait(act, ms / 500);');
-  await browser.goto(`${hub.address}/`);
-
-  const top = () => browser.run<number>(`return document.querySelector('.row').getBoundingClientRect().top`);
-  const before = await top();
-  for (let n = 31; n <= 33; n++) await addPost(ada, sourceId, `Post ${n}`);
-  await waitUntil('they are told of', async () => /^3 new posts\./.test(await browser.run(`
-    const line = document.querySelector('.fresh');
-    return line.hidden ? '' : line.innerText;`)));
-  assert.equal(await top(), before, 'nothing has moved');
-  await browser.click('.fresh');
-  await waitUntil('the list has them', () => browser.run<boolean>(`
-    return [...document.querySelectorAll('.row h3')].some((title) => title.textContent === 'Post 33');`));
-});
-
 test('a person\'s time zone is told by the browser once, and nothing else of the kind is asked', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const { bob, browser } = await openList(t);
   const zone = await browser.run<string>('return Intl.DateTimeFormat().resolvedOptions().timeZone');
 

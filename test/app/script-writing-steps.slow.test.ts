@@ -1,15 +1,16 @@
-// Protects writing by keyboard alone: a post with two pictures takes no more steps than in GitHub’s comment box.
+// Protects writing by keyboard alone: no more steps than in GitHub’s comment box, and files stand in the text at once.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { itemsAt } from '../support/accounts.ts';
 import { openBrowser } from '../support/browser.ts';
+import { filesToChoose } from '../support/chosen-files.ts';
 import { hubWithOwnPosts, type ShownPost } from '../support/own-posts.ts';
 import { path, signIn } from '../support/page-visits.ts';
-import { png } from '../support/sample-files.ts';
-import { requireTool } from '../support/tools.ts';
+import { pdf, png } from '../support/sample-files.ts';
+import { testWith } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const [CTRL, SHIFT, ENTER, TAB] = ['\ue009', '\ue008', '\ue007', '\ue004'];
+const test = testWith('chromedriver');
+const [CTRL, SHIFT, END, ENTER, TAB] = ['\ue009', '\ue008', '\ue010', '\ue007', '\ue004'];
 
 /** The steps to the same result in GitHub’s form for an issue, as GitHub documents its keys. */
 const ON_GITHUB = [
@@ -26,7 +27,6 @@ const PASTE = `
   document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));`;
 
 test('a post with two pictures is written, published and mended by keyboard, in no more steps than in GitHub’s form', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const { hub, ada } = await hubWithOwnPosts(t);
   const browser = await openBrowser(t);
   await signIn(browser, hub.address, 'ada', hub.password, '/');
@@ -76,4 +76,42 @@ test('a post with two pictures is written, published and mended by keyboard, in 
   assert.ok(taken <= ON_GITHUB.length, `${taken} steps here, ${ON_GITHUB.length} on GitHub`);
   const [post] = await itemsAt<ShownPost>(ada, '/api/posts');
   assert.match(post?.contentHtml ?? '', /Five owls\.<\/p>[^]*alt="Five owls"[^]*alt="The moon"[^]*And a bat\./);
+});
+
+test('pictures and papers stand in the text where they were put; a refused file takes nothing with it', async (t) => {
+  const { hub, ada } = await hubWithOwnPosts(t);
+  const { choose } = filesToChoose(t, { 'paper.pdf': pdf(), 'not.png': 'no picture' });
+  const browser = await openBrowser(t);
+  await signIn(browser, hub.address, 'ada', hub.password, '/write');
+  const text = () => browser.run<string>(`return document.querySelector('[name=content]').value`);
+  const names = () => browser.run<string[]>(`return [...document.querySelectorAll('.files li[data-name]:not(:has(progress)) .name')].map((one) => one.textContent)`);
+  const keys = (...pressed: string[]) => browser.type('[name=content]', pressed.join(''));
+
+  await browser.press(...'Owls at dusk', TAB);
+  await keys('Five ', CTRL, 'b', CTRL, 'owls', END, '.', ENTER, ENTER);
+  for (const width of [40, 50]) await browser.run(PASTE, png({ width, height: 30 }).toString('base64'));
+  await waitUntil('both pictures are there', async () => (await names()).length === 2);
+  assert.deepEqual(await names(), ['image.png', 'image-2.png']);
+  assert.equal(await text(), 'Five **owls**.\n\n![](image.png)\n![](image-2.png)\n');
+  await browser.type('.files li:nth-child(2) [data-alt]', 'Two [young] owls');
+  assert.equal(await text(), 'Five **owls**.\n\n![](image.png)\n![Two \\[young\\] owls](image-2.png)\n');
+
+  await choose(browser, 'not.png', 'paper.pdf');
+  await waitUntil('the paper is there', async () => (await names()).length === 3);
+  assert.match(await browser.text('.files li .fault:not([hidden])'), /not\.png/);
+  assert.match(await text(), /\[paper\.pdf\]\(paper\.pdf\)$/);
+  assert.doesNotMatch(await text(), /not\.png/);
+  assert.match(await text(), /owls\]\(image-2\.png\)/);
+
+  await keys(CTRL, SHIFT, 'p', SHIFT, CTRL);
+  await waitUntil('the preview shows both pictures', () =>
+    browser.run<boolean>(`const all = [...document.querySelectorAll('.preview img')]; return all.length === 2 && all.every((image) => image.naturalWidth > 0)`));
+  assert.equal(await browser.text('.preview h3'), 'Owls at dusk');
+  assert.deepEqual((await browser.complaints()).filter((line) => !/favicon|415/.test(line)), []);
+
+  await keys(CTRL, ENTER, CTRL);
+  await waitUntil('the post is published', async () => (await path(browser)).startsWith('/posts/1'));
+  const [post] = await itemsAt<{ contentHtml: string; attachments: { filename: string }[] }>(ada, '/api/posts');
+  assert.deepEqual(post?.attachments.map(({ filename }) => filename), ['image.png', 'image-2.png', 'paper.pdf']);
+  assert.match(post?.contentHtml ?? '', /<strong>owls<\/strong>[^]*alt="Two \[young\] owls"[^]*<a href="[^"]*paper\.pdf">paper\.pdf<\/a>/);
 });

@@ -1,14 +1,14 @@
 // Protects the one script of members' pages in a real browser: it runs, nothing else does, and all works without it.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { openBrowser } from '../support/browser.ts';
 import { hubWith } from '../support/hub.ts';
 import { follow, path, signIn } from '../support/page-visits.ts';
-import { requireTool } from '../support/tools.ts';
+import { testWith } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
+const test = testWith('chromedriver');
+
 test('the script runs under every name of the hub, on members\' pages only, and no other script does', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const { hub } = await hubWith(t, ['ada']);
   const browser = await openBrowser(t);
 
@@ -32,7 +32,6 @@ test('the script runs under every name of the hub, on members\' pages only, and 
 });
 
 test('after signing out, back shows nothing of what was private', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
   const { hub } = await hubWith(t, ['ada']);
   const browser = await openBrowser(t);
   await signIn(browser, hub.address, 'ada', hub.password, '/settings');

@@ -48,28 +48,6 @@ test('the sidebar never scrolls sideways, and shows the current source however f
   }
 });
 
-test('“Sign out” and all above it at the foot of the sidebar are seen whole, however high and wide the window is', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
-  const { browser, go } = await openSidebar(t);
-  const foot = () => browser.run<{ isWhole: boolean; covered: number }>(`
-    const [rail, foot, ...items] = document.querySelectorAll('.rail, .rail .foot, .rail .foot .item');
-    const boxes = items.map((item) => item.getBoundingClientRect());
-    const hit = items.filter((item, n) => !item.contains(document.elementFromPoint(boxes[n].left + 20, (boxes[n].top + boxes[n].bottom) / 2)));
-    return { isWhole: boxes.every(({ top, bottom }) => top >= 0 && bottom <= innerHeight), covered: hit.length };`);
-  for (const width of [1800, 1040, 390]) {
-    for (const height of [900, 640]) {
-      await browser.setWindowSize(width, height);
-      await go('/');
-      if (width === 390) await browser.click('.menu-button');
-      assert.deepEqual({ width, height, ...await foot() }, { width, height, isWhole: true, covered: 0 });
-    }
-  }
-  await browser.setWindowSize(1280, 420);
-  await go('/');
-  await browser.run(`document.querySelector('.rail').scrollTo(0, 1e6)`);
-  assert.deepEqual(await foot(), { isWhole: true, covered: 0 }, 'in a low window it is the end of the sidebar');
-});
-
 test('a paused source and one whose feed is gone (410) have a mark in the sidebar, also in a closed folder', async (t) => {
   const { hub, ada, feed, id } = await followedFeed(t);
   const notes = await addNotes(ada);

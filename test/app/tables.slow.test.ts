@@ -23,7 +23,6 @@ import { createClient, type Client } from '../support/client.ts';
 import { hubWith, startHub, type Hub } from '../support/hub.ts';
 import { STORED_DATA } from '../support/stored-data.ts';
 import { migratedDatabase } from '../support/migrated-database.ts';
-import { add, claimOne, startQueue } from '../support/queue.ts';
 import { begin } from '../support/restore-hub.ts';
 import { addJob } from '../support/stored-jobs.ts';
 import { newestId } from '../support/stored-rows.ts';
@@ -355,14 +354,4 @@ test('each table with a number is filled until the hub refuses or the oldest row
     if (typeof most === 'number') assert.equal(rowsWhere(hub.db, name, whose, of === 'source' ? newestId(hub, 'sources') : id), most, name);
     hub.passTime(MINUTE);
   }
-});
-
-test('of one kind and key the last dead letter is kept: a source that fails for years fills nothing', (t) => {
-  const { queue, db } = startQueue(t);
-  for (let n = 0; n < 13; n++) {
-    add(queue, { dedupeKey: 'a', maxAttempts: 1 });
-    assert.equal(queue.fail(claimOne(queue), new Error('again')), 'failed');
-  }
-  assert.deepEqual(db.prepare<[], { state: string; n: number }>('states', 'SELECT state, COUNT(*) AS n FROM jobs GROUP BY state').all(),
-    [{ state: 'discarded', n: 12 }, { state: 'failed', n: 1 }]);
 });

@@ -1,6 +1,6 @@
 // Protects the removal of old backups: never the last good ones, and never anything else.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, truncateSync, utimesSync,
@@ -16,7 +16,7 @@ import { noteVerdict } from '../../src/features/backups/note-run.ts';
 import { isFileLocked, lockForRemoving, lockForVerifying } from '../../src/features/hub/data-locks.ts';
 import { backupHub, verify, type BackupHub } from '../support/backup-hub.ts';
 import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
-import { dropTable, hideTable } from '../support/stored-rows.ts';
+import { hideTable } from '../support/stored-rows.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const NOW = Date.UTC(2030, 5, 30, 3, 15);
@@ -112,14 +112,6 @@ test('the newest backup that lacks nothing is kept, however old, and where none 
   assert.deepEqual(plan(madeBefore(0, 1, 2, 3), 7, NOW, null), { remove: [], refusal: null }, 'nothing is due');
 });
 
-test('case 79: a run that fails removes nothing', async (t) => {
-  const hub = backupHub(t);
-  place(hub, madeBefore(1, 2, 3, 40, 50));
-  dropTable(hub, 'jobs');
-  await assert.rejects(hub.backup({ clock: () => NOW, retentionDays: 7 }));
-  assert.equal(hub.backups().length, 5);
-});
-
 test('a lost upload does not end retention: it is named, older backups go, and the newest complete one stays', async (t) => {
   const hub = backupHub(t);
   place(hub, madeBefore(1, 2, 3, 40, 50, 60));
@@ -157,20 +149,6 @@ test('case 85: an old backup that cannot be removed is told; the new one stands 
   assert.deepEqual(retention.removed, [old]);
   assert.match(retention.problems.join(), new RegExp(`^${older} could not be removed: .*ENOTDIR`));
   assert.equal(readFileSync(join(hub.dataDir, 'backups', older, 'hub.db'), 'utf8'), older, 'and it is whole');
-});
-
-test('case 86: while a backup is being verified none is removed', async (t) => {
-  const hub = backupHub(t);
-  place(hub, madeBefore(1, 2, 40, 50));
-  const [first, second] = [await lockForVerifying(hub.dataDir), await lockForVerifying(hub.dataDir)];
-  for (const release of [() => first.release(), () => second.release()]) {
-    const held = await hub.backup({ clock: () => NOW, retentionDays: 30 });
-    const problems = madeBefore(50, 40).map((name) => `${name} was not removed: a backup is being verified`);
-    assert.deepEqual(held.retention, { removed: [], problems });
-    release();
-  }
-  const free = await hub.backup({ clock: () => NOW + 60_000, retentionDays: 30 });
-  assert.equal(free.retention.removed.length, 2);
 });
 
 test('case 86: it is asked before each removal whether one is being verified', async (t) => {
@@ -302,15 +280,4 @@ test('case 84: folders that cannot be listed are a problem that is told, not a f
   const { removed, problems } = await applyRetention(folder, { made: 'x', complete: 'x', days: 1, now: NOW }, hub.dataDir);
   assert.deepEqual(removed, []);
   assert.match(problems.join(), /could not be listed: ENOENT/);
-});
-
-test('case 78: BACKUP_RETENTION_DAYS that is no number of days stops a backup before it begins', async (t) => {
-  const hub = backupHub(t);
-  for (const days of ['0', '-1', 'abc', '7d', '08', '1e3', '1'.repeat(20), '']) {
-    const env = { DATA_DIR: hub.dataDir, BACKUP_RETENTION_DAYS: days };
-    const child = (): string => execFileSync(process.execPath, ['src/bin/hubctl.ts', 'backup'], { env, stdio: 'pipe' }).toString();
-    if (days === '') continue;
-    assert.throws(child, (error: unknown) => (error as { status: number }).status === 2, days);
-  }
-  assert.deepEqual(hub.backups(), []);
 });

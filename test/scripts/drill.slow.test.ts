@@ -4,7 +4,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import type { Destination } from '../../src/features/backups/offsite-status.ts';
 import { NOBODY, requireAnotherUser } from '../support/another-user.ts';
 import { changeDatabase } from '../support/backup-hub.ts';
@@ -14,14 +14,15 @@ import { flipBit } from '../support/restic.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
 import { lengthenPosts } from '../support/stored-posts.ts';
 import { writeFiles } from '../support/temporary-project.ts';
+import { testWith } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
+const test = testWith('age', 'rclone', 'restic');
 const DRILL = join(PROJECT_ROOT, 'scripts/drill.sh');
 
 for (const destination of ['dir', 'rclone', 'restic'] as const) {
   test(`a drill proves that the newest off-site copy at ${destination} can be restored, and changes nothing else`, async (t) => {
     const hub = drilledHub(t, destination);
-    if (!hub) return;
     await hub.sent();
     const name = await hub.sent();
     const before = hub.state();
@@ -42,7 +43,6 @@ for (const destination of ['dir', 'rclone', 'restic'] as const) {
 for (const destination of ['dir', 'rclone'] as const) {
   test(`an encrypted copy at ${destination} is compared without its key, and proven with it`, async (t) => {
     const hub = drilledHub(t, destination, true);
-    if (!hub) return;
     const name = await hub.sent();
 
     const compared = await hub.drill();
@@ -101,7 +101,6 @@ const HARM: [what: string, destination: Destination, isSealed: boolean, harm: (h
 for (const [what, destination, isSealed, harm, says] of HARM) {
   test(`a drill finds ${what}: it fails, is recorded, and hubctl status says so`, async (t) => {
     const hub = drilledHub(t, destination, isSealed);
-    if (!hub) return;
     const name = await hub.sent();
     harm(hub);
     const before = hub.state();
@@ -124,7 +123,6 @@ for (const [what, destination, isSealed, harm, says] of HARM) {
 for (const destination of ['dir', 'restic'] as const) {
   test(`without room for the copy from ${destination} and the restored data a drill says so and fetches nothing`, async (t) => {
     const hub = drilledHub(t, destination);
-    if (!hub) return;
     await hub.sent();
     const before = hub.state();
     const { status, stdout } = await hub.drill([], { DISK_RESERVE_BYTES: String(2 ** 48) });
@@ -138,7 +136,6 @@ for (const destination of ['dir', 'restic'] as const) {
 
 test('wrong usage, a destination that is not set, a missing key and a copy that was never sent are said, and nothing is recorded', async (t) => {
   const hub = drilledHub(t, 'dir');
-  if (!hub) return;
   for (const args of [['tape'], ['--identity'], ['dir', 'dir'], ['restic', '--identity', 'key'], ['rclone']]) {
     assert.equal((await hub.run('drill.sh', args)).status, 2, args.join(' '));
   }
@@ -156,7 +153,6 @@ test('wrong usage, a destination that is not set, a missing key and a copy that 
 
 test('one drill runs at a time, and none while copies are sent; a copy waits for a drill that fetches', async (t) => {
   const hub = drilledHub(t, 'dir');
-  if (!hub) return;
   const name = await hub.sent();
   const hold = (lock: string) => holdLock(t, join(hub.dataDir, 'run', lock));
   const drilling = await hold('drill.lock');
@@ -180,7 +176,6 @@ test('one drill runs at a time, and none while copies are sent; a copy waits for
 for (const [signal, code] of [['SIGTERM', 143], ['SIGINT', 130], ['SIGHUP', 129]] as const) {
   test(`${signal} ends a drill with ${code}: nothing is recorded, and no file and no process is left`, async (t) => {
     const hub = drilledHub(t, 'dir');
-    if (!hub) return;
     await hub.sent();
     const child = spawn('sh', [DRILL, 'dir'], { env: hub.env, cwd: '/', stdio: 'ignore', detached: true });
     const ended = new Promise((resolve) => child.once('exit', resolve));
@@ -194,8 +189,8 @@ for (const [signal, code] of [['SIGTERM', 143], ['SIGINT', 130], ['SIGHUP', 129]
 }
 
 test('root drills a hub of another account with a key that only root can read, and all that is left is that account’s', async (t) => {
-  const hub = requireAnotherUser(t) ? drilledHub(t, 'dir', true) : undefined;
-  if (!hub) return;
+  if (!requireAnotherUser(t)) return;
+  const hub = drilledHub(t, 'dir', true);
   hub.db.close();
   execFileSync('chown', ['-R', `${NOBODY}:${NOBODY}`, dirname(hub.folder)]);
   chownSync(hub.keyPath, 0, 0);
@@ -208,8 +203,8 @@ test('root drills a hub of another account with a key that only root can read, a
 });
 
 test('an account that flips files of DATA_DIR into links while root runs a script makes root write nothing elsewhere', async (t) => {
-  const hub = requireAnotherUser(t) ? drilledHub(t, 'dir') : undefined;
-  if (!hub) return;
+  if (!requireAnotherUser(t)) return;
+  const hub = drilledHub(t, 'dir');
   hub.db.close();
   const [own, roots, flips] = [join(hub.folder, 'own'), join(hub.folder, 'of root'), join(hub.folder, 'flips')];
   for (const path of [own, roots, flips]) mkdirSync(path);
@@ -236,7 +231,6 @@ done
 
 test('a night ends with the drill that is due, and the next one makes none; a drill that fails spoils no night', async (t) => {
   const hub = drilledHub(t, 'dir');
-  if (!hub) return;
   const drillsInLog = (): number =>
     readFileSync(join(hub.dataDir, 'backups/nightly.log'), 'utf8').split('Z drill\n').length - 1;
   assert.equal((await hub.run('nightly-backup.sh', [], { DRILL_EVERY_DAYS: '0' })).status, 0);

@@ -1,7 +1,7 @@
 // Protects the operator's crontab: one line is added or removed, and no other is touched.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { chownSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { DAY, MINUTE } from '../../src/platform/clock.ts';
@@ -139,18 +139,6 @@ test('the night in which clocks go from 3 to 4 has a backup by cron, too', async
   assert.ok(Date.now() >= jump, 'not before the clocks were changed');
 });
 
-test('--remove takes the line out again and leaves the rest as it was', async (t) => {
-  const cron = await realCron(t, OTHERS);
-  if (!cron) return;
-  await cron.install();
-
-  for (let round = 0; round < 2; round += 1) {
-    const removed: Outcome = await cron.install(['--remove']);
-    assert.deepEqual([removed.status, removed.stdout], [0, 'the crontab contains no line for this hub\n']);
-    assert.equal(cron.table(), OTHERS);
-  }
-});
-
 test('--dry-run prints the table and changes nothing', async (t) => {
   const cron = await realCron(t, OTHERS);
   if (!cron) return;
@@ -168,36 +156,6 @@ test('case 100: for somebody without a crontab one is made', async (t) => {
   const { status, stderr } = await cron.install();
   assert.equal(status, 0, stderr);
   assert.equal(cron.table(), `${lastLine(cron.table())}\n`);
-});
-
-test("systemd's timer for the same clone is mentioned; one that is disabled, or another clone's, is not", async (t) => {
-  const cron = await realCron(t, OTHERS, 'a hub, 100%');
-  if (!cron || !requireTool(t, 'systemctl')) return;
-  const other = projectIn(t, 'another hub, 100%');
-  const image = join(dirname(cron.root), 'image');
-  const units = join(image, 'etc/systemd/system');
-  mkdirSync(units, { recursive: true });
-  const installUnits = async (root: string): Promise<void> => {
-    const { status, stderr } = await runProgram('sh', [join(root, 'scripts/install-systemd.sh'), '--root', image, '--user', 'daemon'],
-      { env: { PATH: '/usr/bin:/bin', HUB_NODE: process.execPath } });
-    assert.equal(status, 0, stderr);
-  };
-  const warned = async (args: string[] = []): Promise<boolean> => {
-    const { status, stderr } = await cron.install(args, `mount --bind '${units}' /etc/systemd/system`);
-    assert.equal(status, 0, stderr);
-    const warning = /^install-backup-cron: systemd's content-hub-backup\.timer also backs up this hub: keep .*--remove\)$/m;
-    return warning.test(stderr);
-  };
-
-  assert.equal(await warned(), false, 'no units');
-  await installUnits(cron.root);
-  assert.equal(await warned(), true);
-  assert.match(lastLine(cron.table()), /nightly-backup\.sh'$/, 'it is installed all the same');
-  assert.equal(await warned(['--remove']), false);
-  rmSync(join(units, 'timers.target.wants/content-hub-backup.timer'));
-  assert.equal(await warned(), false, 'disabled');
-  await installUnits(other.root);
-  assert.equal(await warned(), false, 'of another clone');
 });
 
 test('case 100: cron that does not run is mentioned, one that runs is not', async (t) => {

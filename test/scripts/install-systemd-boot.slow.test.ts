@@ -3,14 +3,15 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import { createHeartbeats } from '../../src/platform/jobs/scheduler.ts';
 import { AT, installedHub, type InstalledHub } from '../support/booted-system.ts';
 import { catches } from '../support/run-program.ts';
 import { query } from '../support/restore-hub.ts';
 import { putUpload } from '../support/stored-uploads.ts';
-import { requireTool } from '../support/tools.ts';
+import { testWith } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
+
+const test = testWith('root', 'systemd-nspawn', 'crontab');
 
 /** The first answer counts: the unit is active only once web has answered. A failure says what the hub logged. */
 async function assertHealthy(hub: InstalledHub): Promise<void> {
@@ -26,7 +27,6 @@ function silenceWorker({ project }: InstalledHub): void {
 
 test('under systemd the confined hub becomes healthy, comes back when killed and stops within its grace', async (t) => {
   const hub = await installedHub(t);
-  if (!hub) return;
   await assertHealthy(hub);
   assert.deepEqual([await hub.show('web', 'ActiveState'), await hub.show('worker', 'ActiveState')], ['active', 'active']);
   assert.match((await hub.sh('journalctl -u content-hub-web')).stdout, /no account yet.*hubctl invite --role admin/);
@@ -47,7 +47,6 @@ test('under systemd the confined hub becomes healthy, comes back when killed and
 
 test('under systemd a web or a worker that hangs is restarted, and one that was stopped is left alone', async (t) => {
   const hub = await installedHub(t);
-  if (!hub) return;
   // Its own runs would join in: one that meets the stop below fails, and the start that joined it with it.
   assert.equal((await hub.sh('systemctl stop content-hub-health.timer')).status, 0);
   const hung = await hub.pid('web');
@@ -84,7 +83,6 @@ test('under systemd a web or a worker that hangs is restarted, and one that was 
 
 test('under systemd nothing starts during a restore, and a mistake in the configuration is not tried again', async (t) => {
   const hub = await installedHub(t);
-  if (!hub) return;
   const state = join(hub.project, 'data/run/restore-state.json');
   await hub.sh('systemctl stop content-hub-web content-hub-worker');
   await hub.sh(`touch '${AT}/data/run/restore-state.json'`);
@@ -102,7 +100,6 @@ test('under systemd nothing starts during a restore, and a mistake in the config
 
 test('under systemd the sandboxed night sends a copy, and its drill proves that the copy can be restored', async (t) => {
   const hub = await installedHub(t);
-  if (!hub) return;
   await hub.sh(`install -d -o daemon /srv/far && echo BACKUP_OFFSITE_DIR=/srv/far >'${AT}/.env' && ` +
     `'${AT}/scripts/install-systemd.sh' --user daemon`);
 
@@ -116,7 +113,6 @@ test('under systemd the sandboxed night sends a copy, and its drill proves that 
 
 test('under systemd the sandboxed backup runs, and can write nowhere else', async (t) => {
   const hub = await installedHub(t);
-  if (!hub) return;
   mkdirSync(join(hub.project, 'open'), { mode: 0o777 });
   await hub.sh(`chmod 777 '${AT}/open' && printf '#!/bin/sh\\n${''}id -un; for place in "$DATA" /srv/open "$OPEN"; do ` +
     `touch "$place/x" && echo "wrote $place"; done\\n' >'${AT}/scripts/backup.sh' && mkdir -m 777 /srv/open && ` +
@@ -135,7 +131,6 @@ test('under systemd the sandboxed backup runs, and can write nowhere else', asyn
 
 test('under systemd interim backups are made by their timer’s sandboxed service, with links to the uploads', async (t) => {
   const hub = await installedHub(t);
-  if (!hub) return;
   assert.equal((await hub.sh(`'${AT}/scripts/install-systemd.sh' --every 2`)).status, 0);
   assert.match((await hub.sh('systemctl list-timers')).stdout, /content-hub-interim\.timer/);
   const content = 'an owl';
@@ -192,7 +187,6 @@ const OUTBREAK = `
 
 test('under systemd the worker can neither ATTACH a database outside DATA_DIR, nor load another addon, nor (with BPF) listen on a port', async (t) => {
   const hub = await installedHub(t);
-  if (!hub) return;
   mkdirSync(join(hub.project, 'open'), { mode: 0o777 });
   writeFileSync(join(hub.project, 'src/bin/worker.ts'), OUTBREAK);
   const prebuilt = `prebuilds/linux-${process.arch}.node`;
@@ -213,9 +207,7 @@ test('under systemd the worker can neither ATTACH a database outside DATA_DIR, n
 });
 
 test("install-systemd.sh mentions that the account's crontab has this clone's line, and installs all the same", async (t) => {
-  if (!requireTool(t, 'crontab')) return;
   const hub = await installedHub(t);
-  if (!hub) return;
   const asDaemon = 'HOME=/tmp setpriv --reuid=1 --regid=1 --clear-groups';
   const byCron = await hub.sh(`${asDaemon} '${AT}/scripts/install-backup-cron.sh'`);
   assert.equal(byCron.status, 0, byCron.stderr);

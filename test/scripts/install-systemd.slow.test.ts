@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { HOUR, MINUTE } from '../../src/platform/clock.ts';
 import { canMount } from '../support/private-mounts.ts';
 import { runProgram, type Outcome } from '../support/run-program.ts';
 import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
-import { requireRoot, requireTool } from '../support/tools.ts';
+import { requireRoot, testWith } from '../support/tools.ts';
 
+const test = testWith('systemctl', 'systemd-analyze');
 const UNITS = [
   'content-hub-backup.service', 'content-hub-backup.timer', 'content-hub-health.service', 'content-hub-health.timer',
   'content-hub-restore.path', 'content-hub-restore.service', 'content-hub-web.service', 'content-hub-worker.service',
@@ -82,7 +83,6 @@ test('--dry-run prints every unit with its placeholders filled in, and changes n
 
 for (const name of ['hub', 'a hub, 100% & $HOME', '%h %n;#|']) {
   test(`systemd understands every unit of a project in the folder ${name}, and rates it well`, async (t) => {
-    if (!requireTool(t, 'systemd-analyze')) return;
     const hub = machine(t, name);
     await hub.installed(['--with-bridge'], { BACKUP_OFFSITE_DIR: '/mnt/far 100%' });
     const paths = readdirSync(hub.units).filter((unit) => unit.includes('.')).map((unit) => join(hub.units, unit));
@@ -100,40 +100,7 @@ for (const name of ['hub', 'a hub, 100% & $HOME', '%h %n;#|']) {
   });
 }
 
-test('systemd-analyze verify would find a program that is not where the unit says', async (t) => {
-  if (!requireTool(t, 'systemd-analyze')) return;
-  const { installed, units, root } = machine(t);
-  await installed();
-  renameSync(join(root, 'scripts/nightly-backup.sh'), join(root, 'scripts/elsewhere.sh'));
-
-  const unit = join(units, 'content-hub-backup.service');
-  const { status, stderr } = await runProgram('systemd-analyze', ['verify', '--man=no', unit], {
-    env: { PATH: '/usr/bin:/bin' },
-  });
-
-  assert.notEqual(status, 0);
-  assert.ok(stderr.includes(`${root}/scripts/nightly-backup.sh is not executable`), stderr);
-});
-
-for (const unit of ['web', 'worker', 'backup', 'health']) {
-  test(`${unit} does not start while a restore is under way, by systemd's own judgement`, async (t) => {
-    if (!requireTool(t, 'systemd-analyze')) return;
-    const { installed, units, root } = machine(t);
-    await installed();
-    const text = readFileSync(join(units, `content-hub-${unit}.service`), 'utf8');
-    const [condition = ''] = /^ConditionPathExists=.*$/m.exec(text) ?? [];
-    const judged = async (): Promise<number | null> =>
-      (await runProgram('systemd-analyze', ['condition', condition], { env: { PATH: '/usr/bin:/bin' } })).status;
-
-    assert.equal(await judged(), 0);
-    mkdirSync(join(root, 'data/run'), { recursive: true });
-    writeFileSync(join(root, 'data/run/restore-state.json'), '{}');
-    assert.equal(await judged(), 1);
-  });
-}
-
 test('every night of three years has one backup, at 03:15 where there is a 03:15, in every zone; a missed one is made up for', async (t) => {
-  if (!requireTool(t, 'systemd-analyze')) return;
   const { installed, units } = machine(t);
   await installed();
   const timer = readFileSync(join(units, 'content-hub-backup.timer'), 'utf8');
@@ -191,48 +158,29 @@ test('web may listen at PORT alone, and the others nowhere', async (t) => {
   for (const unit of ['worker', 'health']) assert.deepEqual(said(unit), ['SocketBindDeny=any'], unit);
 });
 
-test('only the backup may write to the off-site folder, and none when it is not set', async (t) => {
+/** Settings that name a folder or repository, and which parts of which unit then name it. */
+const WRITABLE: [settings: Record<string, string>, lines: string[]][] = [
+  [{ BACKUP_OFFSITE_DIR: '/mnt/far 100%' }, ['backup.service: ReadWritePaths']],
+  [{ BACKUP_RESTIC_REPOSITORY: '/mnt/far 100%', BACKUP_RESTIC_PASSWORD_FILE: '/etc/password' }, ['backup.service: ReadWritePaths']],
+  [{ BACKUP_DIR: '/mnt/far 100%' },
+    ['backup.service: NoExecPaths', 'backup.service: ReadWritePaths', 'health.service: InaccessiblePaths']],
+  [{ BACKUP_RESTIC_REPOSITORY: 'rclone:box:hub', BACKUP_RESTIC_PASSWORD_FILE: '/etc/password' }, []],
+];
+
+test('only the backup may write to BACKUP_DIR and to the places of copies, none if they are not set, and restic is stopped gently', async (t) => {
   const { installed, units } = machine(t);
-  const withIt = (): string[] =>
-    UNITS.filter((unit) => readFileSync(join(units, unit), 'utf8').includes('"-/mnt/far 100%%"'));
-  await installed([], { BACKUP_OFFSITE_DIR: '/mnt/far 100%' });
-  assert.deepEqual(withIt(), ['content-hub-backup.service']);
-
-  await installed();
-  assert.deepEqual(withIt(), []);
-  assert.doesNotMatch(readFileSync(join(units, 'content-hub-backup.service'), 'utf8'), /^[^#\n].*@[A-Z]/m);
-});
-
-test('only the backup may write to a restic repository on this machine, and is stopped as restic wants it', async (t) => {
-  const { installed, units } = machine(t);
-  const unit = (): string => readFileSync(join(units, 'content-hub-backup.service'), 'utf8');
-  const password = { BACKUP_RESTIC_PASSWORD_FILE: '/etc/password' };
-  await installed([], { BACKUP_RESTIC_REPOSITORY: '/mnt/far 100%', ...password });
-  const withIt = UNITS.filter((name) => readFileSync(join(units, name), 'utf8').includes('"-/mnt/far 100%%"'));
-  assert.deepEqual(withIt, ['content-hub-backup.service']);
-  assert.match(unit(), /^KillSignal=SIGINT$/m);
-
-  await installed([], { BACKUP_RESTIC_REPOSITORY: 'rclone:box:hub', ...password });
-  assert.doesNotMatch(unit(), /rclone:|^[^#\n].*@[A-Z]/m);
-});
-
-test('only the backup may write to BACKUP_DIR, and the health check does not see it', async (t) => {
-  const { installed, units } = machine(t);
-  const linesWith = (): string[] => UNITS.flatMap((unit) =>
-    readFileSync(join(units, unit), 'utf8').split('\n').filter((line) => line.includes('"-/mnt/second 100%%"'))
-      .map((line) => `${unit}: ${line.split('=')[0]}`));
-  await installed([], { BACKUP_DIR: '/mnt/second 100%' });
-  assert.deepEqual(linesWith().sort(),
-    ['backup.service: NoExecPaths', 'backup.service: ReadWritePaths', 'health.service: InaccessiblePaths']
-      .map((line) => `content-hub-${line}`));
-
-  await installed();
-  assert.deepEqual(linesWith(), []);
-  for (const unit of UNITS) assert.doesNotMatch(readFileSync(join(units, unit), 'utf8'), /^[^#\n].*@BACKUP/m);
+  for (const [settings, lines] of WRITABLE) {
+    await installed([], settings);
+    const texts = UNITS.map((unit) => [unit, readFileSync(join(units, unit), 'utf8')] as const);
+    const found = texts.flatMap(([unit, text]) => text.split('\n').filter((line) => line.includes('"-/mnt/far 100%%"'))
+      .map((line) => `${unit.slice('content-hub-'.length)}: ${line.split('=')[0]}`));
+    assert.deepEqual(found.sort(), lines, JSON.stringify(settings));
+    for (const [unit, text] of texts) assert.doesNotMatch(text, /rclone:|^[^#\n].*@[A-Z]/m, unit);
+    assert.match(texts[0]?.[1] ?? '', /^KillSignal=SIGINT$/m);
+  }
 });
 
 test('units are installed, enabled and, with --remove, gone again; others stay', async (t) => {
-  if (!requireTool(t, 'systemctl')) return;
   const { image, units, install, installed } = machine(t);
   mkdirSync(units, { recursive: true });
   writeFileSync(join(units, 'other.service'), '[Service]\nExecStart=/bin/true\n');
@@ -257,7 +205,6 @@ test('units are installed, enabled and, with --remove, gone again; others stay',
 });
 
 test('the bridge comes only when asked for, and then stays when the rest is installed again', async (t) => {
-  if (!requireTool(t, 'systemctl')) return;
   const { installed, units } = machine(t);
   await installed();
   assert.ok(!existsSync(join(units, BRIDGE)));
@@ -283,16 +230,6 @@ for (const [title, args, env, message] of [
     assert.deepEqual(readdirSync(join(image, 'etc')), []);
   });
 }
-
-test('wrong usage exits 2, mistakes in the configuration too', async (t) => {
-  const { install, image } = machine(t);
-  for (const args of [['--nonsense'], ['--user'], ['--root'], ['web']]) {
-    const { status, stdout, stderr } = await install(args);
-    assert.deepEqual([status, stdout], [2, ''], args.join());
-    assert.match(stderr, /^Usage: install-systemd\.sh/);
-  }
-  assert.equal((await install(['--root', image, '--user', ACCOUNT], { PORT: 'x' })).status, 2);
-});
 
 /** As root, in private mounts: the project at /srv, no units of the machine's, systemctl only noting its calls. */
 async function runningMachine(t: TestContext, running: boolean, systemctl = ':') {
@@ -346,7 +283,6 @@ test('where systemd does not run, nothing is installed and the alternatives are 
 const INTERIM_UNITS = ['content-hub-interim.service', 'content-hub-interim.timer'];
 
 test('--every installs a timer for interim backups, which stays until --every 24; systemd understands every interval', async (t) => {
-  if (!requireTool(t, 'systemctl') || !requireTool(t, 'systemd-analyze')) return;
   const { root, units, install, installed } = machine(t);
   const interim = (): string[] => readdirSync(units).filter((name) => name.includes('interim')).sort();
   for (const every of [1, 2, 3, 4, 6, 8, 12]) {

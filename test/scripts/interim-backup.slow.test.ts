@@ -5,7 +5,6 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { interimName } from '../../src/features/backups/backup-name.ts';
 import { readInterim } from '../../src/features/backups/backup-status.ts';
 import { backupLock, takeFileLock } from '../../src/features/hub/data-locks.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
@@ -181,16 +180,4 @@ test('wrong usage of the scripts ends with 2: 5 hours do not divide the day', as
   }
   assert.deepEqual(hub.made(), []);
   assert.match((await hub.hubctl('backup', '--interim', '--every', '5')).stderr, /one of 1, 2, 3, 4, 6, 8, 12/);
-});
-
-test('of 25 runs the newest 24 interim backups are kept', async (t) => {
-  const hub = await interimHub(t);
-  const older = Array.from({ length: 24 }, (_, n) => interimName(Date.now() - (n + 2) * HOUR));
-  for (const name of older) mkdirSync(join(hub.backupDir, 'interim', name), { recursive: true });
-
-  const { status, stdout } = await hub.run('backup.sh', '--interim');
-
-  assert.equal(status, 0);
-  assert.match(stdout, / removed=1 /);
-  assert.deepEqual(hub.made().slice(0, -1), older.slice(0, -1).reverse());
 });

@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import { readOffsite, type OffsiteStatus } from '../../src/features/backups/offsite-status.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { HOUR } from '../../src/platform/clock.ts';
 import { flipBit, packsOf, resticHub, type ResticHub } from '../support/restic.ts';
 import type { Outcome } from '../support/run-program.ts';
+import { testWith } from '../support/tools.ts';
 
+const test = testWith('restic');
 const statusOf = (hub: ResticHub): OffsiteStatus | undefined => readOffsite({ config: loadConfig(hub.env), clock: Date.now })[0];
 
 async function interim(hub: ResticHub): Promise<Outcome & { name: string; sent: string }> {
@@ -19,7 +20,6 @@ async function interim(hub: ResticHub): Promise<Outcome & { name: string; sent: 
 
 test('an interim backup is sent to restic at once, listed under its time, and restored from there', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const { sha256 } = hub.upload('an owl');
 
   const { status, stdout, stderr, name, sent } = await interim(hub);
@@ -38,7 +38,6 @@ test('an interim backup is sent to restic at once, listed under its time, and re
 
 test('an upload that the hub has removed comes from the interim backup itself; other destinations get none', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const { sha256, path } = hub.upload('an owl');
   const { name } = await interim(hub);
   rmSync(path);
@@ -52,7 +51,6 @@ test('an upload that the hub has removed comes from the interim backup itself; o
 
 test('an interim backup brings along the nightly one that restic has missed, and only then all is well', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const night = await hub.verified(Date.now() - 2 * HOUR);
   renameSync(hub.repository, `${hub.repository} away`);
   assert.equal((await hub.send(night)).status, 1);
@@ -68,7 +66,6 @@ test('an interim backup brings along the nightly one that restic has missed, and
 
 test('between the nights nothing is read back or removed; the damage that a night found is told until it is repaired', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const calls = join(hub.folder, 'calls');
   hub.replace('restic', `echo "$1" >>'${calls}'; exec REAL "$@"`);
   await interim(hub);

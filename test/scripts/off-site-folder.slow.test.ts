@@ -1,6 +1,6 @@
 // Protects copies on another disk: whole under their final name or not there, and never over another.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import {
   appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync,
 } from 'node:fs';
@@ -53,12 +53,6 @@ test('a backup arrives with its three files and the same hashes, once, however o
   assert.equal(second.stdout, `off-site: ${far}/${NAME}: already there and identical\n`);
   assert.deepEqual(contents(join(far, NAME)), contents(backup));
   assert.deepEqual(readdirSync(far).sort(), [NAME]);
-});
-
-test('the ledger of arrivals is in the form of sha256sum, and fits', async (t) => {
-  const { send, dataDir } = withFolder(t);
-  await send();
-  execFileSync('sha256sum', ['-c', '--strict', '--quiet', 'off-site.sent'], { cwd: join(dataDir, 'backups') });
 });
 
 for (const [title, program, script] of [
@@ -158,15 +152,6 @@ test('case 92: a read-only folder is found by check', async (t) => {
   assert.match(outcome.stderr, /is not writable: is it read-only/);
 });
 
-test('case 92: a disk that fills up gets nothing under the final name, and its space back', async (t) => {
-  const place = withFolder(t);
-  const outcome = await privately(t, place, 'mount -t tmpfs -o size=256k none "$F"', `send '${place.backup}'`);
-  if (!outcome) return;
-  assert.equal(outcome.status, 1);
-  assert.match(outcome.stderr, /: FAILED: cp: .*No space left on device\n/);
-  assert.deepEqual(outcome.left, []);
-});
-
 test('case 92: another disk is fine, the same disk as the data gets a note', async (t) => {
   const place = withFolder(t);
   const note = /is on the same disk as DATA_DIR/;
@@ -210,23 +195,8 @@ test('case 93: the folder of the backups themselves is no other place, by whatev
   assert.match(bound?.stderr ?? 'is BACKUP_DIR itself', /is BACKUP_DIR itself/);
 });
 
-test('case 96: a run that is killed leaves nothing under the final name, and the next one repairs it', async (t) => {
-  const { send, replace, far, backup, dataDir } = withFolder(t);
-  replace('sync', 'kill -9 0');
-  assert.notEqual((await send()).status, 0);
-  assert.deepEqual(readdirSync(far), [`.partial-${NAME}`]);
-  mkdirSync(join(dataDir, 'tmp/off-site.leftover'));
-
-  replace('sync', 'exec REAL "$@"');
-  assert.equal((await send()).status, 0);
-
-  assert.deepEqual(readdirSync(far).sort(), [NAME]);
-  assert.deepEqual(contents(join(far, NAME)), contents(backup));
-  assert.deepEqual(readdirSync(join(dataDir, 'tmp')), []);
-});
-
-test('case 97: the same name with other content is not overwritten', async (t) => {
-  const { send, far, backup } = withFolder(t);
+test('case 97: the same name with other content, or none, is not overwritten', async (t) => {
+  const { send, far, folder, backup } = withFolder(t);
   await send();
   appendFileSync(join(far, NAME, 'hub.db'), 'x');
   const before = contents(far);
@@ -238,29 +208,13 @@ test('case 97: the same name with other content is not overwritten', async (t) =
   assert.match(stderr, /exists with different content: not overwritten/);
   assert.deepEqual(contents(far), before);
   assert.deepEqual(Object.keys(contents(backup)), THREE_FILES);
-});
 
-test('case 97: neither a link nor an empty folder of that name counts as the backup', async (t) => {
-  const { send, far, folder } = withFolder(t);
-  symlinkSync(join(folder, 'nowhere'), join(far, NAME));
-  assert.equal((await send()).status, 1);
-  rmSync(join(far, NAME));
-  mkdirSync(join(far, NAME));
-  assert.equal((await send()).status, 1);
+  for (const make of [() => symlinkSync(join(folder, 'nowhere'), join(far, NAME)), () => mkdirSync(join(far, NAME))]) {
+    rmSync(join(far, NAME), { recursive: true });
+    make();
+    assert.equal((await send()).status, 1, 'neither a link nor an empty folder counts as the backup');
+  }
   assert.deepEqual(readdirSync(join(far, NAME)), []);
-});
-
-test('a local backup that is damaged is not sent', async (t) => {
-  const { send, far, backup } = withFolder(t);
-  const bytes = readFileSync(join(backup, 'hub.db'));
-  bytes.writeUInt8(bytes.readUInt8(500) ^ 1, 500);
-  writeFileSync(join(backup, 'hub.db'), bytes);
-
-  const { status, stderr } = await send();
-
-  assert.equal(status, 1);
-  assert.match(stderr, /is not a complete backup: nothing is sent/);
-  assert.deepEqual(readdirSync(far), []);
 });
 
 test('two at once: the second says that it is busy, and a killed one blocks nobody', async (t) => {

@@ -5,16 +5,17 @@ import {
   appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backupName } from '../../src/features/backups/backup-name.ts';
 import { DAY } from '../../src/platform/clock.ts';
-import { contents, makeKey, NAME, offSite, SCRIPT, type OffSite } from '../support/off-site.ts';
+import { contents, makeBox, makeKey, NAME, offSite, SCRIPT, type OffSite } from '../support/off-site.ts';
 import { privately } from '../support/private-mounts.ts';
 import { isRunning, PROJECT_ROOT, runProgram } from '../support/run-program.ts';
-import { requireTool } from '../support/tools.ts';
+import { testWith } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
+const test = testWith('rclone', 'age');
 const [FIRST, SECOND, THIRD] = [NAME, '20260102-031500', '20260103-031500'] as const;
 
 /** A hub with backups of three nights, and a disk for their copies. */
@@ -122,17 +123,6 @@ test('what was missed can be sent alone; where nothing was, nothing is tried and
   assert.equal((await place.run(['missed', 'tape'])).status, 2);
 });
 
-test('a night in which no backup can be made still brings a disk what it has missed', async (t) => {
-  const place = threeNights(t);
-  writeFileSync(join(place.dataDir, 'hub.db'), 'no database');
-  const env = { ...place.env, PATH: `${join(process.execPath, '..')}:${place.env['PATH']}` };
-
-  const { status, stdout } = await runProgram(join(PROJECT_ROOT, 'scripts/backup.sh'), [], { env });
-
-  assert.deepEqual([status, stdout], [1, 'result=failed off-site=done\n']);
-  assert.deepEqual(copies(place), [FIRST, SECOND, THIRD]);
-});
-
 test('a damaged backup here, and another of the same name there, keep no later one from its copy', async (t) => {
   const place = threeNights(t);
   appendFileSync(join(pathOf(place, SECOND), 'hub.db'), 'x');
@@ -174,7 +164,6 @@ test('the oldest that is unsent stays named though it is gone here, until a run 
 });
 
 test('a full disk is told as that, and not as a failure to encrypt', async (t) => {
-  if (!requireTool(t, 'age')) return;
   const place = offSite(t);
   Object.assign(place.env, { BACKUP_OFFSITE_DIR: place.far, BACKUP_AGE_RECIPIENT: makeKey(place.folder).recipient });
   const outcome = await privately(t, place, 'mount -t tmpfs -o size=100k none "$F"', `send '${place.backup}'`);
@@ -195,24 +184,10 @@ test('what is too old to be kept here is not sent any more, and a copy from the 
   assert.deepEqual(copies(place), [recent, newest]);
 });
 
-test('a run that is ended in the middle says so in its record', async (t) => {
-  const place = threeNights(t);
-  place.replace('cp', `touch '${place.folder}/copying'; exec sleep 60`);
-  const child = spawn('sh', [SCRIPT, 'send', place.backup], { env: place.env, detached: true, stdio: 'ignore' });
-  const ended = new Promise((resolve) => child.once('exit', resolve));
-  await waitUntil('it copies', () => existsSync(join(place.folder, 'copying')));
-  if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM');
-  assert.notEqual(await ended, 0);
-  assert.deepEqual([noted(place).last?.ok, noted(place).last?.unsent], [false, FIRST]);
-  assert.deepEqual(readdirSync(join(place.dataDir, 'tmp')), []);
-});
-
 test('SIGTERM to the script alone ends its rclone at once, whatever that is doing, and is recorded', { timeout: 90_000 }, async (t) => {
-  if (!requireTool(t, 'rclone') || !requireTool(t, 'age')) return;
   for (const [act, more] of [['copy', false], ['check', false], ['moveto', false], ['rcat', true], ['cat', true]] as const) {
     const place = offSite(t);
-    mkdirSync(join(place.folder, 'box'));
-    writeFileSync(join(place.folder, 'rclone.conf'), `[box]\ntype = alias\nremote = ${place.folder}/box\n`);
+    makeBox(place);
     const env = { ...place.env, BACKUP_RCLONE_REMOTE: 'box:',
       ...(more && { BACKUP_AGE_RECIPIENT: makeKey(place.folder).recipient }) };
     const hangs = join(place.folder, 'hangs');
@@ -238,23 +213,6 @@ test('SIGTERM to the script alone ends its rclone at once, whatever that is doin
   }
 });
 
-test('one destination that is broken, in whatever way, does not keep the other from its copy', async (t) => {
-  if (!requireTool(t, 'rclone')) return;
-  const place = offSite(t);
-  writeFileSync(join(place.folder, 'rclone.conf'), `[box]\ntype = alias\nremote = ${place.folder}/box\n`);
-  const breaks: [string, Record<string, string>][] = [
-    ['dir', { BACKUP_OFFSITE_DIR: '/mnt/unplugged', BACKUP_RCLONE_REMOTE: 'box:a' }],
-    ['rclone', { BACKUP_OFFSITE_DIR: place.far, BACKUP_RCLONE_REMOTE: 'nobody:hub' }],
-  ];
-  for (const [broken, env] of breaks) {
-    assert.equal((await place.send(env)).status, 1);
-    const healthy = broken === 'dir' ? 'rclone' : 'dir';
-    assert.deepEqual([noted(place, broken).last?.ok, noted(place, healthy).last?.ok], [false, true]);
-  }
-  assert.deepEqual(contents(join(place.far, NAME)), contents(place.backup));
-  assert.deepEqual(contents(join(place.folder, 'box/a', NAME)), contents(place.backup));
-});
-
 test('only one destination is sent to when it is named', async (t) => {
   const place = threeNights(t);
   place.env['BACKUP_RCLONE_REMOTE'] = 'nobody:hub';
@@ -266,11 +224,8 @@ test('only one destination is sent to when it is named', async (t) => {
 });
 
 test('a run that is killed at any moment leaves nothing half under a final name, and the next one sends what is missing', async (t) => {
-  if (!requireTool(t, 'rclone') || !requireTool(t, 'age')) return;
   const place = threeNights(t);
-  const box = join(place.folder, 'box');
-  mkdirSync(box);
-  writeFileSync(join(place.folder, 'rclone.conf'), `[box]\ntype = alias\nremote = ${box}\n`);
+  const box = makeBox(place);
   Object.assign(place.env, { BACKUP_RCLONE_REMOTE: 'box:', BACKUP_AGE_RECIPIENT: makeKey(place.folder).recipient });
   const names = (folder: string): string[] => readdirSync(folder).filter((name) => !name.startsWith('.')).sort();
   const asRecorded = (): void => void execFileSync('sha256sum', ['-c', '--strict', '--quiet', '--ignore-missing',
@@ -305,15 +260,13 @@ function ledgerOf({ folder, dataDir }: OffSite, box: string): string {
 }
 
 test('a copy that got its name as the run was killed is known again by the next one, encrypted or not', async (t) => {
-  if (!requireTool(t, 'rclone') || !requireTool(t, 'age')) return;
   for (const recipient of [true, false]) {
     for (const [program, script] of [
       ['mv', 'REAL "$@"; kill -9 0'],
       ['rclone', 'REAL "$@"; case " $* " in *" moveto "*) kill -9 0 ;; esac'],
     ] as const) {
       const place = offSite(t);
-      mkdirSync(join(place.folder, 'box'));
-      writeFileSync(join(place.folder, 'rclone.conf'), `[box]\ntype = alias\nremote = ${place.folder}/box\n`);
+      makeBox(place);
       Object.assign(place.env, program === 'mv' ? { BACKUP_OFFSITE_DIR: place.far } : { BACKUP_RCLONE_REMOTE: 'box:' },
         recipient ? { BACKUP_AGE_RECIPIENT: makeKey(place.folder).recipient } : {});
       place.replace(program, script);
@@ -330,11 +283,8 @@ test('a copy that got its name as the run was killed is known again by the next 
 });
 
 test('what a killed run has just put on one destination is known again, whatever the next run sends to another first', async (t) => {
-  if (!requireTool(t, 'rclone') || !requireTool(t, 'age')) return;
   const place = offSite(t);
-  const box = join(place.folder, 'box');
-  mkdirSync(box);
-  writeFileSync(join(place.folder, 'rclone.conf'), `[box]\ntype = alias\nremote = ${box}\n`);
+  const box = makeBox(place);
   Object.assign(place.env, { BACKUP_RCLONE_REMOTE: 'box:', BACKUP_AGE_RECIPIENT: makeKey(place.folder).recipient });
   place.replace('rclone', 'REAL "$@"; case " $* " in *" moveto "*) kill -9 0 ;; esac');
   assert.notEqual((await place.send()).status, 0);
@@ -350,11 +300,8 @@ test('what a killed run has just put on one destination is known again, whatever
 });
 
 test('a folder that was half moved on object storage when the run was killed is moved to its end', async (t) => {
-  if (!requireTool(t, 'rclone')) return;
   const place = offSite(t);
-  const box = join(place.folder, 'box');
-  mkdirSync(box);
-  writeFileSync(join(place.folder, 'rclone.conf'), `[box]\ntype = alias\nremote = ${box}\n`);
+  const box = makeBox(place);
   place.env['BACKUP_RCLONE_REMOTE'] = 'box:';
   place.replace('rclone', `case " $* " in *" moveto "*) mkdir '${box}/${NAME}'
     mv '${box}/.partial-${NAME}/hub.db' '${box}/${NAME}/'; kill -9 0 ;; esac; exec REAL "$@"`);

@@ -5,12 +5,14 @@ import { randomBytes } from 'node:crypto';
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DAY } from '../../src/platform/clock.ts';
 import { isRunning, PROJECT_ROOT } from '../support/run-program.ts';
 import { olderSnapshots, packsOf, resticHub, type ResticHub } from '../support/restic.ts';
+import { testWith } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
+
+const test = testWith('restic');
 
 /** Without those that are being written. */
 const locksOf = (hub: ResticHub): string[] =>
@@ -19,7 +21,6 @@ const namesIn = async (hub: ResticHub): Promise<string[]> => (await hub.list()).
 
 test('old backups are removed as BACKUP_RESTIC_KEEP says, after a verified one, and those of another hub stay', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const now = Date.now();
   const first = await hub.verified(now - 3 * DAY);
   await hub.send(first);
@@ -43,7 +44,6 @@ test('old backups are removed as BACKUP_RESTIC_KEEP says, after a verified one, 
 
 test('nothing is removed while a backup in the repository is newer than the one that was made: the clock may be wrong', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const now = Date.now();
   await hub.send(await hub.verified(now));
   const [{ hub: id } = { hub: '' }] = await hub.list();
@@ -58,7 +58,6 @@ test('nothing is removed while a backup in the repository is newer than the one 
 
 test('one that was found damaged is not sent, and the newest verified one is never removed', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const now = Date.now();
   const verified = await hub.verified(now - DAY);
   await hub.send(verified);
@@ -75,7 +74,6 @@ test('one that was found damaged is not sent, and the newest verified one is nev
 
 test('a restic that is told to stop removes its lock, and the next run has nothing to clear', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   hub.upload(randomBytes(8_000_000));
   const name = await hub.verified();
   hub.replace('restic', 'case $1 in backup) exec REAL "$@" --limit-upload 500 ;; *) exec REAL "$@" ;; esac');
@@ -96,7 +94,6 @@ test('a restic that is told to stop removes its lock, and the next run has nothi
 
 test('a listed snapshot counts as sent even if restic cannot plan what to remove, and the run says so', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const name = await hub.verified();
   hub.replace('restic', `case $1 in forget) echo 'Fatal: of the test' >&2; exit 1 ;; *) exec REAL "$@" ;; esac`);
 
@@ -109,27 +106,8 @@ test('a listed snapshot counts as sent even if restic cannot plan what to remove
   assert.deepEqual(hub.leftovers(), []);
 });
 
-test('a run that is told to stop while restic lists the snapshot leaves no restic running', async (t) => {
-  const hub = resticHub(t);
-  if (!hub) return;
-  const name = await hub.verified();
-  const begun = join(hub.folder, 'begun');
-  hub.replace('restic', `case $1 in ls) echo $$ >>'${begun}'; exec sleep 60 ;; *) exec REAL "$@" ;; esac`);
-  const child = spawn('sh', [join(PROJECT_ROOT, 'scripts/off-site.sh'), 'send', join(hub.dataDir, 'backups', name)],
-    { env: hub.env, stdio: 'ignore' });
-  const pids = (): string[] => (existsSync(begun) ? readFileSync(begun, 'utf8').split('\n').filter(Boolean) : []);
-  await waitUntil('restic is listing', () => pids().length === 1);
-
-  child.kill('SIGTERM');
-  await new Promise((resolve) => child.once('close', resolve));
-
-  assert.deepEqual(pids().filter((pid) => isRunning(Number(pid))), []);
-  assert.deepEqual(hub.leftovers(), []);
-});
-
 test('what happens to be in the environment stops no process and touches no folder', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const precious = join(hub.folder, 'precious');
   mkdirSync(precious);
   const other = spawn('sleep', ['600'], { stdio: 'ignore' });
@@ -149,7 +127,6 @@ test('what happens to be in the environment stops no process and touches no fold
 
 test('a run that is told to stop twice records it all the same and lets go of its lock; what had arrived is not unsent', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const name = await hub.verified();
   const begun = join(hub.folder, 'begun');
   const note = (): { last: { ok: boolean; name: string | null; unsent: string | null; problem: string } } =>
@@ -183,7 +160,6 @@ test('a run that is told to stop twice records it all the same and lets go of it
 
 test('the lock of a run that was killed is removed, and that is said', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const name = await hub.verified();
   // So slow that it holds its lock until it is seen.
   hub.replace('restic', 'case $1 in check) REAL "$@" --limit-download 1 & until ls "$RESTIC_REPOSITORY/locks" | grep -qxE "[0-9a-f]{64}"; do ' +
@@ -204,7 +180,6 @@ test('the lock of a run that was killed is removed, and that is said', async (t)
 
 test('a lock of another is waited for and never removed, whether its process is seen here or not', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   hub.upload(randomBytes(200_000));
   const name = await hub.verified();
   await hub.send(name);

@@ -4,14 +4,15 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { test } from 'node:test';
 import { watchConditions } from '../../src/features/health/watch-conditions.ts';
 import { alertEvents } from '../../src/features/alerts/alert-store.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { startHub } from '../support/hub.ts';
 import { retitlePosts } from '../support/stored-posts.ts';
 import { flipBit, packsOf, resticHub, type ResticHub } from '../support/restic.ts';
+import { testWith } from '../support/tools.ts';
 
+const test = testWith('restic');
 const DAMAGED = /the repository: DAMAGED: .* see "A damaged restic repository" in scripts\/README\.md/;
 
 /** What restore.sh --list says of each backup in the repository. */
@@ -47,7 +48,6 @@ function partOf(pack: string, parts: number): string {
 
 test('a bit flipped in every pack fails the next run and raises an alert, and no backup in the repository is called verified', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   for (let n = 0; n < 3; n++) hub.upload(randomBytes(100_000));
   for (const days of [2, 1]) assert.equal((await hub.send(await hub.verified(Date.now() - days * DAY))).status, 0);
   assert.ok((await shownOf(hub)).every((line) => /^verified 20.* UTC$/.test(line)));
@@ -74,7 +74,6 @@ test('a bit flipped in every pack fails the next run and raises an alert, and no
 
 test('a larger repository is read in parts: until all of them were, its backups are sent and being checked, which is no warning', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   for (let n = 0; n < 3; n++) hub.upload(randomBytes(50_000));
   const reads = sayLarge(hub);
   const name = await hub.verified();
@@ -112,7 +111,6 @@ test('a larger repository is read in parts: until all of them were, its backups 
 
 test('a damaged index, snapshot or repository that cannot be opened is told in the same words', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const name = await hub.verified();
   assert.equal((await hub.send(name)).status, 0);
   for (const what of ['index', 'snapshots', 'config', 'keys']) {
@@ -140,28 +138,8 @@ async function sendTwo(hub: ResticHub): Promise<{ names: [string, string]; packs
   return { names: [first, second], packs: [before, packsOf(hub).filter((pack) => !before.includes(pack))], kept };
 }
 
-test('by the words of the handbook a damaged repository gives way to a new one, and what it still holds is fetched', async (t) => {
-  const hub = resticHub(t);
-  if (!hub) return;
-  const { names: [whole, name], packs: [, added] } = await sendTwo(hub);
-  added.forEach(flipBit);
-  assert.equal((await hub.send(name)).status, 1);
-
-  const aside = `${hub.repository}-damaged`;
-  const sh = (script: string): string => execFileSync('sh', ['-ec', script], { env: hub.env, encoding: 'utf8' });
-  sh(`mv '${hub.repository}' '${aside}'`);
-  sh(`restic -q -r '${hub.repository}' --password-file '${hub.password}' init`);
-  const sent = await hub.send(name);
-  assert.equal(sent.status, 0, sent.stderr);
-  assert.match(String(await shownOf(hub)), /^verified 20/);
-  const old = { BACKUP_RESTIC_REPOSITORY: aside, DATA_DIR: join(hub.folder, 'new') };
-  assert.equal((await hub.run('restic-backups.sh', ['fetch', name], old)).status, 1);
-  assert.equal((await hub.run('restic-backups.sh', ['fetch', whole], old)).status, 0);
-});
-
 test('by the words of the handbook a damaged repository is repaired in its place, and loses only what nobody has any more', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const { names: [first, second], packs: [before, added], kept } = await sendTwo(hub);
   const largest = (packs: string[]): string => packs.toSorted((a, b) => statSync(b).size - statSync(a).size)[0] ?? '';
   const bad = [largest(before), largest(added)];

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { backupName } from '../../src/features/backups/backup-name.ts';
 import { noteRun } from '../../src/features/backups/note-run.ts';
 import { originOf } from '../../src/features/backups/offsite-hub.ts';
@@ -14,7 +14,9 @@ import { restoreEnvironment, RESTORE } from '../support/restore-script.ts';
 import { runProgram, type Outcome } from '../support/run-program.ts';
 import { olderSnapshots, resticHub, type Listed, type ResticHub } from '../support/restic.ts';
 import { copyFolder } from '../support/temporary-project.ts';
+import { testWith } from '../support/tools.ts';
 
+const test = testWith('restic');
 const KEEP_ONE = { BACKUP_RESTIC_KEEP: 'last=1' };
 const QUESTION = 'Older backups in restic';
 
@@ -50,7 +52,6 @@ const namesOf = (list: Listed[], id: string): string[] => list.filter(({ hub }) 
 /** A hub that has sent three backups, all of them kept. */
 async function production(t: TestContext) {
   const hub = resticHub(t);
-  if (!hub) return undefined;
   hub.upload('an upload');
   const now = Date.now();
   const name = await hub.verified(now - DAY);
@@ -63,7 +64,6 @@ async function production(t: TestContext) {
 
 test('a copy of a hub with the same settings lists and restores the backups of the first hub, and removes no backup', async (t) => {
   const made = await production(t);
-  if (!made) return;
   const { hub, now, sent, backup, id } = made;
   const staging = join(hub.folder, 'staging');
   copyFolder(hub.dataDir, staging);
@@ -95,7 +95,6 @@ test('a copy of a hub with the same settings lists and restores the backups of t
 
 test('after a restore the hub has a new id, and once told so it takes the place of the old one: what is kept counts over both', async (t) => {
   const made = await production(t);
-  if (!made) return;
   const { hub, now, sent, backup, id } = made;
   hub.db.close();
   const env = { ...hub.env, ...restoreEnvironment(hub.dataDir, await freePort()), PATH: String(hub.env['PATH']) };
@@ -122,7 +121,6 @@ test('after a restore the hub has a new id, and once told so it takes the place 
 
 test('a restore that is taken back brings the old id back', async (t) => {
   const made = await production(t);
-  if (!made) return;
   const { hub, now, backup, id } = made;
   hub.db.close();
   const env = { ...hub.env, ...restoreEnvironment(hub.dataDir, await freePort()), HUB_STOP_COMMAND: 'true', HUB_START_COMMAND: 'false' };
@@ -136,7 +134,6 @@ test('a restore that is taken back brings the old id back', async (t) => {
 
 test('the first run after the upgrade from 1.0.0 removes no snapshot that was there, whoever sent it, and asks', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const now = Date.now();
   const backup = join(hub.dataDir, 'backups', await hub.verified(now - DAY));
   const legacy = originOf(readHubSeed(hub) ?? '');
@@ -158,7 +155,6 @@ test('the first run after the upgrade from 1.0.0 removes no snapshot that was th
 
 test('the id stays when DATA_DIR is moved on its disk or run in a container, and is new on another disk or machine', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   /** The id of the hub in that DATA_DIR where /etc/machine-id says so (null: it is missing), on that file system. */
   const idOn = async (machineId: string | null, dataDir: string, fileSystem = ''): Promise<string> => {
     const says = machineId === null ? 'exit 1' : `echo ${machineId}; exit`;

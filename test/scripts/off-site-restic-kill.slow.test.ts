@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backupName } from '../../src/features/backups/backup-name.ts';
 import { noteRun } from '../../src/features/backups/note-run.ts';
@@ -12,9 +12,10 @@ import { contents } from '../support/off-site.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
 import { resticHub, type ResticHub } from '../support/restic.ts';
 import { copyFolder } from '../support/temporary-project.ts';
-import { requireTool } from '../support/tools.ts';
+import { testWith } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
+const test = testWith('restic', 'rclone');
 const PHASES = ['backup', 'forget', 'backup', 'prune', 'backup', 'check'];
 const LOCKING = ['forget', 'check'];
 /** RESTIC_KILL_PARTS=4 makes sixty and fifteen. */
@@ -67,18 +68,14 @@ for (let part = 1; part <= PARTS; part++) {
     (t) => loseNothing(t, KILLS));
 }
 
-test(`the same with a repository that restic reaches through rclone, at ${KILLS_THROUGH_RCLONE} moments`, async (t) => {
-  if (requireTool(t, 'rclone')) await loseNothing(t, KILLS_THROUGH_RCLONE, 'rclone:box:the repository');
-});
+test(`the same with a repository that restic reaches through rclone, at ${KILLS_THROUGH_RCLONE} moments`, (t) =>
+  loseNothing(t, KILLS_THROUGH_RCLONE, 'rclone:box:the repository'));
 
-test('of all these kills some left a lock, which the next run removed and said so', (t) => {
-  if (!requireTool(t, 'restic')) return;
-  assert.match(said, /removed a lock that nobody held/);
-});
+test('of all these kills some left a lock, which the next run removed and said so', () =>
+  assert.match(said, /removed a lock that nobody held/));
 
 async function loseNothing(t: TestContext, kills: number, repository?: string): Promise<void> {
   const hub = resticHub(t);
-  if (!hub) return;
   if (repository !== undefined) {
     const config = join(hub.folder, 'rclone.conf');
     writeFileSync(config, `[box]\ntype = alias\nremote = ${hub.folder}\n`);

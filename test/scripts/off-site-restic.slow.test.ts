@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { readOffsite } from '../../src/features/backups/offsite-status.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { DAY } from '../../src/platform/clock.ts';
@@ -11,10 +11,12 @@ import { programsWithout } from '../support/off-site.ts';
 import { canMount } from '../support/private-mounts.ts';
 import { PROJECT_ROOT, runProgram, type Outcome } from '../support/run-program.ts';
 import { resticHub, withoutNodesWarning, type ResticHub } from '../support/restic.ts';
+import { testWith } from '../support/tools.ts';
+
+const test = testWith('restic');
 
 test('a verified backup becomes a snapshot of database, manifest and uploads, once, however often it is sent', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const uploads = [hub.upload(), hub.upload()].map(({ path }) => path.slice(hub.dataDir.length));
   const name = await hub.verified();
 
@@ -40,7 +42,6 @@ test('a verified backup becomes a snapshot of database, manifest and uploads, on
 
 test('the next night sends what is new, reads no upload again and makes no second copy of one', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   for (let n = 0; n < 20; n++) hub.upload(Buffer.alloc(100_000, String(n + 10)));
   const at = Date.now();
   assert.equal((await hub.send(await hub.verified(at - DAY))).status, 0);
@@ -59,7 +60,6 @@ test('the next night sends what is new, reads no upload again and makes no secon
 
 test('an upload that is gone by the time of sending comes from the archive of the backup', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const { path, sha256 } = hub.upload('an upload that nobody names any more');
   hub.upload();
   const name = await hub.verified();
@@ -73,7 +73,6 @@ test('an upload that is gone by the time of sending comes from the archive of th
 
 test('an upload that was changed or a database that does not match is not sent', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const { path } = hub.upload();
   const name = await hub.verified();
   writeFileSync(path, 'shorter');
@@ -90,7 +89,6 @@ test('an upload that was changed or a database that does not match is not sent',
 
 test('what cannot work is said at once, with the reason, and nothing is written', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const name = await hub.verified();
   const other = join(hub.folder, 'other');
   writeFileSync(other, 'another password\n');
@@ -123,7 +121,6 @@ test('what cannot work is said at once, with the reason, and nothing is written'
 
 test('what a repository missed is named, stays named as the oldest, and is sent later, each backup once', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const noted = (): { ok: boolean; unsent: string | null } =>
     (JSON.parse(readFileSync(join(hub.dataDir, 'run/last-offsite-restic.json'), 'utf8')) as { last: { ok: boolean; unsent: string | null } }).last;
   const now = Date.now();
@@ -161,7 +158,6 @@ async function onSmallDisk(t: TestContext, hub: ResticHub, megabytes: number, li
 
 test('a repository without a free byte gets room by the words of the handbook, and the rest stays whole', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const outcome = await onSmallDisk(t, hub, 4, `
     hand() { restic -q -r "$R" --password-file "$BACKUP_RESTIC_PASSWORD_FILE" "$@"; }
     fill() { cat /dev/zero >>"$R/filler" 2>/dev/null; [ "$(df -B1 --output=avail "$R" | tail -n 1)" -eq 0 ] || exit 90; }
@@ -186,7 +182,6 @@ test('a repository without a free byte gets room by the words of the handbook, a
 
 test('a repository that is full is said to be so, keeps what it has, and gets room by the words of the handbook', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const first = await hub.verified(Date.now() - DAY);
   hub.upload(randomBytes(2_000_000));
   const second = await hub.verified();
@@ -211,7 +206,6 @@ test('a repository that is full is said to be so, keeps what it has, and gets ro
 
 test('a disk that is unplugged by the end does not have a copy, although restic ended with 0', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const name = await hub.verified();
   hub.replace('restic', 'REAL "$@" || exit; case $1 in backup) umount -l "$R" && cp -a "$R.seed/." "$R" ;; esac');
 
@@ -225,7 +219,6 @@ test('a disk that is unplugged by the end does not have a copy, although restic 
 
 test('a snapshot that lacks a file is no copy, and is not left to be listed as one that was verified', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   hub.upload();
   const name = await hub.verified();
   for (const [code, why] of [['3', /could not make a whole snapshot/], ['0', /the snapshot lacks [0-9a-f]{64}\n/]] as const) {
@@ -242,7 +235,6 @@ test('a snapshot that lacks a file is no copy, and is not left to be listed as o
 
 test('a snapshot that another process does not list is no copy, although restic ended with 0', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const name = await hub.verified();
   hub.replace('restic', 'REAL "$@" || exit; case $1 in backup) rm "$RESTIC_REPOSITORY"/snapshots/* ;; esac');
   const lost = await hub.send(name);
@@ -257,7 +249,6 @@ test('a snapshot that another process does not list is no copy, although restic 
 
 test('a run that was cut off as restic had its snapshot is known by the next one: nothing is sent twice', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const name = await hub.verified();
   hub.replace('restic', 'REAL "$@" || exit; case $1 in backup) pkill -KILL -s $(ps -o sid= $$) ;; esac');
   assert.notEqual((await hub.send(name)).status, 0);
@@ -272,7 +263,6 @@ test('a run that was cut off as restic had its snapshot is known by the next one
 
 test('a password within the address of a repository is said nowhere', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const { status, stdout, stderr } = await hub.run('off-site.sh', ['check'],
     { BACKUP_RESTIC_REPOSITORY: 'rest:http://ada:hunter2@127.0.0.1:9/hub' });
   assert.equal(status, 1);

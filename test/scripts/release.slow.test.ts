@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { readHandbook } from '../support/handbook.ts';
 import { type Outcome, runProgram } from '../support/run-program.ts';
 import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
-import { requireTool } from '../support/tools.ts';
+import { testWith } from '../support/tools.ts';
 
+const test = testWith('git', 'gpg', 'gpg-agent', 'ssh-keygen');
 const PARTS = ['.gitignore', '.npmrc', 'LICENSE', 'README.md', 'package-lock.json', 'package.json', 'scripts', 'migrations'];
 
 /** Authors with a version that they have tagged, whose files have modes and ends of lines of all kinds. */
@@ -30,7 +31,6 @@ function release(project: string, env: Record<string, string>, tag: string, to: 
 }
 
 test('two clones with other settings, times and umasks make the same archive of a tag, byte for byte', async (t) => {
-  if (!requireTool(t, 'git')) return;
   const { folder, home, env, version, name, sh } = authors(t);
   const other = join(home, 'other clone');
   sh(`umask 077 && git clone -q . '${other}' && cd '${other}' && git config tar.umask user && git config core.autocrlf true &&
@@ -52,7 +52,6 @@ test('two clones with other settings, times and umasks make the same archive of 
 });
 
 test('a release is refused whose tag is missing or has another version, or whose clone changes archives, and leaves nothing', async (t) => {
-  if (!requireTool(t, 'git')) return;
   const { folder, home, env, version } = authors(t);
   const to = join(home, 'made');
   for (const [tag, says] of [['v9', /there is no tag v9/], ['main', /there is no tag main/], ['v0.0.1', /its name should be v/]] as const) {
@@ -65,7 +64,6 @@ test('a release is refused whose tag is missing or has another version, or whose
 });
 
 test('the commands of the handbook take a signed archive, and refuse a changed one and one that a stranger signed', async (t) => {
-  for (const tool of ['git', 'gpg', 'gpg-agent', 'ssh-keygen']) if (!requireTool(t, tool)) return;
   const { folder, home, env, version, name, sh } = authors(t);
   const [bySsh = '', byGpg = ''] = readHandbook().blocks.filter(({ section }) => section === 'An archive of a version').map(({ text }) => text);
   sh(`mkdir -m 700 '${env.GNUPGHOME}' && gpg --batch --quiet --passphrase '' --quick-generate-key Ada ed25519 2>/dev/null`);

@@ -1,20 +1,20 @@
 // Protects what comes back from a restic repository: the backup's own folder, on any machine, or nothing.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { backupHub, verify } from '../support/backup-hub.ts';
 import { migrateAnew } from '../support/migrated-database.ts';
 import { contents } from '../support/off-site.ts';
 import { resticHub, type ResticHub } from '../support/restic.ts';
-import { requireTool } from '../support/tools.ts';
+import { testWith } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
+const test = testWith('restic');
+
 /** A hub with two uploads whose backup of that name is in its repository. */
-async function sentHub(t: TestContext): Promise<{ hub: ResticHub; name: string; backup: string } | undefined> {
+async function sentHub(t: TestContext): Promise<{ hub: ResticHub; name: string; backup: string }> {
   const hub = resticHub(t);
-  if (!hub) return undefined;
   hub.upload('an upload');
   hub.upload(Buffer.alloc(200_000, 'a larger upload'));
   const name = await hub.verified();
@@ -24,9 +24,7 @@ async function sentHub(t: TestContext): Promise<{ hub: ResticHub; name: string; 
 }
 
 test('on a new machine with repository and password alone a backup is its folder again, byte by byte', async (t) => {
-  const sent = await sentHub(t);
-  if (!sent) return;
-  const { hub, name, backup } = sent;
+  const { hub, name, backup } = await sentHub(t);
   const dataDir = join(hub.folder, 'new machine');
 
   const { status, stdout, stderr } = await hub.run('restic-backups.sh', ['fetch', name], { DATA_DIR: dataDir });
@@ -42,26 +40,8 @@ test('on a new machine with repository and password alone a backup is its folder
   assert.match(again.stderr, /is there already/);
 });
 
-test('restic, sqlite3 and tar alone make a backup of a snapshot that verification accepts', async (t) => {
-  const sent = await sentHub(t);
-  if (!sent || !requireTool(t, 'sqlite3')) return;
-  const { hub, name } = sent;
-  const reference = readFileSync(join(import.meta.dirname, '../../scripts/REFERENCE.md'), 'utf8');
-  const [, commands = ''] = /scripts are\s+not at hand[^]*?```sh\n([^]*?)```/.exec(reference) ?? [];
-  assert.notEqual(commands, '', 'the reference has the commands');
-  const script = commands.replaceAll('20260131-031500', name).replaceAll('/mnt/backup-disk/restic', `'${hub.repository}'`)
-    .replaceAll('/safe/place/restic-password', `'${hub.password}'`);
-
-  execFileSync('sh', ['-ec', script], { cwd: hub.folder, env: hub.env, stdio: ['ignore', 'ignore', 'pipe'] });
-
-  const verification = await verify(join(hub.folder, name));
-  assert.equal(verification.verdict, 'verified', String(verification.problem));
-});
-
 test('nothing is left of a backup that does not come back whole, and the reason is said', async (t) => {
-  const sent = await sentHub(t);
-  if (!sent) return;
-  const { hub, name, backup } = sent;
+  const { hub, name, backup } = await sentHub(t);
   rmSync(backup, { recursive: true });
   const unknown = await hub.run('restic-backups.sh', ['fetch', '20200101-000000']);
   assert.deepEqual([unknown.status, unknown.stdout], [1, '']);
@@ -83,9 +63,7 @@ test('nothing is left of a backup that does not come back whole, and the reason 
 });
 
 test('what a killed fetch leaves in DATA_DIR goes with the next run or the next night, but not while one is under way', async (t) => {
-  const sent = await sentHub(t);
-  if (!sent) return;
-  const { hub, name, backup } = sent;
+  const { hub, name, backup } = await sentHub(t);
   rmSync(backup, { recursive: true });
   hub.replace('restic', 'REAL "$@" || exit; case $1 in restore) pkill -KILL -s $(ps -o sid= $$) ;; esac');
   assert.notEqual((await hub.run('restic-backups.sh', ['fetch', name])).status, 0);
@@ -107,11 +85,9 @@ test('what a killed fetch leaves in DATA_DIR goes with the next run or the next 
 });
 
 test('two hubs in one repository keep apart: each has its own, and a name that both have asks for the hub', async (t) => {
-  const sent = await sentHub(t);
+  const { hub, name } = await sentHub(t);
   migrateAnew(); // another id
   const other = backupHub(t);
-  if (!sent) return;
-  const { hub, name } = sent;
   other.upload('of the other hub');
   const { name: its } = await other.backup({ clock: () => Date.parse(name.replace(/(....)(..)(..)-(..)(..)(..)/, '$1-$2-$3T$4:$5:$6Z')) });
   assert.equal(its, name);
@@ -132,29 +108,8 @@ test('two hubs in one repository keep apart: each has its own, and a name that b
   assert.deepEqual(contents(join(into.DATA_DIR, 'backups', name)), contents(join(hub.dataDir, 'backups', name)));
 });
 
-test("a repository on a remote of rclone's is written, listed and read as one on a disk is", async (t) => {
-  const hub = resticHub(t);
-  if (!hub || !requireTool(t, 'rclone')) return;
-  writeFileSync(join(hub.folder, 'rclone.conf'), `[box]\ntype = alias\nremote = ${hub.folder}\n`);
-  Object.assign(hub.env, { BACKUP_RESTIC_REPOSITORY: 'rclone:box:the repository', RCLONE_CONFIG: join(hub.folder, 'rclone.conf') });
-  hub.upload('an upload');
-  const name = await hub.verified();
-
-  const { status, stdout, stderr } = await hub.send(name);
-
-  assert.equal(status, 0, stderr);
-  assert.match(stdout, /^off-site: rclone:box:the repository: \d+-\d+: done, listed back and compared\n/);
-  const backup = join(hub.dataDir, 'backups', name);
-  const before = contents(backup);
-  rmSync(backup, { recursive: true });
-  assert.equal((await hub.run('restic-backups.sh', ['fetch', name])).status, 0);
-  assert.deepEqual(contents(backup), before);
-});
-
 test('what a disk cannot hold is refused before it is fetched', async (t) => {
-  const sent = await sentHub(t);
-  if (!sent) return;
-  const { hub, name } = sent;
+  const { hub, name } = await sentHub(t);
   hub.replace('df', 'echo Avail; echo 100000');
   const into = join(hub.folder, 'new machine');
   mkdirSync(into);

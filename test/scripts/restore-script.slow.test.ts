@@ -10,10 +10,11 @@ import { backupLock, takeFileLock } from '../../src/features/hub/data-locks.ts';
 import { isRestoreOpen, isRestoreUnderWay } from '../../src/features/backups/restore-state.ts';
 import { copyOf } from '../support/backup-hub.ts';
 import { startProgram } from '../support/child-program.ts';
+import { temporaryDataDir } from '../support/hub-process.ts';
 import { freePort } from '../support/ports.ts';
 import { keptIn, leftovers, restorableHub, stateOf, worldIn } from '../support/restore-hub.ts';
 import { isHealthy, RESTORE, restoreEnvironment, runRestore } from '../support/restore-script.ts';
-import { isRunning, PROJECT_ROOT, runProgram } from '../support/run-program.ts';
+import { isRunning, NOT_COMPILED, PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -355,14 +356,6 @@ test('case 66: where the roll back fails, the hub stays down, it says where the 
   assert.deepEqual([worldIn(hub.dataDir, hub), leftovers(hub.dataDir)], ['old', []]);
 });
 
-test('nothing to recover is no failure', async (t) => {
-  const hub = await restorableHub(t);
-  mkdirSync(join(hub.dataDir, '.restore-20260101-000000'));
-  const { status, stdout } = await runRestore(hub.dataDir, 1, ['--recover']);
-  assert.deepEqual([status, stdout], [0, 'no interrupted restore found\n']);
-  assert.deepEqual([worldIn(hub.dataDir, hub), leftovers(hub.dataDir)], ['old', []]);
-});
-
 test('case 60: a hub that answers although it is not known what runs it is not restored, nor another in its place', async (t) => {
   const hub = await restorableHub(t);
   const other = await restorableHub(t);
@@ -376,4 +369,18 @@ test('case 60: a hub that answers although it is not known what runs it is not r
   assert.equal(status, 1);
   assert.match(stderr, /a hub answers at HOST and PORT, but this script did not find what runs the hub/);
   assert.equal(worldIn(hub.dataDir, hub), 'old');
+});
+
+test('a DATA_DIR that was mistyped is neither recovered nor called a hub by the recovery kit, and stays as it is', async (t) => {
+  const folder = temporaryDataDir(t);
+  mkdirSync(join(folder, 'of something else'));
+  for (const dataDir of [join(folder, 'missing'), join(folder, 'of something else')]) {
+    const env = restoreEnvironment(dataDir, await freePort(), NOT_COMPILED);
+    for (const [script = '', ...args] of [['restore.sh', '--recover'], ['hubctl', 'recovery-kit']]) {
+      const { status, stdout, stderr } = await runProgram(join(PROJECT_ROOT, 'scripts', script), args, { env, cwd: '/' });
+      assert.deepEqual([status, stdout], [1, ''], script);
+      assert.match(stderr, /^no hub is in DATA_DIR yet \(\/.*hub\.db is missing\): check DATA_DIR, or run npm start\n$/, script);
+    }
+  }
+  assert.deepEqual(readdirSync(folder, { recursive: true }), ['of something else']);
 });

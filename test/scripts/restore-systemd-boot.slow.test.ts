@@ -2,15 +2,16 @@
 import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { isRestoreUnderWay, readRestoreState } from '../../src/features/backups/restore-state.ts';
 import { harmUnseen } from '../support/backup-hub.ts';
 import { AT, copyProject, installedHub } from '../support/booted-system.ts';
-import { makeResticRepository, REPOSITORY_PASSWORD } from '../support/restic-repository.ts';
 import { keptIn, leftovers, restorableHub, worldIn } from '../support/restore-hub.ts';
 import type { Outcome } from '../support/run-program.ts';
-import { requireTool } from '../support/tools.ts';
+import { testWith } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
+
+const test = testWith('root', 'systemd-nspawn', 'age', 'rclone');
 
 const DAEMON = 1; // its uid, and that of its group
 
@@ -24,7 +25,6 @@ async function restorable(t: TestContext, harm: (backup: string) => void = () =>
     copyProject(join(project, 'second'));
     cpSync(world.dataDir, join(project, 'second/data'), { recursive: true });
   });
-  if (!hub) return undefined;
   const dataDir = join(hub.project, 'data');
   const restore = (args: string, env = '', scripts = `${AT}/scripts`): Promise<Outcome> =>
     hub.sh(`CONFIRM_RESTORE=YES ${env} '${scripts}/restore.sh' ${args}`);
@@ -49,7 +49,6 @@ END`);
 
 test('restore.sh stops the units, starts them on the restored data, and everything belongs to their account', async (t) => {
   const hub = await restorable(t);
-  if (!hub) return;
   const before = await hub.each('InvocationID');
   const made = await hub.sh(`'${AT}/scripts/backup.sh'`);
   const [, own = ''] = / dir=(.+)\n$/.exec(made.stdout) ?? assert.fail(made.stdout + made.stderr);
@@ -70,9 +69,7 @@ test('restore.sh stops the units, starts them on the restored data, and everythi
 });
 
 test('root restores an encrypted copy, a folder of its own and one on a remote as they are typed: nothing is left of them', async (t) => {
-  if (!requireTool(t, 'age') || !requireTool(t, 'rclone')) return;
   const hub = await restorable(t);
-  if (!hub) return;
   const place = `cp -r ${hub.backup} /root/ && cd /root && age-keygen -o key 2>/dev/null && ` +
     `tar cz ${hub.name} | age -r "$(age-keygen -y key)" -o sealed.age && ` +
     "mkdir -p .config/rclone && printf '[box]\\ntype = alias\\nremote = /root\\n' >.config/rclone/rclone.conf";
@@ -88,31 +85,8 @@ test('root restores an encrypted copy, a folder of its own and one on a remote a
   }
 });
 
-test('root and the account of the hub restore from a restic repository, by its address and password alone', async (t) => {
-  if (!requireTool(t, 'restic')) return;
-  const hub = await restorable(t);
-  if (!hub) return;
-  makeResticRepository(join(hub.project, 'repository'));
-  const asDaemon = 'setpriv --reuid=daemon --regid=daemon --clear-groups';
-  const settings = 'BACKUP_RESTIC_REPOSITORY=/var/tmp/repository BACKUP_RESTIC_PASSWORD_FILE=/var/tmp/password';
-  const sent = await hub.sh(`cd / && ${asDaemon} sh -c "echo '${REPOSITORY_PASSWORD}' >/var/tmp/password" && ` +
-    `cp -r '${AT}/repository' /var/tmp/ && chown -R daemon: /var/tmp/repository && ` +
-    `${settings} '${AT}/scripts/off-site.sh' send ${hub.backup} && rm -r ${hub.backup}`);
-  assert.equal(sent.status, 0, sent.stderr);
-  for (const as of ['', asDaemon]) {
-    const { status, stdout, stderr } = await hub.sh(`cd / && CONFIRM_RESTORE=YES ${settings} ${as} ` +
-      `'${AT}/scripts/restore.sh' --restic ${hub.name}`);
-    assert.equal(status, 0, stderr);
-    assert.match(stdout, /^RESTORED \S+ of the restic repository$/m);
-    assert.deepEqual([await hub.isReady(), hub.world(), leftovers(hub.dataDir)], [true, 'new', []]);
-    assert.deepEqual([readdirSync(join(hub.dataDir, 'tmp')), ofOthers(hub.dataDir)], [[], []]);
-  }
-});
-
 test('the account of the hub restores what it may read by itself, also back, and other accounts are told at once', async (t) => {
-  if (!requireTool(t, 'age') || !requireTool(t, 'rclone')) return;
   const hub = await restorable(t);
-  if (!hub) return;
   const made = await hub.sh(`cd /var/tmp && age-keygen -o key 2>/dev/null && chown daemon key && tar -C '${AT}/data/backups' ` +
     `-cz ${hub.name} | age -r "$(age-keygen -y key)" -o sealed.age && ` +
     "printf '[box]\\ntype = alias\\nremote = /var/tmp\\n' >rclone.conf && chown daemon rclone.conf && " +
@@ -165,7 +139,6 @@ function ofOthers(folder: string): string[] {
 
 test('the restore of another clone on the same machine leaves the units alone', async (t) => {
   const hub = await restorable(t);
-  if (!hub) return;
   writeFileSync(join(hub.project, 'second/.env'), 'PORT=8081\n');
   const state = async (): Promise<string[][]> =>
     Promise.all(['InvocationID', 'ActiveEnterTimestampMonotonic', 'MainPID', 'NRestarts'].map(hub.each));
@@ -184,7 +157,6 @@ test('the restore of another clone on the same machine leaves the units alone', 
 
 test('case 65: if web does not start on restored data, the old data comes back and the units run on the old data', async (t) => {
   const hub = await restorable(t, harmUnseen);
-  if (!hub) return;
 
   const { status, stdout, stderr } = await hub.restore(hub.backup);
 
@@ -197,7 +169,6 @@ test('case 65: if web does not start on restored data, the old data comes back a
 
 test('case 65: a web that hangs on the restored data has RESTORE_HEALTH_SECONDS, however long its unit would wait', async (t) => {
   const hub = await restorable(t);
-  if (!hub) return;
   const hanging = '#!/bin/sh\n[ ! -e "$1/data/run/restore-probation.json" ] || exec sleep infinity\n' +
     'exec "$HUB_NODE" "$1/src/bin/launch.ts" web\n';
   writeFileSync(join(hub.project, 'scripts/hanging.sh'), hanging, { mode: 0o755 });
@@ -215,7 +186,6 @@ test('case 65: a web that hangs on the restored data has RESTORE_HEALTH_SECONDS,
 
 test('case 61: after restore.sh was killed the units do not run on half a restore, until --recover ends it', async (t) => {
   const hub = await restorable(t);
-  if (!hub) return;
   // In the moment in which web has stopped, or the trial begins.
   const kill = '#!/bin/sh\ngrep -qs "\\"$1\\"" "$2"/run/restore-*.json && kill -9 "$(cat /run/restoring)"\n';
   writeFileSync(join(hub.project, 'kill.sh'), kill, { mode: 0o755 });

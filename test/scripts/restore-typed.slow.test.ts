@@ -5,7 +5,7 @@ import {
   chmodSync, chownSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { NOBODY, requireAnotherUser } from '../support/another-user.ts';
 import { changeDatabase, harmUnseen } from '../support/backup-hub.ts';
 import { lengthenPosts } from '../support/stored-posts.ts';
@@ -16,12 +16,13 @@ import { resticHub } from '../support/restic.ts';
 import { runRestore, startRestore } from '../support/restore-script.ts';
 import { isRunning, type Outcome } from '../support/run-program.ts';
 import { temporaryFolder, writeFiles } from '../support/temporary-project.ts';
-import { requireTool } from '../support/tools.ts';
+import { testWith } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
+
+const test = testWith('age', 'rclone', 'restic');
 
 /** A hub that nobody runs, and copies of its backup: encrypted, and plain and encrypted on an rclone remote. */
 async function copiedHub(t: TestContext) {
-  for (const tool of ['age', 'rclone']) if (!requireTool(t, tool)) return undefined;
   const hub = await restorableHub(t);
   const folder = temporaryFolder(t);
   const key = makeKey(folder);
@@ -48,7 +49,6 @@ async function copiedHub(t: TestContext) {
 
 test('an encrypted file, its folder and copies on a remote are restored as they lie there, and no plain copy is left', async (t) => {
   const hub = await copiedHub(t);
-  if (!hub) return;
   const identity = ['--identity', hub.key.path];
   const named: [args: string[], called: string, cwd?: string][] = [
     [[hub.sealed, ...identity], hub.sealed],
@@ -68,7 +68,6 @@ test('an encrypted file, its folder and copies on a remote are restored as they 
 
 test('what cannot be opened, fetched or found is said before anything is stopped, and changes nothing', async (t) => {
   const hub = await copiedHub(t);
-  if (!hub) return;
   const stop = { HUB_STOP_COMMAND: `touch '${hub.folder}/stopped'`, HUB_START_COMMAND: 'false' };
   const before = stateOf(hub.dataDir).filter((line) => !line.startsWith('/tmp '));
   const refused = async (args: string[], why: RegExp, env: Record<string, string> = {}): Promise<void> => {
@@ -108,7 +107,6 @@ test('what cannot be opened, fetched or found is said before anything is stopped
 
 test('killed while it unpacks, restore.sh leaves a plain copy only until it is run again or asked to recover', async (t) => {
   const hub = await copiedHub(t);
-  if (!hub) return;
   hub.replace('tar', 'case "$*" in *-xf*) /usr/bin/tar "$@"; sleep 600 ;; esac');
   for (const next of [['--recover'], [hub.sealed, '--identity', hub.key.path], ['/nowhere']]) {
     const run = startRestore(t, hub.dataDir, hub.port, [hub.sealed, '--identity', hub.key.path], hub.env);
@@ -126,7 +124,6 @@ test('killed while it unpacks, restore.sh leaves a plain copy only until it is r
 for (const [signal, status] of [['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 129]] as const) {
   test(`${signal} while the backup is fetched ends with ${status} and leaves neither a copy nor a state`, async (t) => {
     const hub = await copiedHub(t);
-    if (!hub) return;
     hub.replace('tar', 'case "$*" in *-xf*) /usr/bin/tar "$@"; exec sleep 600 ;; esac');
     const run = startRestore(t, hub.dataDir, hub.port, [hub.sealed, '--identity', hub.key.path], hub.env);
     await waitUntil('it unpacks', () => readdirSync(join(hub.dataDir, 'tmp'), { recursive: true }).length >= 5);
@@ -138,7 +135,6 @@ for (const [signal, status] of [['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 12
 
 test('SIGTERM to restore.sh alone ends what it fetches with as well, at once, wherever that comes from', async (t) => {
   const hub = await copiedHub(t);
-  if (!hub) return;
   const tags = [`hub=${'0'.repeat(16)}`, `name=${hub.name}`];
   writeFiles(hub.folder, { config: 'of a repository', listed: JSON.stringify([{ id: '0'.repeat(64), tree: '0', tags }]) });
   const places = { BACKUP_RESTIC_REPOSITORY: hub.folder, BACKUP_RESTIC_PASSWORD_FILE: join(hub.folder, 'config') };
@@ -193,7 +189,6 @@ test('a folder that only root may read is restored by root for the account of th
 
 test('a backup in a restic repository is restored by its name, on an empty DATA_DIR too, with nothing but the password', async (t) => {
   const hub = resticHub(t);
-  if (!hub) return;
   const { sha256 } = hub.upload('in the repository');
   const name = await hub.verified();
   assert.equal((await hub.send(name)).status, 0);
@@ -229,7 +224,6 @@ test('on an empty DATA_DIR nothing is called previous data, also when the restor
 
 test('--list shows what lies here and off-site, when it was verified, and what cannot be read, without asking for consent', async (t) => {
   const hub = await copiedHub(t);
-  if (!hub) return;
   mkdirSync(join(hub.folder, 'far/20260101-000000'), { recursive: true });
   writeFileSync(join(hub.folder, 'far/20260101-000000/hub.db'), 'half a copy');
   mkdirSync(join(hub.folder, 'far/1-2'));
@@ -263,7 +257,6 @@ In BACKUP_RCLONE_REMOTE, restored by: restore\\.sh box:sealed/NAME
 
 test('--list with a BACKUP_DIR that is missing or cannot be read names it, fails, and lists what lies elsewhere', async (t) => {
   const hub = await copiedHub(t);
-  if (!hub) return;
   const far = join(hub.folder, 'far');
   cpSync(hub.backup, join(far, hub.name), { recursive: true });
   writeFileSync(join(hub.folder, 'a file'), '');
@@ -281,7 +274,6 @@ test('--list with a BACKUP_DIR that is missing or cannot be read names it, fails
 
 test('BUSY is said only of a lock that is taken', async (t) => {
   const hub = await copiedHub(t);
-  if (!hub) return;
   for (const [tool, script, why] of [
     ['flock', 'exit 66', /flock could not lock .*backup\.flock/],
     ['setsid', 'exit 1', /setsid -w does not work here; nothing was done/],

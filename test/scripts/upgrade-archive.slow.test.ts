@@ -3,13 +3,14 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { killableUpgrade, type Killable } from '../support/killed-upgrade.ts';
 import { keyring } from '../support/keyring.ts';
 import { writeFiles } from '../support/temporary-project.ts';
-import { requireTool } from '../support/tools.ts';
+import { testWith } from '../support/tools.ts';
 import { upgradableHub } from '../support/upgradable-hub.ts';
 
+const test = testWith('git', 'gpg', 'gpg-agent');
 const OWN = ['notes.txt', 'scripts/my own.sh'];
 
 /** A hub of version 1 that can reach no server, and the archive of version 2, beside its hashes. */
@@ -31,7 +32,6 @@ function archiveOf(hub: Killable, version: string, to: string, how = ''): string
 
 for (const [kind, hasHistory] of [['clone', true], ['hub that was unpacked from an archive', false]] as const) {
   test(`a ${kind} is upgraded from an archive, keeps what is the operator’s, and has nothing to do the second time`, async (t) => {
-    if (!requireTool(t, 'git')) return;
     const { hub, archive } = hubAndArchive(t);
     hub.begin();
     if (!hasHistory) rmSync(hub.at('world/hub/.git'), { recursive: true });
@@ -51,7 +51,6 @@ for (const [kind, hasHistory] of [['clone', true], ['hub that was unpacked from 
   });
 
   test(`a ${kind} keeps its version if the one in the archive does not work`, async (t) => {
-    if (!requireTool(t, 'git')) return;
     const { hub, archive } = hubAndArchive(t, false);
     hub.begin();
     if (!hasHistory) rmSync(hub.at('world/hub/.git'), { recursive: true });
@@ -61,7 +60,6 @@ for (const [kind, hasHistory] of [['clone', true], ['hub that was unpacked from 
   });
 
   test(`a ${kind} refuses an archive that is missing, changed, older or none, or would overwrite a file, and changes nothing`, async (t) => {
-    if (!requireTool(t, 'git')) return;
     const { hub, archive } = hubAndArchive(t);
     const copy = (name: string): string => {
       const to = hub.at(name, archive.split('/').at(-1) ?? '');
@@ -106,7 +104,6 @@ for (const [kind, hasHistory] of [['clone', true], ['hub that was unpacked from 
 }
 
 test('with UPGRADE_VERIFY=signed only an archive is taken whose hashes a named key has signed', async (t) => {
-  for (const tool of ['git', 'gpg', 'gpg-agent']) if (!requireTool(t, tool)) return;
   const { hub, archive } = hubAndArchive(t);
   const { makeKey, stop } = keyring(hub);
   const [ada, eve] = [makeKey('Ada'), makeKey('Eve')];
@@ -132,7 +129,6 @@ test('with UPGRADE_VERIFY=signed only an archive is taken whose hashes a named k
 });
 
 test('an upgrade from an archive killed before each of its changes leaves the old or the new version, each on its own data', async (t) => {
-  if (!requireTool(t, 'git')) return;
   const { hub, archive } = hubAndArchive(t);
   const begin = (): void => {
     hub.begin();
@@ -160,7 +156,6 @@ test('an upgrade from an archive killed before each of its changes leaves the ol
 });
 
 test('a real hub under npm start, without git history and without a server, is upgraded from an archive and keeps all posts', async (t) => {
-  for (const tool of ['git', 'npm']) if (!requireTool(t, tool)) return;
   const hub = await upgradableHub(t);
   await hub.write('before');
   rmSync(hub.place('hub/.git'), { recursive: true });

@@ -1,11 +1,12 @@
 // Protects an upgrade that is killed at any moment: the old version on its data, or the new one.
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
-import { test } from 'node:test';
 import { killableUpgrade, type Killable } from '../support/killed-upgrade.ts';
 import { runProgram } from '../support/run-program.ts';
 import { copyFolder } from '../support/temporary-project.ts';
-import { requireTool } from '../support/tools.ts';
+import { testWith } from '../support/tools.ts';
+
+const test = testWith('git');
 
 const LAST_FILE = 10; // of those that the new version adds and changes
 
@@ -54,7 +55,6 @@ async function killedAtSwitch(hub: Killable): Promise<void> {
 for (const isFit of [true, false]) {
   const what = isFit ? 'an upgrade' : 'a rollback from a faulty version';
   test(`${what} killed before each of its changes leaves the old or the new version, each on its own data`, async (t) => {
-    if (!requireTool(t, 'git')) return;
     const hub = killableUpgrade(t, isFit);
     hub.begin();
     const whole = await hub.run('');
@@ -81,7 +81,6 @@ for (const isFit of [true, false]) {
 }
 
 test('what a killed upgrade left is made whole by a recovery that is killed before each of its changes, too', async (t) => {
-  if (!requireTool(t, 'git')) return;
   const hub = killableUpgrade(t, true);
   await killedAtSwitch(hub);
   const setUp = await runProgram('/bin/sh', [hub.at('world/hub/scripts/set-up.sh')], { env: hub.env });
@@ -105,7 +104,6 @@ test('what a killed upgrade left is made whole by a recovery that is killed befo
 });
 
 test('where git alone is killed, the upgrade goes back by itself, and leaves nothing of the new version', async (t) => {
-  if (!requireTool(t, 'git')) return;
   const hub = killableUpgrade(t, true);
   for (const killed of [1, 2, 6, 12]) {
     hub.begin();

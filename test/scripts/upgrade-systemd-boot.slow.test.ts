@@ -3,18 +3,17 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import { AT, installedHub } from '../support/booted-system.ts';
 import { MIGRATIONS, oneMigrationMore } from '../support/migrated-database.ts';
 import { postsIn, restorableHub } from '../support/restore-hub.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
 import { writeFiles } from '../support/temporary-project.ts';
-import { requireTool } from '../support/tools.ts';
+import { testWith } from '../support/tools.ts';
 
+const test = testWith('root', 'systemd-nspawn', 'git');
 const WORKER_UNIT = 'scripts/systemd/content-hub-worker.service';
 
 test('root upgrades a hub under systemd: a version whose worker ends is rolled back, a killed upgrade recovers, a good version stays', async (t) => {
-  if (!requireTool(t, 'git')) return;
   const world = await restorableHub(t);
   let repository = '';
   const git = (where: string, ...args: string[]): string => execFileSync('git', ['-C', where, ...args], {
@@ -37,7 +36,6 @@ test('root upgrades a hub under systemd: a version whose worker ends is rolled b
     git(project, 'config', 'branch.main.remote', 'origin');
     git(project, 'config', 'branch.main.merge', 'refs/heads/main');
   });
-  if (!hub) return;
   const data = join(hub.project, 'data');
   const begun = git(hub.project, 'rev-parse', 'HEAD');
   const author = join(hub.project, '.runtime/author');

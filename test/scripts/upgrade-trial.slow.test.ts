@@ -4,11 +4,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import type { Client } from '../support/client.ts';
-import { requireTool } from '../support/tools.ts';
+import { testWith } from '../support/tools.ts';
 import { upgradableHub } from '../support/upgradable-hub.ts';
 import { waitUntil } from '../support/wait-until.ts';
+
+const test = testWith('git');
 
 /** In the place of the worker's first import: it works beside the hub, where DATA_DIR is given, and hangs in its place. */
 const HANGING = `if (!process.env['DATA_DIR']) { setInterval(() => {}, 1000); await new Promise(() => {}); }\nimport`;
@@ -31,7 +32,6 @@ function writeOn(ada: Client, sourceId: number) {
 }
 
 test('a version whose worker hangs is taken back, and no acknowledged post is lost', async (t) => {
-  if (!requireTool(t, 'git')) return;
   const hub = await upgradableHub(t, 'RESTORE_HEALTH_SECONDS=10');
   hub.releaseWith({ 'src/bin/worker.ts': [/^import/m, HANGING] });
   const writer = writeOn(hub.ada, hub.notes);
@@ -50,7 +50,6 @@ test('a version whose worker hangs is taken back, and no acknowledged post is lo
 });
 
 test('after kill -9 of the script the hub ends the trial by itself, takes posts, and nothing goes back any more', async (t) => {
-  if (!requireTool(t, 'git')) return;
   const hub = await upgradableHub(t, 'RESTORE_HEALTH_SECONDS=10');
   hub.releaseWith({ 'src/bin/worker.ts': [/^import/m, HANGING] });
   const trial = join(hub.data, 'run/restore-probation.json');
@@ -77,7 +76,6 @@ test('after kill -9 of the script the hub ends the trial by itself, takes posts,
 });
 
 test('where nobody runs the hub, web and worker of the new version are tried too, and a worker that ends is taken back', async (t) => {
-  if (!requireTool(t, 'git')) return;
   const hub = await upgradableHub(t, 'RESTORE_HEALTH_SECONDS=8');
   const before = hub.git('rev-parse HEAD');
   await hub.hub.interrupt();

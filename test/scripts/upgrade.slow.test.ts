@@ -3,18 +3,17 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import { itemsAt } from '../support/accounts.ts';
 import { killableUpgrade } from '../support/killed-upgrade.ts';
 import { readVersion } from '../support/operator.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
-import { requireTool } from '../support/tools.ts';
+import { testWith } from '../support/tools.ts';
 import { upgradableHub } from '../support/upgradable-hub.ts';
 
+const test = testWith('git');
 const VERSION = readVersion(PROJECT_ROOT).replaceAll('.', '\\.');
 
 test('a hub under npm start is upgraded from the version before the last, after failing versions were rolled back', async (t) => {
-  for (const tool of ['git', 'npm']) if (!requireTool(t, tool)) return;
   const hub = await upgradableHub(t);
   const [begun, pid] = [hub.git('rev-parse HEAD'), readFileSync(join(hub.data, 'run/hub.pid'), 'utf8')];
   await hub.write('before');
@@ -73,7 +72,6 @@ test('a hub under npm start is upgraded from the version before the last, after 
 });
 
 test('the upgrade.sh of a new version upgrades a hub whose own scripts cannot switch versions, and recovers it', async (t) => {
-  if (!requireTool(t, 'git')) return;
   const hub = killableUpgrade(t, true);
   const begin = (): void => {
     hub.begin();
@@ -94,7 +92,6 @@ test('the upgrade.sh of a new version upgrades a hub whose own scripts cannot sw
 });
 
 test('what cannot work is refused while the hub runs on, and says what to do', async (t) => {
-  if (!requireTool(t, 'git')) return;
   const hub = killableUpgrade(t, false);
   const clone = (...names: string[]): string => hub.at('world/hub', ...names);
   const refusals: [what: string, args: string, says: RegExp, status?: number][] = [

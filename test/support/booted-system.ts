@@ -5,14 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { isRunning, linkModules, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
-import { requireRoot, requireTool } from './tools.ts';
 import { waitUntil } from './wait-until.ts';
 
 /** Where the hub lies in the booted system. */
 export const AT = '/opt/a hub 100%';
 const PARTS = ['scripts', 'src', 'migrations', 'package.json', 'node_modules/better-sqlite3', 'node_modules/node-addon-api'];
 
-export type InstalledHub = NonNullable<Awaited<ReturnType<typeof installedHub>>>;
+export type InstalledHub = Awaited<ReturnType<typeof installedHub>>;
 
 /**
  * A hub installed by install-systemd.sh under a real systemd, as the account daemon; `project` is its folder on this
@@ -26,7 +25,6 @@ export async function installedHub(t: TestContext, prepare: (project: string) =>
   const isCompiled = existsSync(join(project, 'data')) && layModules(join(project, 'data/run/compiled'));
   const env = { NODE_COMPILE_CACHE: join(AT, 'data/run/compiled'), NODE_COMPILE_CACHE_PORTABLE: '1' };
   const system = await bootSystem(t, project, AT, isCompiled ? env : {});
-  if (!system) return undefined;
   if (isCompiled) await system.sh(`systemctl import-environment ${Object.keys(env).join(' ')}`);
   // Readable for daemon; the mode is that of mkdtemp.
   await system.sh(`chmod 755 '${AT}'; ! [ -e '${AT}/data' ] || chown -R daemon: '${AT}/data'`);
@@ -35,7 +33,7 @@ export async function installedHub(t: TestContext, prepare: (project: string) =>
 
   /** One property of a unit, such as ActiveState or MainPID. */
   async function show(unit: string, property: string): Promise<string> {
-    return (await system?.sh(`systemctl show -p ${property} --value content-hub-${unit}`))?.stdout.trim() ?? '';
+    return (await system.sh(`systemctl show -p ${property} --value content-hub-${unit}`)).stdout.trim();
   }
   async function pid(unit: string): Promise<number> {
     return Number(await show(unit, 'MainPID'));
@@ -65,13 +63,11 @@ type BootedSystem = {
 
 /**
  * A real systemd, started with this machine's own files (what it writes goes to memory) and a network of its own;
- * `project` is seen at `at`, and this Node at /opt/node. Skips the test where that is not possible, and says why.
+ * `project` is seen at `at`, and this Node at /opt/node. Needs root and systemd-nspawn.
  */
 export async function bootSystem(
   t: TestContext, project: string, at: string, env: Record<string, string> = {},
-): Promise<BootedSystem | undefined> {
-  if (!requireTool(t, 'systemd-nspawn')) return undefined;
-  if (!requireRoot(t, 'only root can start another system')) return undefined;
+): Promise<BootedSystem> {
   const folder = mkdtempSync(join(tmpdir(), 'hub-system-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   mkdirSync(join(folder, 'root'));

@@ -7,15 +7,11 @@ import { backupHub, type BackupHub } from './backup-hub.ts';
 import { contents, makeKey } from './off-site.ts';
 import { resticHub, withoutNodesWarning } from './restic.ts';
 import { compiledIn, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
-import { requireTool } from './tools.ts';
 
-export type DrilledHub = NonNullable<ReturnType<typeof drilledHub>>;
+export type DrilledHub = ReturnType<typeof drilledHub>;
 
-/** A hub that nobody runs, with a file, and an off-site destination beside it; undefined if a program is missing. */
+/** A hub that nobody runs, with a file, and an off-site destination beside it. */
 export function drilledHub(t: TestContext, destination: Destination, isSealed = false) {
-  for (const tool of [destination, ...isSealed ? ['age'] : []]) {
-    if (tool !== 'dir' && !requireTool(t, tool)) return undefined;
-  }
   const hub = backupHub(t);
   hub.upload('of the backup');
   const folder = dirname(hub.dataDir);
@@ -54,7 +50,7 @@ export function drilledHub(t: TestContext, destination: Destination, isSealed = 
 
 function settingsFor(t: TestContext, destination: Destination, hub: BackupHub, far: string): Record<string, string> {
   if (destination === 'restic') {
-    const { BACKUP_RESTIC_REPOSITORY = '', BACKUP_RESTIC_PASSWORD_FILE = '' } = resticHub(t, hub)?.env ?? {};
+    const { BACKUP_RESTIC_REPOSITORY = '', BACKUP_RESTIC_PASSWORD_FILE = '' } = resticHub(t, hub).env;
     return { BACKUP_RESTIC_REPOSITORY, BACKUP_RESTIC_PASSWORD_FILE };
   }
   mkdirSync(far);

@@ -72,6 +72,24 @@ function writeBackup(): string {
   return folder;
 }
 
+/** A remote `box:` that is a folder of this machine, and `safe:`, an encrypted one (crypt) in it. */
+export function withRemote(t: TestContext): OffSite {
+  const place = offSite(t);
+  const password = execFileSync('rclone', ['obscure', 'a password'], { encoding: 'utf8' }).trim();
+  writeFileSync(join(place.folder, 'rclone.conf'), `[box]\ntype = alias\nremote = ${place.far}\n
+[safe]\ntype = crypt\nremote = ${place.far}/safe\npassword = ${password}\n`);
+  place.env['BACKUP_RCLONE_REMOTE'] = 'box:';
+  return place;
+}
+
+/** Gives rclone a remote `box:` that is a folder beside the data; returns this folder. */
+export function makeBox({ folder }: { folder: string }): string {
+  const box = join(folder, 'box');
+  mkdirSync(box, { recursive: true });
+  writeFileSync(join(folder, 'rclone.conf'), `[box]\ntype = alias\nremote = ${box}\n`);
+  return box;
+}
+
 /** A new key: where the secret half lies, and the recipient. */
 export function makeKey(folder: string, name = 'key'): { path: string; recipient: string; secret: string } {
   const path = join(folder, name);

@@ -15,7 +15,6 @@ import { startHub } from './hub.ts';
 import { freePort } from './ports.ts';
 import { PROJECT_ROOT } from './run-program.ts';
 import { makeSelfSigned } from './self-signed.ts';
-import { requireRoot, requireTool } from './tools.ts';
 import { waitUntil } from './wait-until.ts';
 
 const PIECE = 256 * 1024;
@@ -26,14 +25,14 @@ type AskOptions = { method?: string; headers?: Record<string, string>; body?: Bu
 
 export const PROXIES: ProxyKind[] = ['nginx', 'caddy'];
 
-export type Proxy = NonNullable<Awaited<ReturnType<typeof startProxy>>>;
+export type Proxy = Awaited<ReturnType<typeof startProxy>>;
 
 /** What the configurations say that the hub needs in its settings. */
 const BEHIND_PROXY = { BASE_URL: 'https://hub.test', TRUSTED_PROXIES: '127.0.0.1/32' };
 
 /**
  * A hub of this process behind such a proxy, and the paths of the requests that have reached it, each as soon as its
- * head is there; undefined, and the test skipped, where that proxy is not installed.
+ * head is there. Needs the proxy's program, and root, as which Debian's nginx starts.
  */
 export async function hubBehind(
   t: TestContext, kind: ProxyKind, edit?: (config: string) => string, settings: Record<string, string> = {},
@@ -44,7 +43,7 @@ export async function hubBehind(
   for (const event of ['request', 'checkExpectation']) {
     hub.server.prependListener(event, ({ url = '' }: IncomingMessage) => reached.push(url));
   }
-  return proxy && { hub, proxy, reached };
+  return { hub, proxy, reached };
 }
 
 /**
@@ -54,7 +53,6 @@ export async function hubBehind(
 export async function startProxy(
   t: TestContext, kind: ProxyKind, hubPort: number, edit: (config: string) => string = (config) => config,
 ) {
-  if (!requireTool(t, kind) || (kind === 'nginx' && !requireRoot(t, "Debian's nginx starts as root"))) return undefined;
   const folder = mkdtempSync(join(tmpdir(), 'hub-proxy-'));
   const { key, cert } = makeSelfSigned('hub.test');
   writeFileSync(join(folder, 'key.pem'), key);

@@ -9,15 +9,13 @@ import { backupHub, type BackupHub } from './backup-hub.ts';
 import { makeResticRepository, REPOSITORY_PASSWORD } from './restic-repository.ts';
 import { compiledIn, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 import { writeFiles } from './temporary-project.ts';
-import { requireTool } from './tools.ts';
 
 export type Listed = { name: string; hub: string; id: string; bytes: string; schema: string; verified: string };
 
-export type ResticHub = NonNullable<ReturnType<typeof resticHub>>;
+export type ResticHub = ReturnType<typeof resticHub>;
 
-/** A hub that nobody runs and a restic repository beside it; undefined where restic is missing. */
+/** A hub that nobody runs and a restic repository beside it. */
 export function resticHub(t: TestContext, hub: BackupHub = backupHub(t)) {
-  if (!requireTool(t, 'restic')) return undefined;
   const folder = dirname(hub.dataDir);
   const [repository, password, bin] = [join(folder, 'the repository'), join(folder, 'password'), join(folder, 'bin')];
   mkdirSync(bin);

@@ -27,13 +27,13 @@ type Pages = {
   read: Set<number>;
   starred: Set<number>;
   /** From now on. */
-  answers: { status: number; fresh: number; keys: 'on' | 'off'; knowsZone: boolean; held?: Promise<void> };
+  answers: { status: number; fresh: number; keys: 'on' | 'off'; held?: Promise<void> };
 };
 
 /** Pages with the markup of lists and posts and nothing else, where the script can be watched by itself. */
 export async function startScriptPages(t: TestContext): Promise<Pages> {
   const [read, starred] = [new Set<number>(), new Set<number>()];
-  const answers: Pages['answers'] = { status: 204, fresh: 0, keys: 'on', knowsZone: true };
+  const answers: Pages['answers'] = { status: 204, fresh: 0, keys: 'on' };
   const pages: Pages = { address: '', sent: [], read, starred, answers };
   const server = createServer((req, res) => void answer(pages, req, res));
   pages.address = `http://127.0.0.1:${await listen(t, server)}`;
@@ -78,7 +78,7 @@ function json(res: ServerResponse, status: number, value: object): void {
 
 function document({ answers, starred, read }: Pages, title: string, main: string): string {
   return `<!doctype html><html lang="en"><head><title>${title} · Hub</title>
-<script src="/hub.js" integrity="${HASH}" defer></script></head><body data-keys="${answers.keys}" ${answers.knowsZone ? '' : 'data-zone="unknown"'}>
+<script src="/hub.js" integrity="${HASH}" defer></script></head><body data-keys="${answers.keys}">
 <nav aria-label="Main"><a href="/">Unread <span data-count="all">${30 - read.size}<span> unread</span></span></a>
 <a href="/starred">Starred <span data-count="starred" ${starred.size ? '' : 'hidden'}>${starred.size}</span></a></nav>
 <form id="state" method="post"></form><div class="page">${main}</div>

@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import type { TestContext } from 'node:test';
+import { test, type TestContext } from 'node:test';
 
 const DEBIAN_PACKAGES: Record<string, string> = {
   Xvfb: 'xvfb',
@@ -47,6 +47,16 @@ const DEBIAN_PACKAGES: Record<string, string> = {
 export function requireTool(t: TestContext, tool: string): boolean {
   if (isInstalled(tool)) return true;
   return cannotRun(t, `${tool} is not installed; Debian's package ${DEBIAN_PACKAGES[tool] ?? tool} brings it`);
+}
+
+/** `test` for a file whose tests all need those programs, or `root`: as requireTool where one of them is missing. */
+export function testWith(...needed: string[]): typeof test {
+  const isRoot = process.getuid?.() === 0;
+  const missing = needed.find((one) => one === 'root' ? !isRoot : !isInstalled(one));
+  if (missing === undefined) return test;
+  const refuse = (name?: unknown): Promise<void> =>
+    test(String(name), (t) => void (missing === 'root' ? cannotRun(t, 'only root can run this test') : requireTool(t, missing)));
+  return refuse as typeof test;
 }
 
 /** The same for a test that only root can run. */

@@ -9,7 +9,7 @@ import { freePort } from '../../support/ports.ts';
 import { leftovers, restorableHub, worldIn } from '../../support/restore-hub.ts';
 import { restoreEnvironment, runRestore } from '../../support/restore-script.ts';
 import { compiledIn, PROJECT_ROOT, runProgram } from '../../support/run-program.ts';
-import { temporaryProject, writeFiles } from '../../support/temporary-project.ts';
+import { writeFiles } from '../../support/temporary-project.ts';
 
 type Environment = Record<string, string>;
 type Health = { ok: boolean; lastBackup: { verified: boolean } | null };
@@ -110,28 +110,5 @@ for (const [what, settingsAt] of SPELLINGS) {
     writeFiles(place('.'), { 'hub-data.key.token': 'abc' });
 
     assert.equal((await healthOfWeb(t, place('.'), settingsAt(place))).lastBackup, null);
-  });
-}
-
-for (const [what, name] of [['longer', 'hub-1.0-data'], ['shorter', 'hub']] as const) {
-  test(`web and backups run on a DATA_DIR beside the project and a key, with the ${what} name`, async (t) => {
-    const copy = temporaryProject(t, ['package.json', 'src', 'migrations', 'scripts', 'node_modules/better-sqlite3']);
-    const project = join(dirname(copy), 'hub-1.0');
-    renameSync(copy, project);
-    const dataDir = join(dirname(copy), name);
-    writeFiles(dirname(copy), { 'hub.key': 'k'.repeat(32) });
-    const secret = { HUB_SECRET_KEY_FILE: join(dirname(copy), 'hub.key') };
-    const env = { ...restoreEnvironment(dataDir, await freePort(), secret), ...compiledIn(dataDir) };
-    const settings = { DATA_DIR: dataDir, ...secret };
-
-    assert.equal((await healthOfWeb(t, dirname(project), settings, project)).lastBackup, null);
-    const { status, stdout, stderr } = await runProgram(join(project, 'scripts/backup.sh'), [], { env, cwd: '/' });
-    assert.equal(status, 0, stderr);
-    const [, made = ''] = /dir=(.*)\n/.exec(stdout) ?? [];
-    assert.equal(dirname(made), join(dataDir, 'backups'));
-    const restored = await runProgram(join(project, 'scripts/restore.sh'), [made], { env, cwd: '/' });
-    assert.equal(restored.status, 0, restored.stderr);
-    assert.match(restored.stdout, new RegExp(`^RESTORED ${made}\nthe previous data is in ${dataDir}/pre-restore-`, 'm'));
-    assert.equal((await healthOfWeb(t, dirname(project), settings, project)).lastBackup?.verified, true);
   });
 }

@@ -10,6 +10,9 @@ import { exit, pidOf, ready, standInProject, startHub } from '../../support/stan
 import { writeFiles } from '../../support/temporary-project.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
+const preparing = (folder: string): Promise<void> => waitUntil('the data is being prepared', () =>
+  Number(statSync(join(folder, 'data/prepare.pid'), { throwIfNoEntry: false })?.size) > 0);
+
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   test(`the hub prints where it runs and the set-up link, and ${signal} stops both processes`, async (t) => {
     const hub = startHub(t, standInProject(t), { PORT: '0' });
@@ -73,8 +76,7 @@ test('what stops the preparation is printed as it is, and nothing is started', a
 
 test('a signal ends at once what still prepares the data, and nothing is started', async (t) => {
   const hub = startHub(t, standInProject(t), { PORT: '0', ENDLESS: '1' });
-  const written = join(hub.folder, 'data/prepare.pid');
-  await waitUntil('the data is being prepared', () => Number(statSync(written, { throwIfNoEntry: false })?.size) > 0);
+  await preparing(hub.folder);
 
   hub.child.kill('SIGTERM');
 
@@ -95,7 +97,7 @@ test('a signal that comes when everything has just been prepared starts nothing 
       writeFileSync('data/prepare.pid', String(process.pid));`,
   });
   const hub = startHub(t, folder, { PORT: '0' });
-  await waitUntil('the data is being prepared', () => existsSync(join(folder, 'data/prepare.pid')));
+  await preparing(folder);
 
   hub.child.kill('SIGTERM');
 
@@ -106,8 +108,7 @@ test('a signal that comes when everything has just been prepared starts nothing 
 test('SIGUSR1 opens no debugger in start.ts, also where an older version began it, nor in what prepares the data', async (t) => {
   const folder = standInProject(t);
   const hub = startHub(t, folder, { PORT: '0', UNTIL: join(folder, 'go') });
-  const written = join(folder, 'data/prepare.pid');
-  await waitUntil('the data is being prepared', () => Number(statSync(written, { throwIfNoEntry: false })?.size) > 0);
+  await preparing(folder);
   assert.equal(catches(readFileSync(`/proc/${pidOf(folder, 'prepare')}/status`, 'utf8'), 10), false);
 
   hub.child.kill('SIGUSR1');
@@ -123,8 +124,7 @@ test('SIGUSR1 opens no debugger in start.ts, also where an older version began i
 test('a restore that asks while the data is still prepared is heard, and the hub starts afterwards', async (t) => {
   const folder = standInProject(t);
   const hub = startHub(t, folder, { PORT: '0', UNTIL: join(folder, 'go'), HUB_NODE: process.execPath });
-  const written = join(folder, 'data/prepare.pid');
-  await waitUntil('the data is being prepared', () => Number(statSync(written, { throwIfNoEntry: false })?.size) > 0);
+  await preparing(folder);
 
   hub.child.kill('SIGUSR2');
   writeFiles(folder, { go: '' });
@@ -135,20 +135,12 @@ test('a restore that asks while the data is still prepared is heard, and the hub
 
 test('a preparation that is killed ends in one clear line', async (t) => {
   const hub = startHub(t, standInProject(t), { PORT: '0', ENDLESS: '1' });
-  const written = join(hub.folder, 'data/prepare.pid');
-  await waitUntil('the data is being prepared', () => Number(statSync(written, { throwIfNoEntry: false })?.size) > 0);
+  await preparing(hub.folder);
 
   process.kill(pidOf(hub.folder, 'prepare'), 'SIGKILL');
 
   assert.equal(await exit(hub), 1);
   assert.equal(hub.stderr(), 'the preparation of the hub was ended by SIGKILL; nothing was started\n');
-});
-
-test('what prepared the hub has ended when the hub runs', async (t) => {
-  const hub = startHub(t, standInProject(t), { PORT: '0' });
-  await ready(hub);
-
-  await waitUntil('it has ended', () => !isRunning(pidOf(hub.folder, 'prepare')));
 });
 
 test('the data folder is made for the hub alone, and what is written there too', async (t) => {

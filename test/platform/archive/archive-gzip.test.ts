@@ -99,18 +99,6 @@ test('what gzip wrote is read, with and without a name in it, and every byte of 
   }
 });
 
-test('an error of whoever takes the content ends the reading', async (t) => {
-  const path = join(temporaryFolder(t), 'a.gz');
-  writeFileSync(path, gzipSync(CONTENT));
-  const file = await open(path);
-  const mine = new Error('enough');
-
-  await assert.rejects(async () => {
-    for await (const _ of gunzipFile(file)) throw mine;
-  }, mine);
-  await file.close();
-});
-
 test('a file that is compressed while it fails to be written rejects', async (t) => {
   const path = join(temporaryFolder(t), 'a.gz');
   const file = await open(path, 'wx');

@@ -94,16 +94,6 @@ test('a migration that was released is never edited', () => {
   for (const [file, checksum] of Object.entries(RELEASED)) assert.equal(now.get(file)?.slice(0, 16), checksum, file);
 });
 
-test('the whole schema is applied once, with a row for each file', (t) => {
-  const { db } = migratedDatabase(t);
-  const migrations = readMigrations(FOLDER);
-  const rows = db.prepare<[], { version: number }>('history',
-    'SELECT version, name, checksum, applied_at > 0 AS dated FROM schema_migrations ORDER BY version').all();
-
-  assert.deepEqual(rows, migrations.map(({ version, name, checksum }) => ({ version, name, checksum, dated: 1 })));
-  assert.deepEqual(migrate(db, migrations, Date.now), []);
-});
-
 test('every table is strict', (t) => {
   const { db } = migratedDatabase(t);
   const plain = tables(db).filter(({ type }) => type === 'table');

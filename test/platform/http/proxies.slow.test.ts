@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { gunzipSync } from 'node:zlib';
@@ -11,10 +10,12 @@ import { cookieOf } from '../../support/client.ts';
 import { listen } from '../../support/ports.ts';
 import { askHttp2, hubBehind, PROXIES, startProxy } from '../../support/proxy.ts';
 import { githubEvent } from '../../support/signed-events.ts';
+import { testWith } from '../../support/tools.ts';
 import { filesIn, FORM_TYPE, formWith, openFilesIn, writePost, writer } from '../../support/uploads.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { eventBody, eventOf, makeWebhook } from '../../support/webhooks.ts';
 
+const test = testWith('root', 'nginx', 'caddy');
 const MEBIBYTE = 1024 * 1024;
 
 const JSON_BODY = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' };
@@ -23,7 +24,6 @@ for (const kind of PROXIES) {
   test(`${kind} tells the hub the client's address and nothing that the client says of it`, async (t) => {
     const echo = createServer((req, res) => res.end(JSON.stringify(req.headers)));
     const proxy = await startProxy(t, kind, await listen(t, echo));
-    if (!proxy) return;
     for (const forged of ['203.0.113.9', '127.0.0.1', '10.0.0.1, 127.0.0.1', '']) {
       const headers = { 'x-forwarded-for': forged, 'x-forwarded-proto': 'http' };
       const { body } = await proxy.ask('/', { from: '127.0.0.2', headers });
@@ -34,9 +34,7 @@ for (const kind of PROXIES) {
   });
 
   test(`behind ${kind} limits and sessions go by that address`, async (t) => {
-    const behind = await hubBehind(t, kind);
-    if (!behind) return;
-    const { hub, proxy } = behind;
+    const { hub, proxy } = await hubBehind(t, kind);
     await hub.person('ada');
     const send = (path: string, from: string, forged: string, body: object) => proxy.ask(path, {
       method: 'POST', from, body: JSON.stringify(body), headers: { ...JSON_BODY, 'x-forwarded-for': forged },
@@ -61,9 +59,7 @@ for (const kind of PROXIES) {
   });
 
   test(`the largest upload comes through ${kind}, and a larger one is refused in the hub's own words`, async (t) => {
-    const behind = await hubBehind(t, kind);
-    if (!behind) return;
-    const { hub, proxy } = behind;
+    const { hub, proxy } = await hubBehind(t, kind);
     const ada = await writer(hub, 'ada');
     const headers = { cookie: cookieOf(ada.client), 'content-type': FORM_TYPE, 'sec-fetch-site': 'same-origin' };
     const fields = { sourceId: String(ada.sourceId), title: 'Large', content: 'Text' };
@@ -83,7 +79,6 @@ for (const kind of PROXIES) {
 
   test(`${kind} tells every one of thirty clients that the upload is too large, though they send it whole first`, async (t) => {
     const behind = await hubBehind(t, kind, undefined, { UPLOAD_MAX_BYTES: String(MEBIBYTE) });
-    if (!behind) return;
     const ada = await writer(behind.hub, 'ada');
     const fields = { sourceId: String(ada.sourceId), title: 'Large', content: 'Text' };
     const form = formWith(fields, [{ filename: 'x.txt', data: Buffer.alloc(7 * MEBIBYTE, 'x') }]);
@@ -98,9 +93,7 @@ for (const kind of PROXIES) {
   });
 
   test(`an upload comes through ${kind} while it is sent, and one that is broken off leaves nothing`, async (t) => {
-    const behind = await hubBehind(t, kind);
-    if (!behind) return;
-    const { hub, proxy } = behind;
+    const { hub, proxy } = await hubBehind(t, kind);
     const ada = await writer(hub, 'ada');
     const form = formWith({ sourceId: String(ada.sourceId), title: 'Left', content: 'Text' },
       [{ filename: 'x.txt', data: Buffer.alloc(8 * MEBIBYTE, 'x') }]);
@@ -119,9 +112,7 @@ for (const kind of PROXIES) {
   });
 
   test(`a reader who leaves ${kind} in the middle of a file makes the hub close it`, async (t) => {
-    const behind = await hubBehind(t, kind);
-    if (!behind) return;
-    const { hub, proxy } = behind;
+    const { hub, proxy } = await hubBehind(t, kind);
     const ada = await writer(hub, 'ada');
     const data = Buffer.alloc(24 * MEBIBYTE, 'x');
     const post = await writePost(hub, ada, [{ filename: 'x.txt', data }]);
@@ -139,9 +130,7 @@ for (const kind of PROXIES) {
   });
 
   test(`${kind} compresses nothing that the hub has compressed or left as it is`, async (t) => {
-    const behind = await hubBehind(t, kind);
-    if (!behind) return;
-    const { hub, proxy } = behind;
+    const { hub, proxy } = await hubBehind(t, kind);
     const { client, sourceId } = await writer(hub, 'ada');
     for (let n = 0; n < 20; n++) await addPost(client, sourceId, `Post ${n}`, 'A text of some length. '.repeat(20));
     const gzip = { 'accept-encoding': 'gzip' };
@@ -168,9 +157,7 @@ for (const kind of PROXIES) {
   });
 
   test(`events are signed over raw bytes, and ${kind} passes them as they are`, async (t) => {
-    const behind = await hubBehind(t, kind);
-    if (!behind) return;
-    const { hub, proxy } = behind;
+    const { hub, proxy } = await hubBehind(t, kind);
     const hook = await makeWebhook(await hub.person('ada'));
     const body = ` ${eventBody('post.published', { id: 'ü', title: 'Z\\u00fcge\u2028\u{1f989}' }, hub.now())}\r\n\t `;
     const sends: [id: string, headers: Record<string, string>][] = [
@@ -219,9 +206,7 @@ function asObject(rawHeaders: string[]): Record<string, string> {
 
 test('the cache in nginx.conf keeps what visitors get for a second or two, and nothing of anybody else', async (t) => {
   const withCache = (config: string): string => config.replace('proxy_cache off;', 'proxy_cache content_hub;');
-  const behind = await hubBehind(t, 'nginx', withCache);
-  if (!behind) return;
-  const { hub, proxy, reached } = behind;
+  const { hub, proxy, reached } = await hubBehind(t, 'nginx', withCache);
   const ada = await writer(hub, 'ada');
   const post = await writePost(hub, ada, [{ filename: 'x.txt', data: 'A file' }]);
   const text = 'A text of some length. '.repeat(20);
@@ -256,9 +241,7 @@ test('the cache in nginx.conf keeps what visitors get for a second or two, and n
 });
 
 test('nginx.conf as it is keeps nothing: what is deleted is gone at once', async (t) => {
-  const behind = await hubBehind(t, 'nginx');
-  if (!behind) return;
-  const { hub, proxy } = behind;
+  const { hub, proxy } = await hubBehind(t, 'nginx');
   const ada = await writer(hub, 'ada');
   const { id } = await writePost(hub, ada);
   assert.equal((await proxy.ask(`/posts/${id}`)).status, 200);

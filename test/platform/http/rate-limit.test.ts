@@ -134,18 +134,6 @@ test('a refused sign-in page says so as a page, and keeps the name that was type
   assert.doesNotMatch(refused.text, /wrong/);
 });
 
-test('guessing invitations is limited by address', async (t) => {
-  const { anybody } = await startHub(t);
-  const guess = (n: number) => anybody.post(
-    '/api/accounts', { invitation: `guess-${n}`, username: 'eve', password: 'x'.repeat(10) },
-  );
-
-  for (let n = 0; n < 20; n++) assert.equal((await guess(n)).status, 410);
-  const refused = await guess(20);
-  assert.equal(refused.status, 429);
-  assert.ok(Number(refused.headers.get('retry-after')) > 0);
-});
-
 test('synchronising now is limited by person', async (t) => {
   const { ada, bob } = await hubWith(t, ['ada', 'bob']);
   const feed = serving(() => rss('Owls', [{ guid: 'a' }]));

@@ -114,35 +114,6 @@ test('a taker may stop early: the rest of its file is skipped and counted, the n
   assert.equal((await send(address, sized(300_001))).status, 413);
 });
 
-test('chunks kept beyond their file give an error, and nothing of the next file', async (t) => {
-  const kept: AsyncIterator<Buffer>[] = [];
-  const { files, onFile } = keepFiles();
-  const late: Promise<unknown>[] = [];
-  const { address } = await startFormServer(t, async (file, chunks) => {
-    late.push(...kept.map((iterator) => iterator.next()));
-    kept.push(chunks[Symbol.asyncIterator]());
-    if (file.field === 'f1') await onFile(file, chunks);
-  });
-  assert.equal((await send(address, fileForm('data', 2))).status, 200);
-  assert.deepEqual(files.map(({ data }) => data.toString()), ['data']);
-  await assert.rejects(Promise.all(late), /no longer read/);
-});
-
-test('chunks asked for without waiting come in order', async (t) => {
-  const data = Buffer.from(Array.from({ length: 60_000 }, (_, i) => `${i}\r\n--`).join(''));
-  const found: Buffer[] = [];
-  const { address } = await startFormServer(t, async (_file, chunks) => {
-    const iterator = chunks[Symbol.asyncIterator]();
-    for (let isDone = false; !isDone;) {
-      const results = await Promise.all([iterator.next(), iterator.next(), iterator.next()]);
-      found.push(...results.flatMap((result) => (result.done ? [] : [result.value])));
-      isDone = results.some(({ done }) => done);
-    }
-  });
-  assert.equal((await send(address, fileForm(data))).status, 200);
-  assert.ok(Buffer.concat(found).equals(data));
-});
-
 test('a client that goes away in the middle of a file leaves nothing behind and disturbs nobody', async (t) => {
   const unhandled: unknown[] = [];
   const note = (error: unknown) => unhandled.push(error);

@@ -85,17 +85,6 @@ test('a kind with a single place does what is doubtful too', (t) => {
   assert.equal(queue.claim('k', 1).length, 1);
 });
 
-test('never two of one lane, of whichever owners', (t) => {
-  const { queue } = startQueue(t);
-  addMany(queue, ADA, 3, { lane: 'one.example' });
-  addMany(queue, BOB, 3, { lane: 'one.example' });
-  addMany(queue, BOB, 1, { lane: 'other.example' });
-
-  const jobs = queue.claim('k', 10);
-  assert.deepEqual(jobs.map(({ lane }) => lane).sort(), ['one.example', 'other.example']);
-  assert.deepEqual(queue.claim('k', 10), []);
-});
-
 test('a waiting job that is hurried is one that was asked for', (t) => {
   const { queue } = startQueue(t);
   addMany(queue, ADA, 3);

@@ -63,19 +63,6 @@ test('after the last attempt a job is kept as failed and not run', (t) => {
   assert.equal(queue.find(1)?.lastError?.length, 2_000);
 });
 
-test('an error in what a failure writes rolls back the failure', (t) => {
-  const { queue } = startQueue(t);
-  add(queue);
-  const job = claimOne(queue);
-  const effects = () => {
-    throw new Error('hook');
-  };
-
-  assert.throws(() => queue.fail(job, new Error('boom'), { effects }), /hook/);
-  assert.equal(state(queue, job), 'running');
-  assert.equal(queue.fail(job, new Error('boom')), 'retrying');
-});
-
 test('a job’s completion and its effects are stored together or not at all', (t) => {
   const { db, queue, effect, effects } = startQueue(t);
   add(queue);

@@ -177,15 +177,3 @@ test('a clock set back an hour holds up a dead worker’s job for one lease, and
   passTime(HOUR);
   assert.ok(queue.claim('k', 10).some(({ payload }) => payload === 'due before'));
 });
-
-test('a clock set forward ends leases early, which repeats work but no effect', (t) => {
-  const { queue, passTime, effect, effects } = startQueue(t);
-  add(queue);
-  const first = claimOne(queue);
-  passTime(24 * HOUR);
-  const second = claimOne(queue);
-
-  assert.equal(queue.complete(second, effect(second)), true);
-  assert.equal(queue.complete(first, effect(first)), false);
-  assert.deepEqual(effects(), [1]);
-});

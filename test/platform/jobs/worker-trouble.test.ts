@@ -155,21 +155,6 @@ test('a full disk stops neither the worker nor a job in hand: it goes on when th
   assert.equal(hub.db.pragma('integrity_check'), 'ok');
 });
 
-test('a failure that a full disk keeps from being recorded is recorded when there is space', async (t) => {
-  const large = () => hub.largeEffect();
-  const run = () => Promise.reject(new Error('boom'));
-  const hub = startWorker(t, { k: { run, failed: large } }, { realTime: true });
-  hub.queue.enqueue({ kind: 'k', payload: {} });
-  hub.db.pragma(`max_page_count = ${Number(hub.db.pragma('page_count'))}`);
-  hub.worker.start();
-  await waitUntil('the trouble is told', () => hub.errors.length >= 1);
-  assert.deepEqual([hub.states(), hub.effects()], [['running'], []]);
-
-  hub.db.pragma('max_page_count = 1000000');
-  await waitUntil('it is recorded', () => hub.states()[0] === 'retrying');
-  assert.deepEqual([hub.queue.find(1)?.lastError, hub.effects()], ['boom', [1]]);
-});
-
 test('a lock held too long by another process is told and waited out', async (t) => {
   const hub = startWorker(t, { k: { run: async (job) => hub.effect(job) } }, { realTime: true });
   hub.db.pragma('busy_timeout = 1');

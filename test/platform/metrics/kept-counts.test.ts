@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Random } from '../../../src/platform/clock.ts';
 import type { Db } from '../../../src/platform/db/open-database.ts';
 import { createCounters } from '../../../src/platform/metrics/counters.ts';
-import { addSource, measuredHub } from '../../support/service-series.ts';
+import { measuredHub } from '../../support/service-series.ts';
 import { seeded } from '../../support/random.ts';
 
 test('the counts of sources, public posts and jobs that triggers keep equal a real count after thousands of random changes', (t) => {
@@ -27,16 +27,6 @@ test('the counts of sources, public posts and jobs that triggers keep equal a re
 
   const some = (name: string): boolean => [...series()].some(([key, value]) => key.startsWith(name) && value > 0);
   for (const name of ['service_sources', 'service_public_posts', 'service_sync_jobs']) assert.ok(some(name), name);
-});
-
-test('a count that was tampered with is noticed by the comparison above', (t) => {
-  const { db, series } = measuredHub(t);
-  addSource(db);
-  assertCountsAreTrue(db, series());
-
-  db.exec(`UPDATE counts SET value = value + 1 WHERE metric = 'sources'`);
-
-  assert.throws(() => assertCountsAreTrue(db, series()), /service_sources/);
 });
 
 test('a histogram kept by one process is read by another, and a rolled-back observation leaves no trace', (t) => {

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { parseCidrs } from '../../../src/platform/net/address-guard.ts';
 import { createOutboundFetch, type OutboundFetch } from '../../../src/platform/net/outbound-fetch.ts';
-import { pinnedLookup, type Lookup } from '../../../src/platform/net/outbound-target.ts';
+import type { Lookup } from '../../../src/platform/net/outbound-target.ts';
 import { fakeLookup } from '../../support/fake-lookup.ts';
 import { hasIpv6Loopback, reply, startOrigin, startRawOrigin } from '../../support/origin.ts';
 import { failure, openFetch } from '../../support/outbound.ts';
@@ -137,15 +137,6 @@ test('a name is asked once per connection, so that a second answer cannot move i
   assert.equal(origin.requests[0]?.headers.host, `rebind.example:${origin.port}`);
 
   assert.equal((await failure(fetch({ url: `http://rebind.example:${origin.port}/`, maxBytes: 9 }))).reason, 'blocked');
-});
-
-test('the pinned lookup answers in both forms that node:net asks for', async () => {
-  const addresses = [{ address: '192.0.2.1', family: 4 }, { address: '2001:db8::1', family: 6 }];
-  const ask = (all: boolean) =>
-    new Promise((resolve) => pinnedLookup(addresses)('any.example', { all }, (...answer) => resolve(answer)));
-
-  assert.deepEqual(await ask(true), [null, addresses]);
-  assert.deepEqual(await ask(false), [null, '192.0.2.1', 4]);
 });
 
 test('an address that does not answer does not hide one that does', async (t) => {
