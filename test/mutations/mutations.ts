@@ -3495,7 +3495,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'bodies that wait in memory are bounded',
     file: 'src/platform/http/body.ts',
-    from: 'ofAll + bytes > MEMORY_OF_ALL ||',
+    from: 'held.total() + bytes > MEMORY_OF_ALL ||',
     to: '',
     test: 'test/platform/http/server.test.ts',
     name: 'bodies that wait in memory share one budget: an address can fill only its own part, and gets this part back',
@@ -3655,15 +3655,15 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a client that does not read its answers waits for the next one',
     file: 'src/platform/http/untaken-answers.ts',
-    from: 'return ofOne.countOf(who) >= OF_ONE;',
-    to: 'return ofOne.countOf(who) >= OF_ALL;',
+    from: 'return unread.countOf(who) >= OF_ONE;',
+    to: 'return unread.countOf(who) >= OF_ALL;',
     test: 'test/platform/http/untaken-answers.slow.test.ts',
     name: 'waiting requests of a client, also writes, begin one after another, each when the client has read the previous answer',
   },
   {
     promise: 'answers that nobody reads have a budget in all',
     file: 'src/platform/http/untaken-answers.ts',
-    from: 'if (ofAll > OF_ALL) cutOldest();',
+    from: 'if (unread.total() > OF_ALL) cutOldest();',
     to: '',
     test: 'test/platform/http/untaken-answers.slow.test.ts',
     name: 'of what all clients leave unread the oldest is cut off, so that nobody else has to wait',
