@@ -1635,7 +1635,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a clock that was ahead does not put off reading the restic repository',
-    file: 'src/features/backups/restic-reading.ts',
+    file: 'src/features/backups/restic-record.ts',
     from: 'Number.isFinite(at) && at <= now ? at : 0',
     to: 'Number.isFinite(at) ? at : 0',
     test: 'test/features/backups/restic-reading.test.ts',
@@ -1643,7 +1643,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a snapshot is verified only when all that it needs was read since it was sent',
-    file: 'src/features/backups/restic-reading.ts',
+    file: 'src/features/backups/restic-record.ts',
     from: 'return readAt >= time ? readAt : null;',
     to: 'return readAt > 0 ? readAt : null;',
     test: 'test/features/backups/restic-reading.test.ts',
@@ -1651,7 +1651,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'what pruning moves in a restic repository is read again before a snapshot is verified',
-    file: 'src/features/backups/restic-reading.ts',
+    file: 'src/features/backups/restic-record.ts',
     from: 'const isMoved = gone.length > 0;',
     to: 'const isMoved = false;',
     test: 'test/features/backups/restic-reading.test.ts',
@@ -1660,8 +1660,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'nothing is removed from a damaged restic repository',
     file: 'src/commands/restic.ts',
-    from: 'if (reading.damagedAt > 0) throw',
-    to: 'if (reading.damagedAt < 0) throw',
+    from: 'if (record.damagedAt > 0) throw',
+    to: 'if (record.damagedAt < 0) throw',
     test: 'test/features/backups/restic-reading.test.ts',
     name: 'nothing is to be removed while anything of it is known to be damaged, although the last part was found good',
   },

@@ -162,19 +162,19 @@ function toFigures(values: Values, places: Map<Figure, number>): Figures {
 }
 
 /** Stores short notes that a process writes for other processes, or for its own next start. */
-export const readings = store(({ db, clock }) => {
-  const select = db.prepare<[string], { at: number; reading: string }>('reading',
-    'SELECT at, reading FROM history_readings WHERE name = ?');
-  const put = db.prepare<[string, number, string]>('keep reading', `
+export const processNotes = store(({ db, clock }) => {
+  const select = db.prepare<[string], { at: number; note: string }>('note of a process',
+    'SELECT at, reading AS note FROM history_readings WHERE name = ?');
+  const put = db.prepare<[string, number, string]>('keep note', `
     INSERT INTO history_readings (name, at, reading) VALUES (?, ?, ?)
     ON CONFLICT DO UPDATE SET at = excluded.at, reading = excluded.reading`);
 
   return {
-    find<Reading>(name: string): { at: number; reading: Reading } | undefined {
+    find<Note>(name: string): { at: number; note: Note } | undefined {
       const row = select.get(name);
-      return row && { at: row.at, reading: JSON.parse(row.reading) as Reading };
+      return row && { at: row.at, note: JSON.parse(row.note) as Note };
     },
-    put: (name: string, reading: object): void => void put.run(name, clock(), JSON.stringify(reading)),
+    put: (name: string, note: object): void => void put.run(name, clock(), JSON.stringify(note)),
   };
 });
 

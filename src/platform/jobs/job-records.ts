@@ -145,13 +145,13 @@ function toRow(row: JobColumns): JobRow {
   return { ...row, payload: JSON.parse(row.payload) };
 }
 
-export type JobReadings = ReturnType<typeof createJobReadings>;
+export type JobFigures = ReturnType<typeof createJobFigures>;
 
 /** In units of the job's own choice; `total` is null if the job does not know it. */
 export type JobProgress = { done: number; total: number | null };
 
 /** Queue figures for health checks, metrics and the worker, by indices, so that they stay fast as `jobs` grows. */
-export function createJobReadings(db: Db, clock: Clock) {
+export function createJobFigures(db: Db, clock: Clock) {
   const failed = db.prepare<[string], { value: number }>('failed jobs', `
     SELECT value FROM counts WHERE metric = 'jobs' AND label = ? || ',failed'`);
   const firstFailed = db.prepare<[string], { at: number }>('job that failed first', `

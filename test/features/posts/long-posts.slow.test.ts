@@ -8,12 +8,12 @@ import { gzipSync } from 'node:zlib';
 import { readJson } from '../../../src/platform/http/body.ts';
 import { sanitizingHtml } from '../../../src/platform/markup/sanitize-html.ts';
 import { inSteps } from '../../../src/platform/markup/in-steps.ts';
-import { plainText, readingText } from '../../../src/platform/markup/plain-text.ts';
+import { plainText, extractingText } from '../../../src/platform/markup/plain-text.ts';
 import { createTurns, withTicket } from '../../../src/platform/turns.ts';
 import { takeBeginning } from '../../../src/features/feeds/parse-beginning.ts';
 import { inTurn } from '../../../src/features/posts/ingest-posts.ts';
 import { changingReaders } from '../../../src/features/posts/update-readers.ts';
-import { readingTerms, searchTerms } from '../../../src/features/posts/search-words.ts';
+import { makingTerms, searchTerms } from '../../../src/features/posts/search-words.ts';
 import { paragraphsToText } from '../../../src/features/writing/written-text.ts';
 import { addNotes, addPost, sendJson } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
@@ -47,7 +47,7 @@ test('a long post is read in steps, between which everybody else has a turn', as
   const base = { baseUrl: 'https://example.org/' };
 
   assert.ok(await turnsDuring(() => inSteps(sanitizingHtml(LONG, base))) >= 15);
-  assert.ok(await turnsDuring(() => inSteps(readingText(LONG))) >= 15);
+  assert.ok(await turnsDuring(() => inSteps(extractingText(LONG))) >= 15);
   const post = { sourceId, title: 'T', content: LONG, contentType: 'text/html' };
   assert.ok(await turnsDuring(() => ada.post('/api/posts', post)) >= 30);
   assert.equal((await hub.anybody.get('/api/posts/1')).json<{ contentHtml: string }>().contentHtml, LONG);
@@ -96,7 +96,7 @@ test('what is read in steps is what is read at once', async () => {
 
   assert.ok(markup.length > 60_000);
   assert.equal(await inSteps(sanitizingHtml(markup, base)), sanitizeHtml(markup, base));
-  assert.equal(await inSteps(readingText(markup)), plainText(markup));
+  assert.equal(await inSteps(extractingText(markup)), plainText(markup));
   const byCharacter = sanitizingHtml(markup.slice(0, 20_000), base);
   while (byCharacter.read(1));
   assert.equal(byCharacter.end(), sanitizeHtml(markup.slice(0, 20_000), base));
@@ -122,10 +122,10 @@ test('the words of a long post are prepared in steps, and no more of them than o
   const text = `${'words, 展望台は無料。 '.repeat(5_000)}ende`;
   const signs = [LONG.slice(0, 200_000), '漢字'.repeat(100_000), 'ﷺ '.repeat(100_000), 'ﷺ'.repeat(200_000)];
 
-  assert.ok(await turnsDuring(() => inSteps(readingTerms(text))) >= 4);
-  assert.equal((await inSteps(readingTerms(text))).replace(/ +/g, ' '), searchTerms(text).replace(/ +/g, ' '));
+  assert.ok(await turnsDuring(() => inSteps(makingTerms(text))) >= 4);
+  assert.equal((await inSteps(makingTerms(text))).replace(/ +/g, ' '), searchTerms(text).replace(/ +/g, ' '));
   for (const long of signs) {
-    const { read, end } = readingTerms(long);
+    const { read, end } = makingTerms(long);
     let steps = 1;
     while (read(20_000)) steps++;
     assert.ok(steps <= 10, `${steps} steps`);
@@ -133,7 +133,7 @@ test('the words of a long post are prepared in steps, and no more of them than o
     const isParted = long.includes(' ');
     assert.ok(!isParted || searchTerms(long).startsWith(end()), `${long.slice(0, 9)}: not what is indexed at once`);
   }
-  const once = readingTerms('漢字'.repeat(100_000));
+  const once = makingTerms('漢字'.repeat(100_000));
   once.read(20_000);
   assert.ok(once.end().length < 70_000, 'where nothing parts words, a step is no longer');
 });
