@@ -72,7 +72,7 @@ export function createJobRecords(db: Db, clock: Clock) {
     discardReplaced: (limit: number): number => sql.discardReplaced.run(clock(), limit).changes,
     discard: (id: number): boolean => sql.discard.run(clock(), id).changes === 1,
     /** Removes up to `limit` jobs done or discarded before `before` (unix ms). Returns how many. */
-    prune: (before: number, limit: number): number => sql.prune.run(before, limit).changes,
+    prune: sql.prune.change,
   };
 }
 
@@ -103,7 +103,7 @@ function prepareStatements(db: Db) {
     discard: db.prepare<[number, number]>('discard job', `
       UPDATE jobs SET state = 'discarded', finished_at = ?
        WHERE id = ? AND state IN ('queued', 'retrying', 'failed')`),
-    prune: db.prepare<[number, number]>('prune jobs', `
+    prune: db.prepare<[before: number, limit: number]>('prune jobs', `
       DELETE FROM jobs WHERE id IN
         (SELECT id FROM jobs WHERE state IN ('done', 'discarded') AND finished_at < ? LIMIT ?)`),
   };
