@@ -3,7 +3,7 @@ import { type OffsiteRun, readKept } from '../features/backups/backup-status.ts'
 import { type Destination, DESTINATIONS } from '../features/backups/offsite-status.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { type Command, type ExitCode, readProblem, UsageError, type Values } from './command.ts';
-import { readingOf } from './restic-hub.ts';
+import { recordOf } from './restic-hub.ts';
 
 export const offsiteNoteCommand: Command = {
   options: { name: { type: 'string' }, bytes: { type: 'string' }, seconds: { type: 'string' },
@@ -35,7 +35,7 @@ function lastUnsent({ dataDir }: Config, destination: Destination): string | nul
 }
 
 function whatWasRead(config: Config): Pick<OffsiteRun, 'checkedAt' | 'isDamaged'> {
-  const { checkedAt, damagedAt } = readingOf(config);
+  const { checkedAt, damagedAt } = recordOf(config);
   return { checkedAt: checkedAt || null, isDamaged: damagedAt > 0 };
 }
 

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { BackupError, timeOfBackup } from '../features/backups/backup-name.ts';
-import { noteReading } from '../features/backups/note-run.ts';
+import { noteRecord } from '../features/backups/note-run.ts';
 import {
   answerAbout, HUB_ID, type OffsiteHub, type OlderHub, originOf, locateHub, readOffsiteHub, settleOffsiteHub,
   withOlder, writeOffsiteHub,
 } from '../features/backups/offsite-hub.ts';
 import { destinationKey } from '../features/backups/offsite-status.ts';
 import {
-  isPruningDue, loadReading, nextPart, noteDamage, notePartRead, type RepositoryReading, takeIn,
-} from '../features/backups/restic-reading.ts';
+  isPruningDue, loadRecord, nextPart, noteDamage, notePartRead, type RepositoryRecord, takeIn,
+} from '../features/backups/restic-record.ts';
 import { readHubSeed } from '../features/hub/hub-row-store.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { openDatabase } from '../platform/db/open-database.ts';
@@ -135,9 +135,9 @@ export function readJsonList(from: string | 0): unknown[] {
 export async function planPart(context: CommandContext, snapshots: string, packs: string, added: string) {
   const ids = readFileSync(packs, 'utf8').split('\n').filter((line) => /^[0-9a-f]{64}$/.test(line));
   const listed = readJsonList(snapshots).map((one) => String((one as { id?: unknown } | null)?.id));
-  await change(context, (reading, now) => {
-    takeIn(reading, ids, listed, now, Number(added));
-    context.out(`${nextPart(reading, now) ?? '-'} ${isPruningDue(reading, now) ? 'prune' : 'keep'}\n`);
+  await change(context, (record, now) => {
+    takeIn(record, ids, listed, now, Number(added));
+    context.out(`${nextPart(record, now) ?? '-'} ${isPruningDue(record, now) ? 'prune' : 'keep'}\n`);
   });
 }
 
@@ -146,32 +146,32 @@ export async function planPart(context: CommandContext, snapshots: string, packs
  * unknown). Prints, for off-site-restic.sh, the part that shall be read next, if any.
  */
 export async function noteGood(context: CommandContext, part: string, bytes: string): Promise<void> {
-  await change(context, (reading, now) => {
-    notePartRead(reading, part, bytes === '' ? null : Number(bytes), now);
-    const next = nextPart(reading, now, reading.checkedAt === now);
+  await change(context, (record, now) => {
+    notePartRead(record, part, bytes === '' ? null : Number(bytes), now);
+    const next = nextPart(record, now, record.checkedAt === now);
     if (next !== null) context.out(`${next}\n`);
   });
 }
 
 export async function noteDamaged(context: CommandContext, part: string): Promise<void> {
-  await change(context, (reading, now) => noteDamage(reading, part, now));
+  await change(context, (record, now) => noteDamage(record, part, now));
 }
 
 /** Records that `restic prune` has run. */
 export async function notePruned(context: CommandContext): Promise<void> {
-  await change(context, (reading, now) => void (reading.prunedAt = now));
+  await change(context, (record, now) => void (record.prunedAt = now));
 }
 
 /** The stored state of the configured restic repository. */
-export function readingOf(config: Config, now = Date.now()): RepositoryReading {
-  return loadReading(config.dataDir, destinationKey(config, 'restic') ?? '', now);
+export function recordOf(config: Config, now = Date.now()): RepositoryRecord {
+  return loadRecord(config.dataDir, destinationKey(config, 'restic') ?? '', now);
 }
 
 async function change(
-  { config }: CommandContext, work: (reading: RepositoryReading, now: number) => void,
+  { config }: CommandContext, work: (record: RepositoryRecord, now: number) => void,
 ): Promise<void> {
   const now = Date.now();
-  const reading = readingOf(config, now);
-  work(reading, now);
-  await noteReading(config.dataDir, destinationKey(config, 'restic') ?? '', reading);
+  const record = recordOf(config, now);
+  work(record, now);
+  await noteRecord(config.dataDir, destinationKey(config, 'restic') ?? '', record);
 }

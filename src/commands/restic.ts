@@ -5,7 +5,7 @@ import { BackupError, backupName, interimName, timeOfBackup } from '../features/
 import { readBackupStatus, readVerdicts } from '../features/backups/backup-status.ts';
 import { type Manifest, parseManifest } from '../features/backups/manifest.ts';
 import { originOf } from '../features/backups/offsite-hub.ts';
-import { readAtOf, type RepositoryReading } from '../features/backups/restic-reading.ts';
+import { readAtOf, type RepositoryRecord } from '../features/backups/restic-record.ts';
 import { readSeed, readSnapshot } from '../features/backups/snapshot-store.ts';
 import type { UploadRow } from '../features/attachments/attachment-store.ts';
 import { uploadPath } from '../features/attachments/upload-files.ts';
@@ -13,7 +13,7 @@ import type { Config } from '../features/hub/read-config.ts';
 import { grantedName } from '../platform/files/granted-name.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
 import {
-  answerAdoption, idsOf, lookForOlder, printHub, readingOf, readJsonList, settleHub, type Snapshot, toSnapshot,
+  answerAdoption, idsOf, lookForOlder, printHub, recordOf, readJsonList, settleHub, type Snapshot, toSnapshot,
   noteDamaged, noteGood, notePruned, planPart,
 } from './restic-hub.ts';
 
@@ -86,17 +86,17 @@ function verifiedWhen(config: Config, name: string): number | null {
  * its data had been read back, `checking` before that time.
  */
 async function listSnapshots({ config, out }: CommandContext): Promise<void> {
-  const reading = readingOf(config);
+  const record = recordOf(config);
   const lines = readJsonList(0).flatMap(toSnapshot)
-    .map((one) => [one.name, one.hub, one.id, one.bytes, one.schema, stateOf(one, reading)])
+    .map((one) => [one.name, one.hub, one.id, one.bytes, one.schema, stateOf(one, record)])
     .map((fields) => `${fields.map((field) => field ?? '-').join(' ')}\n`);
   out(lines.sort().join(''));
 }
 
-function stateOf({ id, verified }: Snapshot, reading: RepositoryReading): string | null {
-  if (reading.damagedAt > 0) return 'damaged';
+function stateOf({ id, verified }: Snapshot, record: RepositoryRecord): string | null {
+  if (record.damagedAt > 0) return 'damaged';
   if (verified === null) return null;
-  const readAt = readAtOf(reading, id);
+  const readAt = readAtOf(record, id);
   return readAt === null ? 'checking' : backupName(readAt);
 }
 
@@ -151,14 +151,14 @@ async function listForgettable(
   { config, out }: CommandContext, hub: string, name: string, plan: string,
 ): Promise<void> {
   const groups = readJsonList(plan) as { keep?: unknown[] | null; remove?: unknown[] | null }[];
-  const reading = readingOf(config);
-  if (reading.damagedAt > 0) throw new BackupError(STILL_DAMAGED);
+  const record = recordOf(config);
+  if (record.damagedAt > 0) throw new BackupError(STILL_DAMAGED);
   const owned = idsOf(config, hub);
   const ours = (list: unknown[]): Snapshot[] => list.flatMap(toSnapshot).filter((one) => owned.includes(one.hub));
   const remove = ours(groups.flatMap((group) => group.remove ?? []));
   const all = [...ours(groups.flatMap((group) => group.keep ?? [])), ...remove];
   const verified = backupNames(all.filter((one) => one.verified !== null));
-  const read = backupNames(all.filter((one) => one.verified !== null && readAtOf(reading, one.id) !== null));
+  const read = backupNames(all.filter((one) => one.verified !== null && readAtOf(record, one.id) !== null));
   const kept = [name, verified.at(-1), read.at(-1)];
   const removable = remove.filter((one) => !kept.includes(one.name));
   if (!verified.includes(name) || removable.length === 0) return;

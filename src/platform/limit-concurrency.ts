@@ -5,9 +5,13 @@
 export function createTally() {
   const counts = new Map<string, number>();
   const countOf = (name: string): number => counts.get(name) ?? 0;
+  let total = 0;
   return {
     countOf,
+    /** Of all clients together. */
+    total: (): number => total,
     add(who: readonly string[], amount: number): void {
+      total += amount;
       for (const name of who) {
         const count = countOf(name) + amount;
         if (count > 0) counts.set(name, count);
@@ -17,7 +21,10 @@ export function createTally() {
     /** Whether a client's count, after a further `amount`, exceeds `limit`. */
     isOver: (who: readonly string[], limit: number, amount = 0): boolean =>
       who.some((name, n) => countOf(name) + amount > limit * 2 ** n),
-    clear: (): void => counts.clear(),
+    clear(): void {
+      counts.clear();
+      total = 0;
+    },
   };
 }
 

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { extractArticle } from '../../src/features/full-text/extract-article.ts';
-import { readingTerms } from '../../src/features/posts/search-words.ts';
+import { makingTerms } from '../../src/features/posts/search-words.ts';
 import { indexingText } from '../../src/features/rules/apply-rules.ts';
 import { compileRules } from '../../src/features/rules/match-rules.ts';
 import { sanitizedText } from '../../src/features/writing/written-text.ts';
 import { decodingText } from '../../src/platform/markup/decode-text.ts';
-import { inSteps, readingInParts, type Reading } from '../../src/platform/markup/in-steps.ts';
-import { readingText } from '../../src/platform/markup/plain-text.ts';
+import { inSteps, resumable, type Resumable } from '../../src/platform/markup/in-steps.ts';
+import { extractingText } from '../../src/platform/markup/plain-text.ts';
 import { sanitizingHtml } from '../../src/platform/markup/sanitize-html.ts';
 import { readXmlTree } from '../../src/platform/markup/xml-tree.ts';
 import { repeated } from '../support/growth.ts';
@@ -20,7 +20,7 @@ const LIMIT = 1_500_000;
 
 type Reader = { length: number; read: (text: string) => Promise<unknown>; pieces: string[] };
 
-const inParts = (reading: (text: string) => Reading<unknown>) => (text: string) => inSteps(reading(text));
+const inParts = (reading: (text: string) => Resumable<unknown>) => (text: string) => inSteps(reading(text));
 const XML = { namespaces: new Map(), siblings: new Set<string>(), from: 0 };
 const PARAGRAPH = '<p>A paragraph of prose, with <a href="/link">a link</a>, of the usual length in an article</p>';
 
@@ -37,8 +37,8 @@ const READERS: Record<string, Reader> = {
     length: MIB, read: inParts((html) => sanitizingHtml(html, { baseUrl: 'https://a.test/' })),
     pieces: ['<p><a href="/x">word</a></p>', 'word '],
   },
-  'the text of HTML': { length: MIB, read: inParts(readingText), pieces: ['<p>a ', '&nbsp; '] },
-  'words for the search': { length: WRITTEN, read: inParts(readingTerms), pieces: ['word ', '漢字、', 'é '] },
+  'the text of HTML': { length: MIB, read: inParts(extractingText), pieces: ['<p>a ', '&nbsp; '] },
+  'words for the search': { length: WRITTEN, read: inParts(makingTerms), pieces: ['word ', '漢字、', 'é '] },
   'bytes': {
     length: MIB, pieces: ['é', 'word ', '\x92'],
     read: (text) => inSteps(decodingText(Buffer.from(text, text.startsWith('\x92') ? 'latin1' : 'utf8'), null)),
@@ -69,7 +69,7 @@ test('matching a post of full length with hostile rules gives way after few step
     return yield* matcher.fitting({ title: '', text, author: '', publishedAt: 0 }, () => undefined, pace);
   }
   for (const piece of ['a ', 'é ', 'a b ']) {
-    const longest = await longestStretch(() => inSteps(readingInParts(match(repeated(piece, 200_000)))));
+    const longest = await longestStretch(() => inSteps(resumable(match(repeated(piece, 200_000)))));
     assert.ok(longest < LIMIT, `${JSON.stringify(piece)}: ${longest} steps at a time`);
   }
 });

@@ -2,7 +2,7 @@ import type { Db } from '../../src/platform/db/open-database.ts';
 import type { Hub } from '../../src/features/hub/hub.ts';
 import { linkKey, links } from '../../src/features/posts/link-store.ts';
 import { searchIndex } from '../../src/features/posts/search-index-store.ts';
-import { entries, type EntryRow } from '../../src/features/reading/entry-store.ts';
+import { mutedPosts, type EntryRow } from '../../src/features/reading/entry-store.ts';
 import { savedSearches, SEARCHES_MAX } from '../../src/features/reading/saved-search-store.ts';
 import { ACTS, RULES_MAX } from '../../src/features/rules/rule-store.ts';
 import { settleEntries } from '../../src/features/reading/settle-entries.ts';
@@ -146,7 +146,7 @@ function addRulesAndSearches(db: Db, below: (limit: number) => number, accountId
   const followed = db.prepare<[number], { id: number }>('posts of follows', `
     SELECT p.id FROM follows f CROSS JOIN posts p ON p.source_id = f.source_id WHERE f.account_id = ?`).all(accountId);
   const muted = followed.filter(() => below(MUTED_EVERY) === 0);
-  entries({ db, clock: () => NOW }).mute(muted.map(({ id }): EntryRow =>
+  mutedPosts({ db, clock: () => NOW }).mute(muted.map(({ id }): EntryRow =>
     [accountId, id, ids[ACTS.length * below(RULES_MAX / ACTS.length)] ?? 0]));
   const kinds = [
     () => word(), () => `${word()} ${word()}`, () => `title:${word()} OR title:${word()}`, () => `${word().slice(0, 4)}* -${word()}`,

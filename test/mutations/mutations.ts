@@ -97,7 +97,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a snapshot is verified only when all that it needs was read since it was sent',
-    file: 'src/features/backups/restic-reading.ts',
+    file: 'src/features/backups/restic-record.ts',
     from: 'return readAt >= time ? readAt : null;',
     to: 'return readAt > 0 ? readAt : null;',
     test: 'test/features/backups/restic-reading.test.ts',
@@ -367,7 +367,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'bodies that wait in memory are bounded',
     file: 'src/platform/http/body.ts',
-    from: 'ofAll + bytes > MEMORY_OF_ALL ||',
+    from: 'held.total() + bytes > MEMORY_OF_ALL ||',
     to: '',
     test: 'test/platform/http/server.test.ts',
     name: 'bodies that wait in memory share one budget: an address can fill only its own part, and gets this part back',
@@ -391,8 +391,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a client that does not read its answers waits for the next one',
     file: 'src/platform/http/untaken-answers.ts',
-    from: 'return ofOne.countOf(who) >= OF_ONE;',
-    to: 'return ofOne.countOf(who) >= OF_ALL;',
+    from: 'return unread.countOf(who) >= OF_ONE;',
+    to: 'return unread.countOf(who) >= OF_ALL;',
     test: 'test/platform/http/untaken-answers.slow.test.ts',
     name: 'waiting requests of a client, also writes, begin one after another, each when the client has read the previous answer',
   },

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { startReading } from '../../src/features/health/condition.ts';
+import { takeSnapshot } from '../../src/features/health/condition.ts';
 import { SERVICE_METRICS } from '../../src/features/health/metrics.ts';
 import { createDisk } from '../../src/features/hub/disk-space.ts';
 import type { Hub } from '../../src/features/hub/hub.ts';
@@ -29,7 +29,7 @@ export function measuredHub(t: TestContext): MeasuredHub {
 
 /** What a scrape says of the hub itself, without the process and its answers. */
 export function serviceFamilies(hub: Hub): Family[] {
-  return familiesFrom(SERVICE_METRICS)(startReading(hub));
+  return familiesFrom(SERVICE_METRICS)(takeSnapshot(hub));
 }
 
 /** As much of a hub as health and metrics read: that database, and no backups. */

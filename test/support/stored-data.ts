@@ -82,7 +82,7 @@ export const STORED_DATA: Record<TableName, Stored> = {
   retention_runs: { ...OF_HUB, holds: 'result of the last removal of old rows' },
   history_figures: { ...OF_HUB, holds: 'names of the figures in plots' },
   history: { ...OF_HUB, holds: 'figures of the plots: requests, memory, queue' },
-  history_readings: { ...OF_HUB, holds: 'last readings of the processes' },
+  history_readings: { ...OF_HUB, holds: 'last notes of the processes' },
   backup_runs: { ...OF_HUB, holds: 'results of backups' },
   certificates: { ...OF_HUB, holds: 'end of the TLS certificate of `BASE_URL`' },
 };

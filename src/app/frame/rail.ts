@@ -6,7 +6,7 @@ import {
   countsForPage, countText, type CountedFolder, type CountedSource,
 } from '../../features/reading/reading-counts.ts';
 import { asking } from '../../features/follows/follow-store.ts';
-import { entries } from '../../features/reading/entry-store.ts';
+import { mutedPosts } from '../../features/reading/entry-store.ts';
 import { folderPath } from '../../features/reading/list-address.ts';
 import { foundText, searchCounts, searchPath } from '../../features/reading/saved-searches.ts';
 import { savedSearches } from '../../features/reading/saved-search-store.ts';
@@ -36,7 +36,7 @@ export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name
   ${item('/', 'inbox', 'Unread', section === 'unread', countOf(unread, 'unread', 'unread'))}
   ${item('/starred', 'star', 'Starred', section === 'starred', countOf(starred, 'in all', 'starred'))}
   ${item('/all', 'list', 'All posts', section === 'all')}
-  ${(section === 'muted' || entries(hub).hasMuted(asking(viewer)))
+  ${(section === 'muted' || mutedPosts(hub).hasAny(asking(viewer)))
     && item('/muted', 'cross', 'Muted', section === 'muted')}
 </div>
 ${savedPart(hub, viewer, section)}

@@ -42,8 +42,6 @@ const TOKEN = `id, name, ${SCOPE}, ${USED}`;
 
 /** Networks from which accounts have signed in. Failed sign-ins from unknown networks never lock known networks out. */
 export const signInNetworks = store(({ db, clock }) => {
-  const select = db.prepare<[number, string], { seenAt: number }>('known network',
-    'SELECT seen_at AS seenAt FROM sign_in_networks WHERE account_id = ? AND network = ?');
   const upsert = db.prepare<[number, string, number]>('remember network', `
     INSERT INTO sign_in_networks (account_id, network, seen_at) VALUES (?, ?, ?)
     ON CONFLICT DO UPDATE SET seen_at = excluded.seen_at`);
@@ -52,7 +50,8 @@ export const signInNetworks = store(({ db, clock }) => {
       (SELECT network FROM sign_in_networks WHERE account_id = @id ORDER BY seen_at DESC LIMIT @kept)`);
 
   return {
-    has: (accountId: number, network: string): boolean => select.get(accountId, network) !== undefined,
+    has: db.prepare<[accountId: number, network: string], { seenAt: number }>('known network',
+      'SELECT seen_at AS seenAt FROM sign_in_networks WHERE account_id = ? AND network = ?').has,
     remember(accountId: number, address: string): void {
       upsert.run(accountId, networksOf(address)[0], clock());
       keepLatest.run({ id: accountId, kept: TABLES.sign_in_networks.most });
@@ -100,8 +99,6 @@ export const sessions = store((hub) => {
   const removeOldest = db.prepare<[{ accountId: number }]>('end oldest sessions', `
     DELETE FROM sessions WHERE account_id = @accountId AND id NOT IN
       (SELECT id FROM sessions WHERE account_id = @accountId ORDER BY id DESC LIMIT ${SESSIONS_KEPT})`);
-  const removeExpired = db.prepare<[number, number]>('remove expired sessions',
-    'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ? LIMIT ?)');
   const selectOf = db.prepare<[number, number], Session>('sessions of account', `
     SELECT id, ${USED} FROM sessions WHERE account_id = ? AND expires_at > ?
      ORDER BY id DESC LIMIT ${SESSIONS_KEPT}`);
@@ -134,7 +131,8 @@ export const sessions = store((hub) => {
     end: db.prepare<[id: number]>('end session', 'DELETE FROM sessions WHERE id = ?').run,
     endOthers: db.prepare<[accountId: number, id: number]>('end other sessions',
       'DELETE FROM sessions WHERE account_id = ? AND id <> ?').change,
-    removeExpired: (before: number, batch: number): number => removeExpired.run(before, batch).changes,
+    removeExpired: db.prepare<[before: number, batch: number]>('remove expired sessions',
+      'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ? LIMIT ?)').change,
     /** SESSION_MAX counts from a session's `created_at`, SESSION_LIFETIME from its `seen_at`. */
     bringBackTimes: createTimeRepair(db, clock, [
       { table: 'sessions', column: 'created_at', furthest: 0 },
@@ -213,9 +211,6 @@ export const passwordLinks = store(({ db, clock }) => {
     ON CONFLICT DO UPDATE SET token_hash = excluded.token_hash, expires_at = excluded.expires_at`);
   const select = db.prepare<[string, number], { accountId: number }>('password link',
     'SELECT account_id AS accountId FROM password_links WHERE token_hash = ? AND expires_at > ?');
-  const removeExpired = db.prepare<[number, number]>('remove expired password links', `
-    DELETE FROM password_links WHERE account_id IN
-      (SELECT account_id FROM password_links WHERE expires_at <= ? LIMIT ?)`);
 
   return {
     create(accountId: number): { token: string; expiresAt: number } {
@@ -228,7 +223,9 @@ export const passwordLinks = store(({ db, clock }) => {
     removeOf: db.prepare<[accountId: number]>(
       'remove password link', 'DELETE FROM password_links WHERE account_id = ?').run,
     removeAll: db.prepare<[]>('remove all password links', 'DELETE FROM password_links').run,
-    removeExpired: (before: number, batch: number): number => removeExpired.run(before, batch).changes,
+    removeExpired: db.prepare<[before: number, batch: number]>('remove expired password links', `
+      DELETE FROM password_links WHERE account_id IN
+        (SELECT account_id FROM password_links WHERE expires_at <= ? LIMIT ?)`).change,
     bringBackTimes: createTimeRepair(db, clock, [
       { table: 'password_links', column: 'expires_at', furthest: PASSWORD_LINK_LIFETIME, to: PASSWORD_LINK_LIFETIME },
     ]),

@@ -37,12 +37,12 @@ export const jobList = adminList<JobRow, 'id', JobState | undefined>({
 });
 
 function unfinishedJobs(hub: Hub): Html {
-  const reading = counts(hub).read();
+  const kept = counts(hub).read();
   const left = new Map<string, number>();
-  for (const label of reading.labels('jobs')) {
+  for (const label of kept.labels('jobs')) {
     const [kind = '', state = ''] = label.split(',');
     if (!UNDER_WAY.includes(state)) continue;
-    left.set(kind, (left.get(kind) ?? 0) + reading.value('jobs', label));
+    left.set(kind, (left.get(kind) ?? 0) + kept.value('jobs', label));
   }
   const said = [...left].filter(([, n]) => n > 0).map(([kind, n]) => `${n.toLocaleString('en')} ${kind}`);
   return html`<p>Unfinished jobs: ${said.join(', ') || 'nothing'}.</p>`;

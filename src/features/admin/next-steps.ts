@@ -6,7 +6,7 @@ import { accounts, invitations } from '../accounts/account-store.ts';
 import { TEST_BUTTON } from '../alerts/alert-list.ts';
 import { alertDeliveries } from '../alerts/alert-store.ts';
 import { DELIVERED_KEPT } from '../alerts/send-alert.ts';
-import { startReading } from '../health/condition.ts';
+import { takeSnapshot } from '../health/condition.ts';
 import { findingOn, type Finding } from '../health/findings.ts';
 import { hubLook, PRODUCT } from '../hub/hub-row-store.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -40,7 +40,7 @@ function stepsOfAdmin(hub: Hub, viewer: Viewer): NextStep[] {
   const { name, text } = hubLook(hub).read();
   return [
     {
-      title: 'Add sources', href: '/sources/add', isDone: isReading(hub, viewer),
+      title: 'Add sources', href: '/sources/add', isDone: followsAny(hub, viewer),
       how: html`Add a feed by its address, or <a href="/sources/import">import the list of another reader</a> (OPML).`,
     },
     alertStep(hub, viewer), backupStep(hub),
@@ -60,7 +60,7 @@ function stepsOfMember(hub: Hub, viewer: Viewer): NextStep[] {
   const own = manySources(hub).nativeOf(viewer.id).map(({ id }) => id);
   return [
     {
-      title: 'Follow a source', href: '/sources?show=others', isDone: isReading(hub, viewer),
+      title: 'Follow a source', href: '/sources?show=others', isDone: followsAny(hub, viewer),
       how: html`Choose a source of this hub, <a href="/sources/add">add a feed</a>, or <a
   href="/sources/import">import the list of another reader</a> (OPML).`,
     },
@@ -78,13 +78,13 @@ export function stepsAboveList(hub: Hub, viewer: Viewer): Html | false {
 }
 
 /** Whether the viewer follows a source. Members automatically follow every source that they add. */
-function isReading(hub: Hub, viewer: Viewer): boolean {
+function followsAny(hub: Hub, viewer: Viewer): boolean {
   return countsForPage(hub, viewer).folders.length > 0;
 }
 
 /** An account older than DELIVERED_KEPT needs no delivered alert for this step, because old alerts are removed. */
 function alertStep(hub: Hub, viewer: Viewer): NextStep {
-  const [found] = findingOn('Alerts', startReading(hub));
+  const [found] = findingOn('Alerts', takeSnapshot(hub));
   const isSetUp = hub.config.alertWebhookUrl !== null;
   const hasArrived = alertDeliveries(hub).list({ state: 'delivered', limit: 1 }).length > 0;
   const isForgotten = hasPassed(accounts(hub).find(viewer.id)?.createdAt ?? 0, DELIVERED_KEPT, hub.clock());
@@ -98,10 +98,10 @@ function alertStep(hub: Hub, viewer: Viewer): NextStep {
 }
 
 function backupStep(hub: Hub): NextStep {
-  const reading = startReading(hub);
+  const snapshot = takeSnapshot(hub);
   return {
-    title: 'Make the first backup', href: '/admin#nights', isDone: reading.backups().newestVerified !== null,
-    how: html`${findingOn('Backup here', reading).map(told)}`,
+    title: 'Make the first backup', href: '/admin#nights', isDone: snapshot.backups().newestVerified !== null,
+    how: html`${findingOn('Backup here', snapshot).map(told)}`,
   };
 }
 

@@ -4,7 +4,7 @@ import { HttpError } from '../../platform/http/http-error.ts';
 import { page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { dayNumber, showTime, timesOf, type Times } from '../../platform/http/times.ts';
-import type { CountsReading } from '../../platform/metrics/counters.ts';
+import type { CountsSnapshot } from '../../platform/metrics/counters.ts';
 import { alertEvents } from '../alerts/alert-store.ts';
 import { iconsOfSources } from '../attachments/icon-views.ts';
 import { resultsText } from '../full-text/full-text-views.ts';
@@ -68,7 +68,7 @@ function fullTextsView(hub: Hub): Html | false {
   id="full-texts">Full texts</h2></div><p>${resultsText(results)}</p></section>`;
 }
 
-function jobsView(kept: CountsReading): Html {
+function jobsView(kept: CountsSnapshot): Html {
   const labels = kept.labels('jobs').filter((label) => kept.value('jobs', label) > 0);
   const row = (label: string): Html => {
     const [kind, state] = label.split(',');

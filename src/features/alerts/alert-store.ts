@@ -123,9 +123,6 @@ export const alertDeliveries = store(({ db, clock }) => {
     'SELECT id, body FROM alert_deliveries WHERE instr(body, ?) > 0');
   const rewrite = db.prepare<[string, number]>('rewrite alert delivery',
     'UPDATE alert_deliveries SET body = ? WHERE id = ?');
-  const prune = db.prepare<[string, number, number]>('remove old alert deliveries', `
-    DELETE FROM alert_deliveries WHERE id IN
-      (SELECT id FROM alert_deliveries WHERE state = ? AND finished_at < ? LIMIT ?)`);
 
   return {
     bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE, DELIVER_ALERT)]),
@@ -148,7 +145,9 @@ export const alertDeliveries = store(({ db, clock }) => {
     pending: db.prepare<[], AlertDelivery>('pending alert deliveries',
       `SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE state = 'pending'`).all,
     /** Removes up to `limit` deliveries that ended in `state` before `before` (unix ms). Returns their number. */
-    prune: (state: DeliveryState, before: number, limit: number): number => prune.run(state, before, limit).changes,
+    prune: db.prepare<[state: DeliveryState, before: number, limit: number]>('remove old alert deliveries', `
+      DELETE FROM alert_deliveries WHERE id IN
+        (SELECT id FROM alert_deliveries WHERE state = ? AND finished_at < ? LIMIT ?)`).change,
   };
 });
 
@@ -162,8 +161,6 @@ export const unsentAlerts = store(({ db }) => {
     'SELECT id, body FROM unsent_alerts WHERE instr(body, ?) > 0');
   const rewrite = db.prepare<[string, number]>('rewrite unsent alert',
     'UPDATE unsent_alerts SET body = ? WHERE id = ?');
-  const prune = db.prepare<[number, number]>('remove old unsent alerts', `
-    DELETE FROM unsent_alerts WHERE id IN (SELECT id FROM unsent_alerts WHERE created_at < ? LIMIT ?)`);
   const selectUnsent = db.prepare<[number, number], StoredAlert>('unsent alerts',
     `SELECT ${UNSENT_COLUMNS} FROM unsent_alerts WHERE id < ? ORDER BY id DESC LIMIT ?`);
   const selectAll = db.prepare<[number, number, number], StoredAlert>('alerts', `
@@ -180,7 +177,8 @@ export const unsentAlerts = store(({ db }) => {
     /** The unsent alerts, or without a state these and the deliveries. */
     list: ({ state, before = Number.MAX_SAFE_INTEGER, limit }: AlertQuery<'unsent'>): StoredAlert[] =>
       state ? selectUnsent.all(before, limit) : selectAll.all(before, before, limit),
-    prune: (before: number, limit: number): number => prune.run(before, limit).changes,
+    prune: db.prepare<[before: number, limit: number]>('remove old unsent alerts', `
+      DELETE FROM unsent_alerts WHERE id IN (SELECT id FROM unsent_alerts WHERE created_at < ? LIMIT ?)`).change,
   };
 });
 

@@ -89,7 +89,7 @@ export const attachments = store((hub) => {
   const sql = prepareAttachments(db);
 
   return {
-    find: (id: number): Attachment | undefined => sql.find.get(id),
+    find: sql.find.get,
     ofPosts: (postIds: number[]): Attachment[] => sql.ofPosts.all(JSON.stringify(postIds)),
     firstOfPosts: (postIds: number[]): Attachment[] => sql.firstOfPosts.all(JSON.stringify(postIds), FIRST_FILES),
     countsOfPosts: (postIds: number[]): Map<number, number> =>
@@ -126,7 +126,7 @@ export const attachments = store((hub) => {
       for (const id of known.values()) sql.detach.run(id);
     },
 
-    detach: (id: number): void => void sql.detach.run(id),
+    detach: sql.detach.run,
     namersOf: db.prepare<[sha256: string], { id: number; ownerId: number | null; postId: number; filename: string }>(
       'users of upload',
       'SELECT id, owner_id AS ownerId, post_id AS postId, filename FROM attachments WHERE sha256 = ?').all,
@@ -140,7 +140,7 @@ function prepareAttachments(db: Db) {
     u.scan, u.width, u.height`;
   return {
     // The same content may be attached as .txt and as .md: the hub serves the media type of the content's first upload.
-    find: db.prepare<[number], Attachment>('attachment', `
+    find: db.prepare<[id: number], Attachment>('attachment', `
       SELECT ${columns('COALESCE(u.media_type, a.media_type)', 'COALESCE(u.bytes, a.bytes)')}
         FROM attachments a LEFT JOIN uploads u ON u.sha256 = a.sha256 WHERE a.id = ?`),
     ofPosts: db.prepare<[string], Attachment>('attachments of posts', `
@@ -173,7 +173,7 @@ function prepareAttachments(db: Db) {
       UPDATE attachments SET position = @position, filename = @filename, media_type = @mediaType, bytes = @bytes,
              title = @title, duration_seconds = @durationSeconds, is_inline = @isInline
        WHERE id = @id`),
-    detach: db.prepare<[number]>('remove attachment', 'DELETE FROM attachments WHERE id = ?'),
+    detach: db.prepare<[id: number]>('remove attachment', 'DELETE FROM attachments WHERE id = ?'),
   };
 }
 

@@ -46,7 +46,7 @@ export const cachedFiles = store((hub) => {
       sql.remove.run(urlHash);
       sql.insertFailure.run({ urlHash, now: clock(), until, error });
     }),
-    forget: (urlHash: string): void => void sql.remove.run(urlHash),
+    forget: sql.remove.run,
     forgetFailures: (): void => void sql.forgetFailures.run(clock()),
     bringBackTimes: createTimeRepair(db, clock, [
       { table: 'cached_files', column: 'failed_until', furthest: FAILURE_KEPT, where: 'error IS NOT NULL' },
@@ -75,7 +75,7 @@ function prepareCachedFiles(db: Db) {
       'SELECT error FROM cached_files WHERE url_hash = ? AND failed_until > ? AND error IS NOT NULL'),
     known: db.prepare<[string, number], object>('known file',
       'SELECT 1 FROM cached_files WHERE url_hash = ? AND (failed_until IS NULL OR failed_until > ?)'),
-    remove: db.prepare<[string]>('forget cached file', 'DELETE FROM cached_files WHERE url_hash = ?'),
+    remove: db.prepare<[urlHash: string]>('forget cached file', 'DELETE FROM cached_files WHERE url_hash = ?'),
     insert: db.prepare<[NewCachedFile & { now: number }]>('keep cached file', `
       INSERT INTO cached_files (url_hash, bytes, media_type, sha256, width, height, fetched_at, used_at)
       VALUES (@urlHash, @bytes, @mediaType, @sha256, @width, @height, @now, @now)`),

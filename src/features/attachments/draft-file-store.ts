@@ -26,7 +26,8 @@ export const draftFiles = store((hub) => {
     SELECT f.id, f.url_key AS urlKey, f.draft_id AS draftId, f.account_id AS accountId, f.filename,
            f.media_type AS mediaType, f.bytes, f.sha256, u.scan, u.width, u.height
       FROM draft_files f JOIN uploads u ON u.sha256 = f.sha256`;
-  const selectOf = db.prepare<[number], DraftFile>('files of a draft', `${select} WHERE f.draft_id = ? ORDER BY f.id`);
+  const selectOf = db.prepare<[draftId: number], DraftFile>(
+    'files of a draft', `${select} WHERE f.draft_id = ? ORDER BY f.id`);
   const insert = db.prepare<[InsertRow], { id: number }>('add a file to a draft', `
     INSERT INTO draft_files (draft_id, account_id, filename, media_type, bytes, sha256, created_at)
     VALUES (@draftId, @accountId, @filename, @mediaType, @bytes, @sha256, @now) RETURNING id`);
@@ -43,7 +44,7 @@ export const draftFiles = store((hub) => {
 
   return {
     find: db.prepare<[id: number], DraftFile>('file of a draft', `${select} WHERE f.id = ?`).get,
-    ofDraft: (draftId: number): DraftFile[] => selectOf.all(draftId),
+    ofDraft: selectOf.all,
     add: (draftId: number, accountId: number, files: NewUpload[]): number[] => files.map((file) => {
       put(file);
       return insert.get({ ...file, draftId, accountId, now: clock() })?.id ?? 0;

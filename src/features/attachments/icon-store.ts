@@ -33,7 +33,7 @@ export const sourceIcons = store(({ db, clock }) => {
       SELECT i.sha256, i.media_type AS mediaType, i.content
         FROM source_icons s JOIN icons i ON i.sha256 = s.sha256 WHERE s.source_id = ?`).get,
     namedBy: (sourceId: number): string | null => sql.namedBy.get(sourceId)?.url ?? null,
-    isCleared: (sourceId: number): boolean => sql.isCleared.get(sourceId) !== undefined,
+    isCleared: sql.isCleared.has,
 
     /** Notes the icon address that a feed names. */
     noteNamed: (sourceId: number, url: string | null): void =>
@@ -64,7 +64,7 @@ function prepareIcons(db: Db) {
        WHERE s.source_id IN (SELECT value FROM json_each(?))`),
     namedBy: db.prepare<[number], { url: string | null }>('icon that a feed names',
       'SELECT named_url AS url FROM source_icons WHERE source_id = ?'),
-    isCleared: db.prepare<[number], object>('whether a source is to have no icon',
+    isCleared: db.prepare<[sourceId: number], object>('whether a source is to have no icon',
       'SELECT 1 FROM source_icons WHERE source_id = ? AND due_at IS NULL'),
     isWanted: db.prepare<[number], object>('whether a source may have an icon',
       'SELECT 1 FROM source_icons WHERE source_id = ? AND due_at IS NOT NULL'),

@@ -8,7 +8,7 @@ import type { Reply, ReplyHeaders } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { dressMarkup } from '../../platform/markup/dress-markup.ts';
 import { inSteps } from '../../platform/markup/in-steps.ts';
-import { readingText } from '../../platform/markup/plain-text.ts';
+import { extractingText } from '../../platform/markup/plain-text.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import type { StoreHub } from '../hub/hub.ts';
@@ -109,7 +109,7 @@ export async function contentOnPage(
 const MAX_CHARACTER_BYTES = 5;
 
 async function asPlainText(contentHtml: string, maxBytes: number): Promise<Html> {
-  const text = await inSteps(readingText(contentHtml));
+  const text = await inSteps(extractingText(contentHtml));
   const whole = contentText(text);
   await nextTurn();
   const isWhole = whole.bytes.length <= maxBytes;

@@ -6,7 +6,7 @@ import {
 } from './backup-status.ts';
 import { type DrillRun, type KeptDrills, readKeptDrills } from './drill-status.ts';
 import { destinationKey, type Destination } from './offsite-status.ts';
-import { type RepositoryReading, readingPath, textOfReading } from './restic-reading.ts';
+import { type RepositoryRecord, recordPath, textOfRecord } from './restic-record.ts';
 
 type Run = RunResult | InterimRun | OffsiteRun;
 
@@ -58,8 +58,8 @@ export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: Run
 }
 
 /** `place`: the repository's `destinationKey`. */
-export function noteReading(dataDir: string, place: string, reading: RepositoryReading): Promise<void> {
-  return replaceNote(readingPath(dataDir, place), textOfReading(reading));
+export function noteRecord(dataDir: string, place: string, record: RepositoryRecord): Promise<void> {
+  return replaceNote(recordPath(dataDir, place), textOfRecord(record));
 }
 
 /** `last`: the last call of HEARTBEAT_URL; null if it is not set any more. */

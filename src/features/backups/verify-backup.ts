@@ -217,8 +217,8 @@ export async function extractUpload(
     const found = new AbortController();
     const destination = (name: string) =>
       name === uploadPath(sha256) ? { write: to, end: () => found.abort() } : undefined;
-    const reading = checkUploads(folder, { rows, absent: new Set(absent.keys()), signal: found.signal, destination });
-    await reading.catch((error: unknown) => {
+    const checking = checkUploads(folder, { rows, absent: new Set(absent.keys()), signal: found.signal, destination });
+    await checking.catch((error: unknown) => {
       if (!found.signal.aborted) throw error;
     });
   }

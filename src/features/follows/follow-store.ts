@@ -70,7 +70,8 @@ const SELECT =
   `SELECT ${FOLLOW}, f.title AS ownTitle, f.read_up_to AS readUpTo, f.created_at AS createdAt FROM follows f`;
 
 export const follows = store(({ db, clock }) => {
-  const select = db.prepare<[number, number], Follow>('follow', `${SELECT} WHERE f.account_id = ? AND f.source_id = ?`);
+  const select = db.prepare<[accountId: number, sourceId: number], Follow>(
+    'follow', `${SELECT} WHERE f.account_id = ? AND f.source_id = ?`);
   const selectAmong = db.prepare<[number, string], { id: number }>('which sources are followed', `
     SELECT source_id AS id FROM follows WHERE account_id = ? AND source_id IN (SELECT value FROM json_each(?))`);
   const selectListed = db.prepare<[Asking & { folder: string | null }], ListedFollow>('reading list', `
@@ -87,7 +88,7 @@ export const follows = store(({ db, clock }) => {
   const moveFolder = db.prepare<[{ accountId: number; from: string; to: string | null }]>('move follows of folder', `
     UPDATE follows SET folder_id = (SELECT id FROM folders WHERE account_id = @accountId AND name = @to)
      WHERE folder_id = (SELECT id FROM folders WHERE account_id = @accountId AND name = @from)`);
-  const countFollowers = db.prepare<[number, number], { n: number }>('count other followers', `
+  const countFollowers = db.prepare<[sourceId: number, ownerId: number], { n: number }>('count other followers', `
     SELECT COUNT(*) AS n FROM follows WHERE source_id = ? AND account_id <> ? AND ${isPresent('account_id')}`);
   const countForeign = db.prepare<[{ accountId: number }], { n: number }>('count sources of other owners', `
     SELECT COUNT(*) AS n FROM follows f ${joinSource('f.source_id')}
@@ -107,8 +108,8 @@ export const follows = store(({ db, clock }) => {
     `SELECT account_id AS id FROM follows WHERE source_id = ? AND notify = 1 AND ${isPresent('account_id')}`);
 
   return {
-    find: (accountId: number, sourceId: number): Follow | undefined => select.get(accountId, sourceId),
-    isFollowed: (accountId: number, sourceId: number): boolean => select.get(accountId, sourceId) !== undefined,
+    find: select.get,
+    isFollowed: select.has,
     followedAmong: (accountId: number, sourceIds: number[]): Set<number> =>
       new Set(selectAmong.all(accountId, JSON.stringify(sourceIds)).map(({ id }) => id)),
     /** The follows of the viewer, all or only in one folder, without sources that the viewer may not see. */
@@ -144,7 +145,7 @@ export const follows = store(({ db, clock }) => {
       void raise.run(postId, accountId, sourceId, postId),
     /** Counts followed sources of other owners. */
     countForeign: (accountId: number): number => countForeign.get({ accountId })?.n ?? 0,
-    countOthers: (sourceId: number, ownerId: number): number => countFollowers.get(sourceId, ownerId)?.n ?? 0,
+    countOthers: countFollowers.count,
     hasFollowers: (sourceId: number): boolean => (countFollowers.get(sourceId, 0)?.n ?? 0) > 0, // no account's id is 0
     /** The followers except the owner and accounts that are being removed, longest followers first. */
     others: (sourceId: number, ownerId: number): number[] =>

@@ -1,5 +1,5 @@
 import { readTree } from '../../platform/markup/html-tree.ts';
-import { readingInParts, type Reading } from '../../platform/markup/in-steps.ts';
+import { resumable, type Resumable } from '../../platform/markup/in-steps.ts';
 import { cleanArticle } from './clean-article.ts';
 import { findArticle, type ChosenPart, type Rules } from './find-article.ts';
 import { measurePage } from './measure-page.ts';
@@ -17,8 +17,8 @@ const ATTEMPTS: (Rules & { enough: number })[] = [
 ];
 
 /** Finds the article of a page, or says why the post's teaser should stay. */
-export function extractArticle(html: string, post: PostOfPage): Reading<Extraction> {
-  return readingInParts(extract(html, post));
+export function extractArticle(html: string, post: PostOfPage): Resumable<Extraction> {
+  return resumable(extract(html, post));
 }
 
 function* extract(html: string, post: PostOfPage): Generator<void, Extraction> {

@@ -2,7 +2,7 @@ import { createLanes } from '../../platform/limit-concurrency.ts';
 import { RANKS } from '../../platform/jobs/job-queue.ts';
 import { decodingText } from '../../platform/markup/decode-text.ts';
 import { inSteps } from '../../platform/markup/in-steps.ts';
-import { readingText } from '../../platform/markup/plain-text.ts';
+import { extractingText } from '../../platform/markup/plain-text.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
 import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
@@ -37,7 +37,7 @@ const TEASER_ENDS = ['…', '...', 'readmore', 'continuereading', 'weiterlesen',
 /** The result that counts the pages with a full text; the other results are reasons why there was none. */
 export const READY = 'ready';
 
-const reading = once((_: Hub) => createLanes());
+const lanes = once((_: Hub) => createLanes());
 
 /** The operator can turn full texts off for everybody. */
 export function hasFullTexts({ config }: Pick<Hub, 'config'>): boolean {
@@ -74,7 +74,7 @@ async function findFullText(
   try {
     const isAsked = (): boolean => fullTexts(hub).find(post.id)?.isAsked === 1;
     const page = await fetchPage(hub, post.url, { isAsked, signal });
-    const found = await reading(hub)('page', signal, () => readPage(post, page));
+    const found = await lanes(hub)('page', signal, () => readPage(post, page));
     return found.bytes > hub.config.fullTextMaxBytes ? { ...refusal('no-room'), bytes: found.bytes } : found;
   } catch (error) {
     if (error instanceof PageRefused) return refusal(error.reason);
@@ -85,11 +85,11 @@ async function findFullText(
 
 async function readPage(post: WholePost, { url, headers, body }: OutboundResponse): Promise<FoundText> {
   const html = await inSteps(decodingText(body, headers['content-type'] ?? null));
-  const teaser = await inSteps(readingText(post.contentHtml));
+  const teaser = await inSteps(extractingText(post.contentHtml));
   const found = await inSteps(extractArticle(html, { url, title: post.title, teaser }));
   if ('refused' in found) throw new PageRefused(found.refused);
   const text = await inSteps(sanitizingHtml(found.article.contentHtml.slice(0, MAX_ARTICLE_LENGTH), { baseUrl: url }));
-  const words = await inSteps(readingText(text));
+  const words = await inSteps(extractingText(text));
   if (words === '') throw new PageRefused('empty');
   // A search may combine words of the feed's text with words of the full text.
   const terms = await searchableText(post, `${post.contentHtml}\n${text}`);

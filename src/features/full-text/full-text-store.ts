@@ -60,7 +60,7 @@ export const fullTexts = store((hub) => {
   const bytes = (): number => counts(hub).value('full_text_bytes');
 
   return {
-    find: (postId: number): FullTextRow | undefined => sql.find.get(postId),
+    find: sql.find.get,
     contentOf: (postId: number): string | undefined => sql.contentOf.get(postId)?.contentHtml,
     /** The bytes of full texts by post id, only of posts whose source always has full texts. */
     sizesForApps: (postIds: number[]): Map<number, number> =>
@@ -105,13 +105,13 @@ export const fullTexts = store((hub) => {
         sql.remove.run(next.postId);
       }
     },
-    clear: (limit: number): number => sql.clear.run(limit).changes,
+    clear: sql.clear.change,
     forgetRemoved: words.forgetRemoved,
     bringBackTimes: createTimeRepair(db, clock, TIMES),
 
     unindexed: (limit: number): number[] => words.unindexed.all(limit).map(({ postId }) => postId),
     /** Makes the words of a post's full text be indexed anew, in the caller's transaction. */
-    forgetWords: (postId: number): void => void words.forget.run(postId),
+    forgetWords: words.forget.run,
     /** Adds the words of a post and its full text to the index of full texts. In the caller's transaction. */
     index(post: Post, terms: SearchTerms): void {
       const { id, searchKey } = post;
@@ -130,7 +130,7 @@ function endOfDue(order: 'ASC' | 'DESC'): string {
 
 function prepareFullTexts(db: Db) {
   return {
-    find: db.prepare<[number], FullTextRow>('full text', `
+    find: db.prepare<[postId: number], FullTextRow>('full text', `
       SELECT state, reason, detail, is_asked AS isAsked, failures, version, due_at AS dueAt, used_at AS usedAt,
              is_cut AS isCut FROM full_texts WHERE post_id = ?`),
     contentOf: db.prepare<[number], { contentHtml: string }>('content of full text',
@@ -178,7 +178,7 @@ function prepareFullTexts(db: Db) {
       SELECT post_id AS postId FROM full_texts
        WHERE content_html IS NOT NULL AND post_id <> ? ORDER BY used_at, post_id LIMIT 1`),
     remove: db.prepare<[number]>('remove full text', 'DELETE FROM full_texts WHERE post_id = ?'),
-    clear: db.prepare<[number]>('remove some full texts',
+    clear: db.prepare<[limit: number]>('remove some full texts',
       'DELETE FROM full_texts WHERE post_id IN (SELECT post_id FROM full_texts LIMIT ?)'),
   };
 }
@@ -192,7 +192,7 @@ function prepareWords(db: Db) {
       `
       UPDATE full_texts SET search_key = ?
        WHERE post_id = ? AND content_html IS NOT NULL AND search_key IS NULL`),
-    forget: db.prepare<[number]>('forget the words of full text',
+    forget: db.prepare<[postId: number]>('forget the words of full text',
       'UPDATE full_texts SET search_key = NULL WHERE post_id = ? AND search_key IS NOT NULL'),
     ...prepareIndexing(db, FULL_TEXTS_WORDS),
   };

@@ -1,7 +1,7 @@
 import { MINUTE, wholeSeconds } from '../../platform/clock.ts';
 import type { Migration } from '../../platform/db/migration-files.ts';
 import { utcTime } from '../../platform/in-words.ts';
-import type { CountsReading } from '../../platform/metrics/counters.ts';
+import type { CountsSnapshot } from '../../platform/metrics/counters.ts';
 import type { Severity } from '../alerts/alert-store.ts';
 import { isAlertOpen } from '../alerts/raise-alerts.ts';
 import { readBackupStatus, readInterim, type BackupStatus, type InterimStatus } from '../backups/backup-status.ts';
@@ -47,7 +47,7 @@ type Alerting = {
   /** By default the worker; with 'its cause', the work that meets the problem, such as a synchronisation that fails. */
   raisedBy?: 'worker' | 'web' | 'its cause';
   /** With 'its cause': whether the alert stays open; by default, as long as `look` finds a problem. */
-  lasts?: (reading: HubReading) => boolean;
+  lasts?: (snapshot: HubSnapshot) => boolean;
 };
 
 /** A problem that the hub may have, and how it is found and reported. The condition's name is the alert's `event`. */
@@ -59,14 +59,14 @@ export type Condition = {
   title: string; // names the problem without a full stop; the title of its alert
   href: string | null; // the administrators' page that helps to solve the health problem
   whatToDo: string;
-  look(reading: HubReading): Trouble | Trouble[] | null;
+  look(snapshot: HubSnapshot): Trouble | Trouble[] | null;
   alert?: Alerting;
   degrades?: 'disk' | 'backup-dir'; // the problem's name in `degraded` of GET /api/health
 };
 
 /** What `look` finds, each completed with the condition's own text and level. */
-export function troublesOf({ subject, level, state, title, href, whatToDo, look }: Condition, reading: HubReading) {
-  return [look(reading) ?? []].flat().map((found) => {
+export function troublesOf({ subject, level, state, title, href, whatToDo, look }: Condition, snapshot: HubSnapshot) {
+  return [look(snapshot) ?? []].flat().map((found) => {
     const headline = found.headline ?? `${title}.`;
     return { subject, level, state, href, whatToDo, problem: headline, since: null, ...found, headline };
   });
@@ -81,10 +81,10 @@ const WORKER_ALIVE_SECONDS = 30;
 export type WorkerState = { ok: boolean; lastSeenSeconds: number | null };
 
 /** The hub's state for one check or one scrape. */
-export type HubReading = {
+export type HubSnapshot = {
   hub: Hub;
   pending: readonly Migration[]; // migrations that the database lacks; always empty in the web and worker processes
-  kept(): CountsReading;
+  kept(): CountsSnapshot;
   worker(): WorkerState & { seenAt: number | null };
   backups(): BackupStatus;
   interim(): InterimStatus;
@@ -96,7 +96,7 @@ export type HubReading = {
 };
 
 /** Each part is read once, when it is first asked for; only the worker's heartbeat is read each time. */
-export function startReading(hub: Hub, pending: readonly Migration[] = []): HubReading {
+export function takeSnapshot(hub: Hub, pending: readonly Migration[] = []): HubSnapshot {
   const kept = lazily(() => counts(hub).read());
   return {
     hub, pending, kept,
@@ -123,7 +123,7 @@ export function readWorker(hub: Hub): WorkerState {
 }
 
 /** The number of jobs or sources of all kinds that are in the given state. Labels are `kind,state`. */
-export function countIn(kept: CountsReading, metric: 'jobs' | 'sources', state: string): number {
+export function countIn(kept: CountsSnapshot, metric: 'jobs' | 'sources', state: string): number {
   return kept.labels(metric).filter((label) => label.endsWith(`,${state}`))
     .reduce((sum, label) => sum + kept.value(metric, label), 0);
 }

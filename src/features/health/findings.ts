@@ -1,7 +1,7 @@
 import { DAY, HOUR, SECOND } from '../../platform/clock.ts';
 import type { Migration } from '../../platform/db/migration-files.ts';
 import { isDamage, isMissingObject } from '../../platform/db/open-database.ts';
-import type { CountsReading } from '../../platform/metrics/counters.ts';
+import type { CountsSnapshot } from '../../platform/metrics/counters.ts';
 import { byteSize, duration, measuredTime, plural, utcTime } from '../../platform/in-words.ts';
 import { alertDeliveries, storedAlerts } from '../alerts/alert-store.ts';
 import { COPIES, type Copies, type Destination } from '../backups/offsite-status.ts';
@@ -12,7 +12,7 @@ import { recentAnswerTime } from '../history/read-history.ts';
 import { heartbeats, oldestDueSeconds, type Hub } from '../hub/hub.ts';
 import { SOURCE_STATES } from '../sources/source-store.ts';
 import {
-  countIn, RESTORES, startReading, troublesOf, type HubReading, type Restores, type Subject,
+  countIn, RESTORES, takeSnapshot, troublesOf, type HubSnapshot, type Restores, type Subject,
 } from './condition.ts';
 import { CONDITIONS, NIGHTS_HREF, ROOM_HREF } from './conditions.ts';
 import { schemaVersionReader } from './read-health.ts';
@@ -54,7 +54,7 @@ export function problemsOf(all: readonly Finding[]): Finding[] {
 type Tile = Omit<GivenFinding, 'subject' | 'level'> & { level?: 'off' };
 
 /** The tiles, in the order of the overview; a problem's fields replace theirs. Null: no tile without a problem. */
-const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
+const TILES: Record<Subject, (snapshot: HubSnapshot) => Tile | null> = {
   Schema: () => null,
   Settings: () => null,
   Web({ hub, pending }) {
@@ -143,19 +143,19 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
 
 /** The findings that the overview, `hubctl status` and `hubctl doctor` show. `pending`: missing migrations. */
 export function findings(hub: Hub, pending: readonly Migration[] = []): Finding[] {
-  const reading = startReading(hub, pending);
-  return (Object.keys(TILES) as Subject[]).flatMap((subject) => findingOn(subject, reading));
+  const snapshot = takeSnapshot(hub, pending);
+  return (Object.keys(TILES) as Subject[]).flatMap((subject) => findingOn(subject, snapshot));
 }
 
 /** One finding; none if the subject has neither a tile nor a problem. */
-export function findingOn(subject: Subject, reading: HubReading): Finding[] {
+export function findingOn(subject: Subject, snapshot: HubSnapshot): Finding[] {
   try {
-    const tile = TILES[subject](reading);
-    const trouble = firstTrouble(subject, reading);
+    const tile = TILES[subject](snapshot);
+    const trouble = firstTrouble(subject, snapshot);
     if (!tile && !trouble) return [];
     return [finding({ state: '', ...tile, ...trouble, subject })];
   } catch (error) {
-    return unknownYet(error, subject, reading.pending);
+    return unknownYet(error, subject, snapshot.pending);
   }
 }
 
@@ -166,19 +166,19 @@ export function unknownYet(error: unknown, subject: string, pending: readonly Mi
   return [finding({ subject, level: 'off', state: 'not known before the migration' })];
 }
 
-function firstTrouble(subject: Subject, reading: HubReading): Partial<Finding> | undefined {
+function firstTrouble(subject: Subject, snapshot: HubSnapshot): Partial<Finding> | undefined {
   // A condition of 'Copies elsewhere' looks at all destinations, and finds problems for the tile of each destination.
   const isCopies = ([...Object.values(COPIES), ...Object.values(RESTORES)] as Subject[]).includes(subject);
   const about: Subject[] = isCopies ? [subject, 'Copies elsewhere'] : [subject];
   for (const condition of CONDITIONS.filter((one) => about.includes(one.subject))) {
-    const found = troublesOf(condition, reading).find((trouble) => trouble.subject === subject);
+    const found = troublesOf(condition, snapshot).find((trouble) => trouble.subject === subject);
     if (found) return found;
   }
   return undefined;
 }
 
-function copiesTiles(): Record<Copies, (reading: HubReading) => Tile | null> {
-  const tile = (name: Destination) => ({ offsite }: HubReading): Tile | null => {
+function copiesTiles(): Record<Copies, (snapshot: HubSnapshot) => Tile | null> {
+  const tile = (name: Destination) => ({ offsite }: HubSnapshot): Tile | null => {
     const status = offsite().find((one) => one.name === name);
     if (!status) return null;
     const { lastGood } = status;
@@ -189,8 +189,8 @@ function copiesTiles(): Record<Copies, (reading: HubReading) => Tile | null> {
   return { [COPIES.dir]: tile('dir'), [COPIES.rclone]: tile('rclone'), [COPIES.restic]: tile('restic') };
 }
 
-function restoresTiles(): Record<Restores, (reading: HubReading) => Tile | null> {
-  const tile = (name: Destination) => ({ drills }: HubReading): Tile | null => {
+function restoresTiles(): Record<Restores, (snapshot: HubSnapshot) => Tile | null> {
+  const tile = (name: Destination) => ({ drills }: HubSnapshot): Tile | null => {
     const status = drills().find((one) => one.name === name);
     if (!status) return null;
     const { last, lastProven, isSealed } = status;
@@ -205,7 +205,7 @@ function restoresTiles(): Record<Restores, (reading: HubReading) => Tile | null>
   return { [RESTORES.dir]: tile('dir'), [RESTORES.rclone]: tile('rclone'), [RESTORES.restic]: tile('restic') };
 }
 
-function sourcesTile(kept: CountsReading): Tile {
+function sourcesTile(kept: CountsSnapshot): Tile {
   const [active = 0, failing = 0, paused = 0] = SOURCE_STATES.map((state) => countIn(kept, 'sources', state));
   const all = active + failing + paused;
   const notWell = [failing > 0 && `${failing} failing`, paused > 0 && `${paused} paused`].filter(Boolean);

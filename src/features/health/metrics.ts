@@ -4,7 +4,7 @@ import { JOB_STATES } from '../../platform/jobs/job-records.ts';
 import { DURATION_BOUNDS } from '../../platform/metrics/counters.ts';
 import { familiesFrom, type HistogramSample, type Metric } from '../../platform/metrics/exposition.ts';
 import { HTTP_METRICS } from '../../platform/metrics/http-metrics.ts';
-import { PROCESS_METRICS, type ProcessReading } from '../../platform/metrics/process-metrics.ts';
+import { PROCESS_METRICS, type ProcessFigures } from '../../platform/metrics/process-metrics.ts';
 import { DELIVERY_STATES } from '../alerts/alert-store.ts';
 import { timeOfBackup } from '../backups/backup-name.ts';
 import type { DrillStatus } from '../backups/drill-status.ts';
@@ -16,9 +16,9 @@ import { ACTS } from '../rules/rule-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState } from '../sources/sync-state-store.ts';
 import { WEBHOOK_STATES } from '../webhooks/webhook-store.ts';
-import { startReading, type HubReading } from './condition.ts';
+import { takeSnapshot, type HubSnapshot } from './condition.ts';
 
-export const SERVICE_METRICS: readonly Metric<HubReading>[] = [
+export const SERVICE_METRICS: readonly Metric<HubSnapshot>[] = [
   {
     type: 'info',
     name: 'service_build_info',
@@ -142,35 +142,35 @@ export const SERVICE_METRICS: readonly Metric<HubReading>[] = [
     ({ storage }) => storage().freeBytes),
 ];
 
-export const METRICS: readonly Metric<MetricsReading>[] = [...SERVICE_METRICS, ...HTTP_METRICS, ...PROCESS_METRICS];
+export const METRICS: readonly Metric<MetricsSnapshot>[] = [...SERVICE_METRICS, ...HTTP_METRICS, ...PROCESS_METRICS];
 
 export const metricFamilies = familiesFrom(METRICS);
 
-function gauge(name: string, help: string, value: (reading: HubReading) => number): Metric<HubReading> {
+function gauge(name: string, help: string, value: (snapshot: HubSnapshot) => number): Metric<HubSnapshot> {
   return { type: 'gauge', name, help, value };
 }
 
 function perDestination<Status extends { name: Destination }>(
-  name: string, help: string, statuses: (reading: HubReading) => Status[], value: (status: Status) => number,
-): Metric<HubReading> {
+  name: string, help: string, statuses: (snapshot: HubSnapshot) => Status[], value: (status: Status) => number,
+): Metric<HubSnapshot> {
   return {
     type: 'gauge', name, help, labels: { destination: DESTINATIONS },
-    value(reading, destination) {
-      const status = statuses(reading).find(({ name }) => name === destination);
+    value(snapshot, destination) {
+      const status = statuses(snapshot).find(({ name }) => name === destination);
       return status ? value(status) : 0;
     },
   };
 }
 
-function offsite(name: string, help: string, value: (status: OffsiteStatus) => number): Metric<HubReading> {
+function offsite(name: string, help: string, value: (status: OffsiteStatus) => number): Metric<HubSnapshot> {
   return perDestination(name, help, ({ offsite }) => offsite(), value);
 }
 
-function drill(name: string, help: string, value: (status: DrillStatus) => number): Metric<HubReading> {
+function drill(name: string, help: string, value: (status: DrillStatus) => number): Metric<HubSnapshot> {
   return perDestination(name, help, ({ drills }) => drills(), value);
 }
 
-function lastRunFailed({ backups, offsite }: HubReading, run: string | undefined): number {
+function lastRunFailed({ backups, offsite }: HubSnapshot, run: string | undefined): number {
   if (run === 'backup') return Number(backups().lastBackupFailed);
   if (run === 'verify') return Number(backups().damaged !== null);
   const status = offsite().find(({ name }) => run === `offsite-${name}`);
@@ -180,28 +180,28 @@ function lastRunFailed({ backups, offsite }: HubReading, run: string | undefined
 type KnownLabels = Record<string, readonly string[]>;
 
 /** A metric from the table `counts`, found by its name without `service_` and by its label values, joined by commas. */
-function kept(type: 'gauge', name: string, help: string, labels?: KnownLabels): Metric<HubReading>;
-function kept(type: 'counter', name: `${string}_total`, help: string, labels?: KnownLabels): Metric<HubReading>;
-function kept(type: 'gauge' | 'counter', name: string, help: string, labels: KnownLabels = {}): Metric<HubReading> {
+function kept(type: 'gauge', name: string, help: string, labels?: KnownLabels): Metric<HubSnapshot>;
+function kept(type: 'counter', name: `${string}_total`, help: string, labels?: KnownLabels): Metric<HubSnapshot>;
+function kept(type: 'gauge' | 'counter', name: string, help: string, labels: KnownLabels = {}): Metric<HubSnapshot> {
   const metric = name.slice('service_'.length);
-  const value = ({ kept }: HubReading, ...values: string[]): number => kept().value(metric, values.join(','));
-  return { type, name, help, labels, value } as Metric<HubReading>;
+  const value = ({ kept }: HubSnapshot, ...values: string[]): number => kept().value(metric, values.join(','));
+  return { type, name, help, labels, value } as Metric<HubSnapshot>;
 }
 
 function seconds(at: number | null): number {
   return (at ?? 0) / SECOND;
 }
 
-type MetricsReading = HubReading & {
-  http: readonly HistogramSample[]; waits: readonly HistogramSample[]; process: ProcessReading;
+type MetricsSnapshot = HubSnapshot & {
+  http: readonly HistogramSample[]; waits: readonly HistogramSample[]; process: ProcessFigures;
 };
 
 const versions = once(({ db, config }: Hub) =>
   ({ version: config.version, node: process.version, sqlite: sqliteVersion(db) }));
 
 /** Of the database, a scrape reads kept counts and single rows by an index: it costs the same however many posts. */
-export function readMetrics(hub: Hub): MetricsReading {
+export function readMetrics(hub: Hub): MetricsSnapshot {
   bufferedCounts(hub).flush();
   const [http, waits] = [httpMetrics(hub).read(), turnWaits(hub).read()];
-  return { ...startReading(hub), http, waits, process: processMetrics(hub).read() };
+  return { ...takeSnapshot(hub), http, waits, process: processMetrics(hub).read() };
 }

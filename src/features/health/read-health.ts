@@ -7,7 +7,7 @@ import { recoveryKitPrintedAt } from '../backups/backup-status.ts';
 import { DESTINATIONS } from '../backups/offsite-status.ts';
 import { oldestDueSeconds, store, type Hub } from '../hub/hub.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
-import { readWorker, startReading, type HubReading } from './condition.ts';
+import { readWorker, takeSnapshot, type HubSnapshot } from './condition.ts';
 import { CONDITIONS } from './conditions.ts';
 
 const age = object({ ageSeconds: integer });
@@ -37,22 +37,22 @@ export const schemaVersionReader = store(({ db }) => createSchemaVersion(db));
 
 /** Throws an error if the database cannot be read. */
 export function readHealth(hub: Hub): Health {
-  const reading = startReading(hub);
+  const snapshot = takeSnapshot(hub);
   return {
     ok: true,
-    failedJobs: reading.kept().value('jobs', `${SYNC_SOURCE},failed`),
+    failedJobs: snapshot.kept().value('jobs', `${SYNC_SOURCE},failed`),
     database: 'ok',
     worker: readWorker(hub),
     schemaVersion: schemaVersionReader(hub)(),
     oldestDueJobSeconds: oldestDueSeconds(hub),
-    ...readBackups(reading),
-    degraded: CONDITIONS.flatMap(({ degrades, look }) => (degrades && look(reading) ? [degrades] : [])),
+    ...readBackups(snapshot),
+    degraded: CONDITIONS.flatMap(({ degrades, look }) => (degrades && look(snapshot) ? [degrades] : [])),
   };
 }
 
 /** Reads the state of backups from files, because a restored database is as old as its backup. */
 function readBackups(
-  { hub: { config, clock }, backups, offsite, drills }: HubReading,
+  { hub: { config, clock }, backups, offsite, drills }: HubSnapshot,
 ): Pick<Health, 'lastBackup' | 'lastVerifiedBackup' | 'offsite' | 'recoveryKit' | 'lastProvenRestore'> {
   const { newest, newestVerified } = backups();
   const printedAt = recoveryKitPrintedAt(config.dataDir);

@@ -6,7 +6,7 @@ import { resolveAlert, tellAlerts, watchAlert, type AlertWords } from '../alerts
 import { noteError } from '../errors/error-store.ts';
 import { heartbeats, once, type Hub } from '../hub/hub.ts';
 import { jobHandlers, workerQueue } from '../hub/worker-jobs.ts';
-import { sinceInWords, startReading, troublesOf, type Condition, type HubReading } from './condition.ts';
+import { sinceInWords, takeSnapshot, troublesOf, type Condition, type HubSnapshot } from './condition.ts';
 import { CONDITIONS, LONGEST_SILENCE } from './conditions.ts';
 
 type AlertingCondition = Condition & Required<Pick<Condition, 'alert'>>;
@@ -18,11 +18,11 @@ export const ALERT_WORDS: ReadonlyMap<string, AlertWords> = new Map(ALERTING.map
 
 /** Raises the alerts of the worker's conditions, and ends all but web's. A check that throws stops no other one. */
 export function watchConditions(hub: Hub): void {
-  const reading = startReading(hub);
+  const snapshot = takeSnapshot(hub);
   const failures: unknown[] = [];
   for (const condition of ALERTING) {
     try {
-      watchCondition(condition, reading);
+      watchCondition(condition, snapshot);
     } catch (error) {
       failures.push(error);
     }
@@ -30,16 +30,16 @@ export function watchConditions(hub: Hub): void {
   if (failures.length > 0) throw failures[0];
 }
 
-function watchCondition(condition: AlertingCondition, reading: HubReading): void {
+function watchCondition(condition: AlertingCondition, snapshot: HubSnapshot): void {
   const { name, alert: { raisedBy = 'worker', lasts } } = condition;
   if (raisedBy === 'web') return; // see `watchWorker`
-  if (raisedBy === 'worker') return watchAlert(reading.hub, name, problemLines(condition, reading));
-  const isOver = lasts ? !lasts(reading) : problemLines(condition, reading).size === 0;
-  if (isOver) resolveAlert(reading.hub, name);
+  if (raisedBy === 'worker') return watchAlert(snapshot.hub, name, problemLines(condition, snapshot));
+  const isOver = lasts ? !lasts(snapshot) : problemLines(condition, snapshot).size === 0;
+  if (isOver) resolveAlert(snapshot.hub, name);
 }
 
-function problemLines(condition: Condition, reading: HubReading): Map<string, string> {
-  return new Map(troublesOf(condition, reading).filter(({ isQuiet }) => !isQuiet)
+function problemLines(condition: Condition, snapshot: HubSnapshot): Map<string, string> {
+  return new Map(troublesOf(condition, snapshot).filter(({ isQuiet }) => !isQuiet)
     .map(({ subject, problem, since }) => [subject, singleLine(`${problem} ${sinceInWords(since)}`)]));
 }
 
@@ -64,9 +64,9 @@ const watches = once((hub: Hub) => {
 export async function watchWorker(hub: Hub): Promise<void> {
   const seenAt = heartbeats(hub).lastSeen('worker');
   const isSilent = watches(hub).isStill(seenAt);
-  const reading = { ...startReading(hub), worker: () => ({ ok: !isSilent, seenAt, lastSeenSeconds: null }) };
+  const snapshot = { ...takeSnapshot(hub), worker: () => ({ ok: !isSilent, seenAt, lastSeenSeconds: null }) };
   for (const condition of ALERTING.filter(({ alert }) => alert.raisedBy === 'web')) {
-    watchAlert(hub, condition.name, problemLines(condition, reading));
+    watchAlert(hub, condition.name, problemLines(condition, snapshot));
   }
   if (isSilent) tellOperator(hub);
   await deliverWhile(hub, isSilent && hub.config.alertWebhookUrl !== null);

@@ -162,19 +162,19 @@ function toFigures(values: Values, places: Map<Figure, number>): Figures {
 }
 
 /** Stores short notes that a process writes for other processes, or for its own next start. */
-export const readings = store(({ db, clock }) => {
-  const select = db.prepare<[string], { at: number; reading: string }>('reading',
-    'SELECT at, reading FROM history_readings WHERE name = ?');
-  const put = db.prepare<[string, number, string]>('keep reading', `
+export const processNotes = store(({ db, clock }) => {
+  const select = db.prepare<[string], { at: number; note: string }>('note of a process',
+    'SELECT at, reading AS note FROM history_readings WHERE name = ?');
+  const put = db.prepare<[string, number, string]>('keep note', `
     INSERT INTO history_readings (name, at, reading) VALUES (?, ?, ?)
     ON CONFLICT DO UPDATE SET at = excluded.at, reading = excluded.reading`);
 
   return {
-    find<Reading>(name: string): { at: number; reading: Reading } | undefined {
+    find<Note>(name: string): { at: number; note: Note } | undefined {
       const row = select.get(name);
-      return row && { at: row.at, reading: JSON.parse(row.reading) as Reading };
+      return row && { at: row.at, note: JSON.parse(row.note) as Note };
     },
-    put: (name: string, reading: object): void => void put.run(name, clock(), JSON.stringify(reading)),
+    put: (name: string, note: object): void => void put.run(name, clock(), JSON.stringify(note)),
   };
 });
 
@@ -202,8 +202,6 @@ export const backupRuns = store(({ db, clock }) => {
       (SELECT at FROM backup_runs WHERE place = @place AND (at < @before OR at > @after OR at <
         (SELECT at FROM backup_runs WHERE place = @place ORDER BY at DESC LIMIT 1 OFFSET @skipped))
         ORDER BY at LIMIT 3)`);
-  const select = db.prepare<[number], BackupRun>('backup runs',
-    'SELECT place, at, result, bytes, seconds, problem FROM backup_runs WHERE at >= ? ORDER BY at');
 
   return {
     /** Stores a backup run in the caller's transaction; skips one that is already stored. */
@@ -211,7 +209,8 @@ export const backupRuns = store(({ db, clock }) => {
       if (insert.run(run).changes === 0) return;
       removeOld.run({ place: run.place, before: clock() - RUNS_KEPT, after: clock(), skipped: MOST_RUNS - 1 });
     },
-    since: (at: number): BackupRun[] => select.all(at),
+    since: db.prepare<[at: number], BackupRun>('backup runs',
+      'SELECT place, at, result, bytes, seconds, problem FROM backup_runs WHERE at >= ? ORDER BY at').all,
   };
 });
 
@@ -223,8 +222,6 @@ type SeenCertificate = { checkedAt: number; expiresAt: number | null; problem: C
 
 /** Stores what the worker last saw of the TLS certificate at BASE_URL: pages must not wait for a TLS handshake. */
 export const certificates = store(({ db, clock }) => {
-  const select = db.prepare<[string], SeenCertificate>('certificate', `
-    SELECT checked_at AS checkedAt, expires_at AS expiresAt, problem FROM certificates WHERE origin = ?`);
   const put = db.prepare<[string, number, number | null, string | null]>('note certificate', `
     INSERT INTO certificates (origin, checked_at, expires_at, problem) VALUES (?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET checked_at = excluded.checked_at,
@@ -232,7 +229,8 @@ export const certificates = store(({ db, clock }) => {
       expires_at = COALESCE(excluded.expires_at, expires_at)`);
 
   return {
-    find: (origin: string): SeenCertificate | undefined => select.get(origin),
+    find: db.prepare<[origin: string], SeenCertificate>('certificate', `
+      SELECT checked_at AS checkedAt, expires_at AS expiresAt, problem FROM certificates WHERE origin = ?`).get,
     note: (origin: string, expiresAt: number | null, problem: CertificateProblem | null): void =>
       void put.run(origin, clock(), expiresAt, problem),
   };

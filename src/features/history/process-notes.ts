@@ -2,27 +2,27 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { hasPassed, MINUTE, SECOND } from '../../platform/clock.ts';
 import { heartbeats, httpMetrics, startedAt, type Hub, once } from '../hub/hub.ts';
 import { changedSettings } from '../hub/read-config.ts';
-import { ANSWERS, readings } from './history-store.ts';
+import { ANSWERS, processNotes } from './history-store.ts';
 
 /** The web process's figures: HTTP replies since the start of the process, all other figures since its last report. */
-export type WebReading = Sample & {
+export type WebSample = Sample & {
   startedAt: number; // unix ms, when the web process started; identifies the process
   saidAt: number; // unix ms
   answers: number[]; // numbers of HTTP replies by their duration, in the order of the durations in ANSWERS
   errors: number;
 };
 
-/** The name of web's figures in `readings`. */
+/** The name of web's figures in `processNotes`. */
 export const WEB = 'web';
 
 /** Writes the heartbeat of the web process, and a note with its figures, which the worker records. */
 export function beatOfWeb(hub: Hub): void {
-  const reading: WebReading = {
+  const sample: WebSample = {
     startedAt: startedAt(hub), saidAt: hub.clock(), ...countAnswers(hub), ...processSample(hub).take(),
   };
   hub.db.write('heartbeat of web', () => {
     heartbeats(hub).beat('web');
-    readings(hub).put(WEB, reading);
+    processNotes(hub).put(WEB, sample);
   });
 }
 
@@ -47,7 +47,7 @@ type Note = { names: string[] };
 export function noteChangedSettings(hub: Hub): void {
   const names = changedSettings(hub.config);
   if (noted(hub, hub.program).join() === names.join()) return;
-  hub.db.write('note changed settings', () => readings(hub).put(nameOf(hub.program), { names } satisfies Note));
+  hub.db.write('note changed settings', () => processNotes(hub).put(nameOf(hub.program), { names } satisfies Note));
 }
 
 /** The names of changed settings that take effect only after a restart of web, worker or this process. */
@@ -60,7 +60,7 @@ export function settingsToApply(hub: Hub): string[] {
 }
 
 function noted(hub: Hub, program: string): string[] {
-  return readings(hub).find<Note>(nameOf(program))?.reading.names ?? [];
+  return processNotes(hub).find<Note>(nameOf(program))?.note.names ?? [];
 }
 
 function nameOf(program: string): string {

@@ -1,13 +1,13 @@
 import { hasPassed } from '../../platform/clock.ts';
-import type { CountsReading } from '../../platform/metrics/counters.ts';
+import type { CountsSnapshot } from '../../platform/metrics/counters.ts';
 import { readBackupStatus, type OffsiteRun, type RunResult } from '../backups/backup-status.ts';
 import { readOffsite } from '../backups/offsite-status.ts';
 import { readStorageSizes } from '../backups/storage-space.ts';
 import { counts, heartbeats, oldestDueSeconds, once, type Hub } from '../hub/hub.ts';
 import {
-  ANSWERS, backupRuns, FINE, history, merge, readings, type BackupRun, type Figure, type Figures,
+  ANSWERS, backupRuns, FINE, history, merge, processNotes, type BackupRun, type Figure, type Figures,
 } from './history-store.ts';
-import { processSample, WEB, type WebReading } from './process-notes.ts';
+import { processSample, WEB, type WebSample } from './process-notes.ts';
 
 /** Counters whose growth the history records; without a label, the counts of all labels are added up. */
 const COUNTED = {
@@ -20,11 +20,11 @@ const COUNTED = {
 type Counted = keyof typeof COUNTED;
 
 /** The counters at the end of the last time bucket, or at the first beat after a pause; growth counts from there. */
-type Totals = { counters: Record<Counted, number>; web: WebReading | null };
+type Totals = { counters: Record<Counted, number>; web: WebSample | null };
 
 const TOTALS = 'totals';
 
-type OpenBucket = { at: number; figures: Figures; web: WebReading | null };
+type OpenBucket = { at: number; figures: Figures; web: WebSample | null };
 
 /** `runs`: when the last stored backup run of each place ended. */
 const open = once((_hub: Hub): { bucket?: OpenBucket; runs: Map<string, number> } => ({ runs: new Map() }));
@@ -44,7 +44,7 @@ function beatAndRecord(hub: Hub): void {
   const state = open(hub);
   // After a start of the worker, web's counts grow from those at the last bucket's end, else from its last report.
   const bucket = state.bucket ??
-    { at, figures: {}, web: baseline(hub)?.web ?? readings(hub).find<WebReading>(WEB)?.reading ?? null };
+    { at, figures: {}, web: baseline(hub)?.web ?? processNotes(hub).find<WebSample>(WEB)?.note ?? null };
   look(hub, bucket);
   const runs = lastRuns(hub).filter((run) => state.runs.get(run.place) !== run.at);
   if (state.bucket && bucket.at === at && runs.length === 0) return heartbeats(hub).beat('worker');
@@ -55,7 +55,7 @@ function beatAndRecord(hub: Hub): void {
     heartbeats(hub).beat('worker');
     if (ended) history(hub).add(bucket.at, ended);
     for (const run of runs) backupRuns(hub).note(run);
-    if (isToStart) readings(hub).put(TOTALS, totals);
+    if (isToStart) processNotes(hub).put(TOTALS, totals);
   });
   for (const run of runs) state.runs.set(run.place, run.at);
   state.bucket = bucket.at === at ? bucket : { at, figures: {}, web: bucket.web };
@@ -63,22 +63,22 @@ function beatAndRecord(hub: Hub): void {
 
 /** Null at first, and after a pause of the worker, when growth has no known time. */
 function baseline(hub: Hub): Totals | null {
-  const kept = readings(hub).find<Totals>(TOTALS);
-  return kept && !hasPassed(kept.at, 2 * FINE, hub.clock()) ? kept.reading : null;
+  const kept = processNotes(hub).find<Totals>(TOTALS);
+  return kept && !hasPassed(kept.at, 2 * FINE, hub.clock()) ? kept.note : null;
 }
 
 function look(hub: Hub, bucket: OpenBucket): void {
   processSample(hub).look();
   const due = oldestDueSeconds(hub);
   bucket.figures = merge(bucket.figures, { oldest_due: due, oldest_due_max: due });
-  const said = readings(hub).find<WebReading>(WEB);
-  if (!said || said.reading.saidAt === bucket.web?.saidAt) return;
-  bucket.figures = merge(bucket.figures, ofWeb(said.reading, bucket.web));
-  bucket.web = said.reading;
+  const said = processNotes(hub).find<WebSample>(WEB);
+  if (!said || said.note.saidAt === bucket.web?.saidAt) return;
+  bucket.figures = merge(bucket.figures, ofWeb(said.note, bucket.web));
+  bucket.web = said.note;
 }
 
-/** The web process's figures since its reading `before`, or since its last restart if the restart came later. */
-function ofWeb(now: WebReading, before: WebReading | null): Figures {
+/** The web process's figures since its sample `before`, or since its last restart if the restart came later. */
+function ofWeb(now: WebSample, before: WebSample | null): Figures {
   const isSame = before?.startedAt === now.startedAt;
   const answers = ANSWERS.map((name, bound) =>
     [name, (now.answers[bound] ?? 0) - (isSame ? before.answers[bound] ?? 0 : 0)] as const);
@@ -124,7 +124,7 @@ export function recentErrors(hub: Hub, span: number): { count: number; since: nu
   return { count, since: ended[0]?.at ?? (open > 0 ? now - now % FINE : null) };
 }
 
-function total(kept: CountsReading, metric: string, label: string | undefined): number {
+function total(kept: CountsSnapshot, metric: string, label: string | undefined): number {
   if (label !== undefined) return kept.value(metric, label);
   return kept.labels(metric).reduce((sum, one) => sum + kept.value(metric, one), 0);
 }

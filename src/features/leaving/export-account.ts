@@ -23,7 +23,7 @@ import { postJson } from '../posts/query-posts.ts';
 import { postTexts } from '../posts/post-text-store.ts';
 import { posts, type Post } from '../posts/post-store.ts';
 import { listChoices, type ListChoice } from '../reading/list-choice-store.ts';
-import { entries, type Mark, type MutedPost, type Star } from '../reading/entry-store.ts';
+import { entries, mutedPosts, type Mark, type MutedPost, type Star } from '../reading/entry-store.ts';
 import { readingHistory, type ReadPost } from '../reading/reading-history-store.ts';
 import { savedSearches } from '../reading/saved-search-store.ts';
 import { rules } from '../rules/rule-store.ts';
@@ -61,7 +61,7 @@ const PARTS: { [Part in ExportPart]: (hub: Hub, account: Account) => Iterable<Sh
       ({ ...of, read: isRead === 1, markedAt: markedAt === 0 ? null : isoTime(markedAt) })),
   rules: (hub, { id }) => rules(hub).listOf(id).map(ROWS.rules.show),
   searches: (hub, { id }) => savedSearches(hub).listOf(id).map(ROWS.searches.show),
-  mutedPosts: (hub, { id }) => inBatches<MutedPost>((last) => entries(hub).mutesOf(id, last?.postId ?? 0, BATCH)),
+  mutedPosts: (hub, { id }) => inBatches<MutedPost>((last) => mutedPosts(hub).listOf(id, last?.postId ?? 0, BATCH)),
   withdrawnStates: (hub, { id }) => withdrawnStates(hub).listOf(id).map(ROWS.withdrawnStates.show),
   history: (hub, account) =>
     inBatches<ReadPost>((last) => readingHistory(hub).list(account, last, BATCH)).map(ROWS.history.show),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createSlots } from '../../platform/limit-concurrency.ts';
-import { inSteps, isPauseDue, STEP, type Reading } from '../../platform/markup/in-steps.ts';
-import { readingText } from '../../platform/markup/plain-text.ts';
+import { inSteps, isPauseDue, STEP, type Resumable } from '../../platform/markup/in-steps.ts';
+import { extractingText } from '../../platform/markup/plain-text.ts';
 import { safeLink } from '../../platform/markup/safe-url.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { imageAddresses, withoutImages } from '../../platform/markup/remote-media.ts';
@@ -16,7 +16,7 @@ import { linkKey } from './link-store.ts';
 import {
   posts, type IncomingFile, type IncomingPost, type Post, type PreparedPost, type SearchTerms,
 } from './post-store.ts';
-import { readingTerms, searchTerms } from './search-words.ts';
+import { makingTerms, searchTerms } from './search-words.ts';
 
 /** Maximum lengths of a post's fields, in characters, so that no publisher can make pages slow for everybody. */
 const MAX = {
@@ -176,7 +176,7 @@ function putPosts(hub: Hub, sourceId: number, { kind, arrived }: Storing, items:
 /** Makes the stored form of a sanitised post, with limited lengths, and with its summary, search terms and files. */
 export async function preparePost(post: IncomingPost, contentHash: string): Promise<PreparedPost> {
   const { contentHtml } = post;
-  const content = await inSteps(readingText(contentHtml));
+  const content = await inSteps(extractingText(contentHtml));
   const imageless = withoutImages(contentHtml);
   const summary = post.summary ? post.summary.slice(0, MAX.content) : imageless.slice(0, MAX.summarized);
   const author = post.author && excerpt(post.author, MAX.author);
@@ -190,9 +190,9 @@ export async function preparePost(post: IncomingPost, contentHash: string): Prom
     givenUrl,
     link: linkKey(url),
     author,
-    summary: excerpt(await inSteps(readingText(summary)) || await inSteps(readingText(imageless)), MAX.summary),
+    summary: excerpt(await inSteps(extractingText(summary)) || await inSteps(extractingText(imageless)), MAX.summary),
     searchTitle: searchTerms(title),
-    searchText: await inSteps(readingTermsOf(content, author)),
+    searchText: await inSteps(makingTermsOf(content, author)),
     contentHash,
     attachments: remoteFiles({ ...post, attachments: post.attachments.slice(0, MAX.attachments) }),
   };
@@ -201,12 +201,12 @@ export async function preparePost(post: IncomingPost, contentHash: string): Prom
 export async function searchableText(
   { title, author }: Pick<Post, 'title' | 'author'>, contentHtml: string,
 ): Promise<SearchTerms> {
-  const content = await inSteps(readingText(contentHtml));
-  return { searchTitle: searchTerms(title), searchText: await inSteps(readingTermsOf(content, author)) };
+  const content = await inSteps(extractingText(contentHtml));
+  return { searchTitle: searchTerms(title), searchText: await inSteps(makingTermsOf(content, author)) };
 }
 
-function readingTermsOf(content: string, author: string | null): Reading<string> {
-  return readingTerms(`${author ?? ''}\n${content.slice(0, MAX.searchText)}`);
+function makingTermsOf(content: string, author: string | null): Resumable<string> {
+  return makingTerms(`${author ?? ''}\n${content.slice(0, MAX.searchText)}`);
 }
 
 /** Recognises unchanged posts. If a further field is hashed also when null, every stored post counts as changed. */

@@ -1,6 +1,6 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { atOnce } from '../../platform/markup/in-steps.ts';
-import { readingText } from '../../platform/markup/plain-text.ts';
+import { extractingText } from '../../platform/markup/plain-text.ts';
 import type { StoreHub } from '../hub/hub.ts';
 import { isNamed, parseExpression } from './expression.ts';
 import { posts, type Post } from './post-store.ts';
@@ -138,7 +138,7 @@ export function foundTexts(hub: StoreHub, shown: Pick<Post, 'id' | 'summary'>[],
     if (inSummary >= 0 || left <= 0) return [id, excerptAround(summary, Math.max(0, inSummary), SHOWN)];
     const markup = posts(hub).beginningOf(id, POST_MAX);
     left -= markup.length;
-    const text = atOnce(readingText(markup)).replaceAll('\n', ' ');
+    const text = atOnce(extractingText(markup)).replaceAll('\n', ' ');
     const place = firstFound(text, found);
     return [id, place < 0 ? excerptAround(summary, 0, SHOWN) : excerptAround(text, place, SHOWN)];
   }));

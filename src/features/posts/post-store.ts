@@ -134,65 +134,65 @@ export function newestFirst(a: Position, b: Position): number {
 export const posts = store((hub) => {
   const { db, clock } = hub;
   const [index, files, linked] = [searchIndex(hub), attachments(hub), links(hub)];
-  const [reading, writing] = [prepareReading(db), prepareWriting(db)];
+  const [selects, writing] = [prepareSelects(db), prepareWriting(db)];
 
   function newest(query: PostQuery): Post[] {
     const { viewerId, sourceId, after = FROM_THE_TOP, limit } = query;
     const { publishedAt, id } = after;
-    if (sourceId !== undefined) return reading.ofSource.all(sourceId, publishedAt, id, limit);
-    const open = reading.public.all(publishedAt, id, limit);
+    if (sourceId !== undefined) return selects.ofSource.all(sourceId, publishedAt, id, limit);
+    const open = selects.public.all(publishedAt, id, limit);
     if (viewerId === null) return open;
-    return [...open, ...reading.private.all(viewerId, publishedAt, id, limit)].sort(newestFirst).slice(0, limit);
+    return [...open, ...selects.private.all(viewerId, publishedAt, id, limit)].sort(newestFirst).slice(0, limit);
   }
 
   function whole(posts: Post[], isWhole = (_post: Post): boolean => true): WholePost[] {
     const ids = posts.filter(isWhole).map(({ id }) => id);
     const byPost = Map.groupBy(files.ofPosts(ids), (attachment) => attachment.postId);
-    const contents = new Map(reading.wholeAmong.all(JSON.stringify(ids)).map(({ id, ...rest }) => [id, rest]));
+    const contents = new Map(selects.wholeAmong.all(JSON.stringify(ids)).map(({ id, ...rest }) => [id, rest]));
     return posts.map((post) =>
       ({ ...post, ...contents.get(post.id) ?? LEFT_OUT, attachments: byPost.get(post.id) ?? [] }));
   }
 
   /** The highest id of a post below an id; 0 if there is none. */
-  const lastBefore = (id: number): number => reading.lastBefore.get(id)?.id ?? 0;
+  const lastBefore = (id: number): number => selects.lastBefore.get(id)?.id ?? 0;
 
   return {
     whole,
 
     /** The caller checks that the viewer may see the post. */
     find(id: number): WholePost | undefined {
-      const post = reading.one.get(id);
+      const post = selects.one.get(id);
       return post && whole([post])[0];
     },
 
     listed(ids: number[]): Post[] {
-      const byId = new Map(reading.among.all(JSON.stringify(ids)).map((post) => [post.id, post]));
+      const byId = new Map(selects.among.all(JSON.stringify(ids)).map((post) => [post.id, post]));
       return ids.flatMap((id) => byId.get(id) ?? []);
     },
 
     lastId: (): number => lastBefore(Number.MAX_SAFE_INTEGER),
     lastBefore,
-    arrivedAt: (id: number): number | undefined => reading.arrivedFrom.get(id)?.createdAt,
-    firstFrom: (id: number): number | undefined => reading.arrivedFrom.get(id)?.id,
+    arrivedAt: (id: number): number | undefined => selects.arrivedFrom.get(id)?.createdAt,
+    firstFrom: (id: number): number | undefined => selects.arrivedFrom.get(id)?.id,
     firstSince(at: number): number | undefined {
       let [low, high] = [1, lastBefore(Number.MAX_SAFE_INTEGER) + 1];
       while (low < high) {
         const middle = Math.floor((low + high) / 2);
-        const next = reading.arrivedFrom.get(middle);
+        const next = selects.arrivedFrom.get(middle);
         if (next && next.createdAt < at) low = next.id + 1;
         else high = next?.id === middle ? middle : lastBefore(middle) + 1; // a restore leaves a large gap of ids
       }
-      return reading.arrivedFrom.get(low)?.id;
+      return selects.arrivedFrom.get(low)?.id;
     },
-    exists: (id: number): boolean => reading.id.get(id) !== undefined,
+    exists: selects.id.has,
     accessOf: db.prepare<[id: number], PostAccess>('access to post',
       `SELECT ${ACCESS} FROM posts p ${joinSource('p.source_id')} WHERE p.id = ?`).get,
     /** Public posts and the viewer's own posts; with `sourceId`, all posts of the source (the caller checks access). */
     newest,
     fileBytes: (source: { id: number; ownerId: number }): number =>
-      reading.fileBytes.get(source.ownerId, source.id)?.bytes ?? 0,
+      selects.fileBytes.get(source.ownerId, source.id)?.bytes ?? 0,
 
-    has: (sourceId: number, guid: string): boolean => writing.hash.get(sourceId, guid) !== undefined,
+    has: writing.hash.has,
     versionOf: (id: number): string | undefined => writing.version.get(id)?.hash,
     isSettled(sourceId: number, guid: string, contentHash: string): boolean {
       const isThere = writing.hash.get(sourceId, guid)?.hash === contentHash;
@@ -216,12 +216,12 @@ export const posts = store((hub) => {
       return stored;
     },
 
-    contentOf: (id: number): string => reading.whole.get(id)?.contentHtml ?? '',
+    contentOf: (id: number): string => selects.whole.get(id)?.contentHtml ?? '',
     /** Returns the first characters of a post's content; the last tag may be incomplete. */
     beginningOf: (id: number, characters: number): string =>
-      reading.beginning.get(characters, id)?.contentHtml ?? '',
+      selects.beginning.get(characters, id)?.contentHtml ?? '',
 
-    withdraw: (sourceId: number, guid: string): void => void writing.remove.run(sourceId, guid),
+    withdraw: writing.remove.run,
     /**
      * Deletes a post and leaves a tombstone, which keeps it from coming back unless `liftDeletion` removes it. Runs in
      * the caller's transaction. `at`: when it was deleted (unix ms). Returns whether the post was there.
@@ -245,7 +245,7 @@ export const posts = store((hub) => {
   };
 });
 
-function prepareReading(db: Db) {
+function prepareSelects(db: Db) {
   return {
     one: db.prepare<[number], Post>('post', `${SELECT_POSTS} WHERE p.id = ?`),
     among: db.prepare<[string], Post>('posts by id',
@@ -254,7 +254,7 @@ function prepareReading(db: Db) {
       'SELECT MAX(id) AS id FROM posts WHERE id < ?'),
     arrivedFrom: db.prepare<[number], { id: number; createdAt: number }>('read the first post from an id on',
       'SELECT id, created_at AS createdAt FROM posts WHERE id >= ? ORDER BY id LIMIT 1'),
-    id: db.prepare<[number], { id: number }>('whether a post exists', 'SELECT id FROM posts WHERE id = ?'),
+    id: db.prepare<[id: number], { id: number }>('whether a post exists', 'SELECT id FROM posts WHERE id = ?'),
     whole: db.prepare<[number], WholeColumns>('content of post', `SELECT ${WHOLE} FROM posts WHERE id = ?`),
     wholeAmong: db.prepare<[string], WholeColumns & { id: number }>('contents of posts',
       `SELECT id, ${WHOLE} FROM posts WHERE id IN (SELECT value FROM json_each(?))`),
@@ -275,7 +275,7 @@ function prepareReading(db: Db) {
 
 function prepareWriting(db: Db) {
   return {
-    hash: db.prepare<[number, string], { hash: string }>('hash of post',
+    hash: db.prepare<[sourceId: number, guid: string], { hash: string }>('hash of post',
       'SELECT content_hash AS hash FROM posts WHERE source_id = ? AND guid = ?'),
     version: db.prepare<[number], { hash: string }>('version of post',
       'SELECT content_hash AS hash FROM posts WHERE id = ?'),
@@ -288,7 +288,8 @@ function prepareWriting(db: Db) {
       ON CONFLICT DO UPDATE SET deleted_at = MAX(deleted_at, excluded.deleted_at)`),
     liftTombstone: db.prepare<[number, string]>('remove tombstone',
       'DELETE FROM post_tombstones WHERE source_id = ? AND guid = ?'),
-    remove: db.prepare<[number, string]>('delete post', 'DELETE FROM posts WHERE source_id = ? AND guid = ?'),
+    remove: db.prepare<[sourceId: number, guid: string]>(
+      'delete post', 'DELETE FROM posts WHERE source_id = ? AND guid = ?'),
   };
 }
 

@@ -1,5 +1,5 @@
 import { refuseInTransaction } from '../../platform/db/open-database.ts';
-import type { Reading } from '../../platform/markup/in-steps.ts';
+import type { Resumable } from '../../platform/markup/in-steps.ts';
 
 /** The prefix of an emoji's code point, which is indexed as a word, because SQLite's tokenizer drops emoji. */
 const EMOJI_MARK = '\ue001';
@@ -51,7 +51,7 @@ const BETWEEN_WORDS = /[\s\p{P}]/u;
 const LONGEST_RUN = 1_000;
 
 /** Makes a long text's search terms in steps, up to MAX_TERMS characters (one character may become eighteen). */
-export function readingTerms(text: string): Reading<string> {
+export function makingTerms(text: string): Resumable<string> {
   let at = 0;
   let terms = '';
   return {

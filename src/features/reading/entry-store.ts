@@ -105,7 +105,7 @@ const WITH_RULE = `CASE WHEN muted_by IS NULL THEN excluded.muted_by
   WHEN EXISTS (SELECT 1 FROM json_each(entries.muted_by) WHERE value = excluded.muted_by ->> 0) THEN muted_by
   ELSE json_insert(muted_by, '$[#]', excluded.muted_by ->> 0) END`;
 
-/** Reads and changes what accounts have read, starred and muted. */
+/** Reads and changes what accounts have read and starred. */
 export const entries = store(({ db, clock }) => {
   const selectStates = db.prepare<[Asking & { ids: string }], PostState>('read the read states of posts', `
     SELECT p.id, p.source_id AS sourceId, ${IS_READ} AS isRead,
@@ -142,47 +142,6 @@ export const entries = store(({ db, clock }) => {
     DELETE FROM entries WHERE (account_id, post_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(@rows))
        AND place = 0 AND starred_at IS NULL AND muted_by IS NULL AND marked_at IS NULL AND NOT EXISTS (
          SELECT 1 FROM ${FOLLOWS} f WHERE f.account_id = entries.account_id AND f.source_id = entries.source_id)`);
-  const mute = db.prepare<[{ rows: string }]>('mute posts', `
-    ${INTO_ENTRIES} p.id > COALESCE(f.read_up_to, 0), NULL, NULL, NULL, json_array(r.value ->> 2) ${OF_ROWS}
-      muted_by = ${WITH_RULE}`);
-  const unmute = db.prepare<[{ accountId: number; ruleId: number; limit: number }]>('show the posts of a rule', `
-    UPDATE entries
-       SET muted_by = NULLIF(
-             (SELECT json_group_array(value) FROM json_each(entries.muted_by) WHERE value <> @ruleId), '[]')
-     WHERE account_id = @accountId AND post_id IN
-       (SELECT m.post_id FROM entries m INDEXED BY entries_muted CROSS JOIN json_each(m.muted_by) r
-         WHERE m.account_id = @accountId AND m.muted_by IS NOT NULL AND r.value = @ruleId LIMIT @limit)`);
-  const countMuted = db.prepare<[number, string], { n: number }>('count the muted posts among posts', `
-    SELECT COUNT(*) AS n FROM entries
-     WHERE account_id = ? AND post_id IN (SELECT value FROM json_each(?)) AND muted_by IS NOT NULL`);
-
-  // In the order of the list, because the posts of a source lie far apart: a million took 10 s, source by source 60.
-  const markAll = db.prepare<[Asking & Selection & Marking], Marked>('mark posts of all lists as read', `
-    ${MARK} entries e INDEXED BY entries_unread
-        CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = e.source_id AND NOT f.hide_globally
-        CROSS ${joinSource('e.source_id')} AND ${MAY_SEE}
-       WHERE e.place = 2 ${IN_BOUNDS}`);
-  const markSources = db.prepare<[Asking & Selection & Marking], Marked>('mark posts of sources as read', `
-    ${MARK} ${FOLLOWS} f CROSS ${joinSource('f.source_id')} AND ${MAY_SEE}
-        CROSS JOIN entries e INDEXED BY entries_source_unread ON e.source_id = f.source_id
-       WHERE f.account_id = @viewerId AND (CASE WHEN @sourceId = 0 THEN ${IN_LIST} ELSE f.source_id = @sourceId END)
-         ${IN_BOUNDS}`);
-  const markRows = db.prepare<[Asking & Omit<Marking, 'limit'> & { rowIds: string }]>('mark doubles of marked posts', `
-    UPDATE entries SET is_unread = 0, marked_at = @now, act = @act WHERE account_id = @viewerId AND post_id IN (
-      SELECT o.post_id FROM json_each(@rowIds) j
-        CROSS JOIN entries o INDEXED BY entries_row ON o.account_id = @viewerId AND o.row_id = j.value
-        CROSS ${joinSource('o.source_id')} AND ${MAY_SEE}
-       WHERE o.is_unread = 1 AND o.muted_by IS NULL AND o.place > 0 AND ${JOINS_DOUBLES})`);
-  const undo = db.prepare<[{ accountId: number; limit: number } & ReadAct]>('undo a marking, some posts', `
-    UPDATE entries SET is_unread = 1, marked_at = iif(act < 0, 0, NULL), act = NULL
-     WHERE account_id = @accountId AND post_id IN
-      (SELECT post_id FROM entries INDEXED BY entries_marked
-        WHERE account_id = @accountId AND marked_at = @madeAt AND act IN (@id, -@id) LIMIT @limit)`);
-
-  const selectMutes = db.prepare<[number, number, number], Omit<MutedPost, 'ruleId'> & { rules: string }>(
-    'muted posts of account', `
-    SELECT source_id AS sourceId, post_id AS postId, muted_by AS rules FROM entries
-     WHERE account_id = ? AND post_id > ? AND muted_by IS NOT NULL ORDER BY post_id LIMIT ?`);
 
   const rowsOf = (accountId: number, postIds: number[]): string => JSON.stringify(postIds.map((id) => [accountId, id]));
 
@@ -216,26 +175,6 @@ export const entries = store(({ db, clock }) => {
     putRead: (rows: EntryRow[]): void =>
       void putRead.run({ rows: JSON.stringify(rows), isUnread: 0, act: null, now: clock() }),
     putStars: (rows: EntryRow[]): void => void putStars.run({ rows: JSON.stringify(rows), now: clock() }),
-    mute: (rows: EntryRow[]): void => void mute.run({ rows: JSON.stringify(rows) }),
-    /** Takes a rule off the posts that it has muted; a post that no other rule has muted is in lists again. */
-    unmute: (accountId: number, ruleId: number, limit: number): number =>
-      unmute.run({ accountId, ruleId, limit }).changes,
-    countMuted: (accountId: number, postIds: number[]): number =>
-      countMuted.get(accountId, JSON.stringify(postIds))?.n ?? 0,
-    hasMuted: db.prepare<[viewer: Asking], { id: number }>('whether a post is muted', `
-      SELECT e.post_id AS id FROM entries e INDEXED BY entries_muted ${joinSource('e.source_id')}
-       WHERE e.account_id = @viewerId AND e.muted_by IS NOT NULL AND ${MAY_SEE} LIMIT 1`).has,
-
-    /** Marks up to `limit` unread posts, which rules have not muted. */
-    markSome(viewer: Asking, selection: Selection, { id: act, madeAt: now }: ReadAct, limit: number): Marked[] {
-      const isAll = selection.sourceId === 0 && selection.folder === null;
-      return (isAll ? markAll : markSources).all({ ...viewer, ...selection, act, now, limit });
-    },
-    /** Marks the unread posts with the links of these rows. */
-    markRows: (viewer: Asking, { id: act, madeAt: now }: ReadAct, rowIds: number[]): void =>
-      void markRows.run({ ...viewer, act, now, rowIds: JSON.stringify(rowIds) }),
-    /** Marks up to `limit` posts as unread that the account has not marked since the act; returns how many. */
-    undo: (accountId: number, act: ReadAct, limit: number): number => undo.run({ accountId, ...act, limit }).changes,
 
     marksOf: db.prepare<[accountId: number, after: number, limit: number], Mark>('marks of account', `
       SELECT source_id AS sourceId, post_id AS postId, NOT is_unread AS isRead, marked_at AS markedAt FROM entries
@@ -243,12 +182,43 @@ export const entries = store(({ db, clock }) => {
     starsOf: db.prepare<[accountId: number, after: number, limit: number], Star>('stars of account', `
       SELECT post_id AS postId, starred_at AS starredAt FROM entries
        WHERE account_id = ? AND post_id > ? AND starred_at IS NOT NULL ORDER BY post_id LIMIT ?`).all,
-    mutesOf: (accountId: number, after: number, limit: number): MutedPost[] =>
-      selectMutes.all(accountId, after, limit).flatMap(({ rules, ...post }) =>
-        (JSON.parse(rules) as number[]).map((ruleId) => ({ ...post, ruleId }))),
     removeOf: db.prepare<[accountId: number, limit: number]>('remove the entries of an account', `
       DELETE FROM entries WHERE (account_id, post_id) IN
         (SELECT account_id, post_id FROM entries WHERE account_id = ? LIMIT ?)`).change,
+  };
+});
+
+/** What rules do to hide posts from lists. */
+export const mutedPosts = store(({ db }) => {
+  const mute = db.prepare<[{ rows: string }]>('mute posts', `
+    ${INTO_ENTRIES} p.id > COALESCE(f.read_up_to, 0), NULL, NULL, NULL, json_array(r.value ->> 2) ${OF_ROWS}
+      muted_by = ${WITH_RULE}`);
+  const countAmong = db.prepare<[number, string], { n: number }>('count the muted posts among posts', `
+    SELECT COUNT(*) AS n FROM entries
+     WHERE account_id = ? AND post_id IN (SELECT value FROM json_each(?)) AND muted_by IS NOT NULL`);
+  const selectPage = db.prepare<[number, number, number], Omit<MutedPost, 'ruleId'> & { rules: string }>(
+    'muted posts of account', `
+    SELECT source_id AS sourceId, post_id AS postId, muted_by AS rules FROM entries
+     WHERE account_id = ? AND post_id > ? AND muted_by IS NOT NULL ORDER BY post_id LIMIT ?`);
+
+  return {
+    mute: (rows: EntryRow[]): void => void mute.run({ rows: JSON.stringify(rows) }),
+    /** Takes a rule off the posts that it has muted; a post that no other rule has muted is in lists again. */
+    unmute: db.prepare<[{ accountId: number; ruleId: number; limit: number }]>('show the posts of a rule', `
+      UPDATE entries
+         SET muted_by = NULLIF(
+               (SELECT json_group_array(value) FROM json_each(entries.muted_by) WHERE value <> @ruleId), '[]')
+       WHERE account_id = @accountId AND post_id IN
+         (SELECT m.post_id FROM entries m INDEXED BY entries_muted CROSS JOIN json_each(m.muted_by) r
+           WHERE m.account_id = @accountId AND m.muted_by IS NOT NULL AND r.value = @ruleId LIMIT @limit)`).change,
+    countAmong: (accountId: number, postIds: number[]): number =>
+      countAmong.get(accountId, JSON.stringify(postIds))?.n ?? 0,
+    hasAny: db.prepare<[viewer: Asking], { id: number }>('whether a post is muted', `
+      SELECT e.post_id AS id FROM entries e INDEXED BY entries_muted ${joinSource('e.source_id')}
+       WHERE e.account_id = @viewerId AND e.muted_by IS NOT NULL AND ${MAY_SEE} LIMIT 1`).has,
+    listOf: (accountId: number, after: number, limit: number): MutedPost[] =>
+      selectPage.all(accountId, after, limit).flatMap(({ rules, ...post }) =>
+        (JSON.parse(rules) as number[]).map((ruleId) => ({ ...post, ruleId }))),
   };
 });
 
@@ -269,6 +239,24 @@ export const readActs = store(({ db, clock }) => {
   const removeOld = db.prepare<[number, number, number]>('remove old markings', `
     DELETE FROM read_acts WHERE id IN (SELECT id FROM read_acts WHERE made_at <= ? OR made_at > ? LIMIT ?)`);
 
+  // In the order of the list, because the posts of a source lie far apart: a million took 10 s, source by source 60.
+  const markAll = db.prepare<[Asking & Selection & Marking], Marked>('mark posts of all lists as read', `
+    ${MARK} entries e INDEXED BY entries_unread
+        CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = e.source_id AND NOT f.hide_globally
+        CROSS ${joinSource('e.source_id')} AND ${MAY_SEE}
+       WHERE e.place = 2 ${IN_BOUNDS}`);
+  const markSources = db.prepare<[Asking & Selection & Marking], Marked>('mark posts of sources as read', `
+    ${MARK} ${FOLLOWS} f CROSS ${joinSource('f.source_id')} AND ${MAY_SEE}
+        CROSS JOIN entries e INDEXED BY entries_source_unread ON e.source_id = f.source_id
+       WHERE f.account_id = @viewerId AND (CASE WHEN @sourceId = 0 THEN ${IN_LIST} ELSE f.source_id = @sourceId END)
+         ${IN_BOUNDS}`);
+  const markRows = db.prepare<[Asking & Omit<Marking, 'limit'> & { rowIds: string }]>('mark doubles of marked posts', `
+    UPDATE entries SET is_unread = 0, marked_at = @now, act = @act WHERE account_id = @viewerId AND post_id IN (
+      SELECT o.post_id FROM json_each(@rowIds) j
+        CROSS JOIN entries o INDEXED BY entries_row ON o.account_id = @viewerId AND o.row_id = j.value
+        CROSS ${joinSource('o.source_id')} AND ${MAY_SEE}
+       WHERE o.is_unread = 1 AND o.muted_by IS NULL AND o.place > 0 AND ${JOINS_DOUBLES})`);
+
   return {
     /** Stores a marking. `isByApp`: pages then offer to undo it, with the number of posts that `addByApp` adds up. */
     add(accountId: number, madeAt: number, isByApp: boolean): number {
@@ -282,6 +270,20 @@ export const readActs = store(({ db, clock }) => {
       select.get(id, accountId, clock() - UNDO_MS, clock()),
     lastOfApp: (accountId: number): { id: number; posts: number } | undefined =>
       selectByApp.get(accountId, clock() - UNDO_MS, clock()),
+    /** Marks up to `limit` unread posts, which rules have not muted. */
+    markSome(viewer: Asking, selection: Selection, { id: act, madeAt: now }: ReadAct, limit: number): Marked[] {
+      const isAll = selection.sourceId === 0 && selection.folder === null;
+      return (isAll ? markAll : markSources).all({ ...viewer, ...selection, act, now, limit });
+    },
+    /** Marks the unread posts with the links of these rows. */
+    markRows: (viewer: Asking, { id: act, madeAt: now }: ReadAct, rowIds: number[]): void =>
+      void markRows.run({ ...viewer, act, now, rowIds: JSON.stringify(rowIds) }),
+    /** Marks up to `limit` posts as unread that the account has not marked since the act; returns how many. */
+    undo: db.prepare<[{ accountId: number; limit: number } & ReadAct]>('undo a marking, some posts', `
+      UPDATE entries SET is_unread = 1, marked_at = iif(act < 0, 0, NULL), act = NULL
+       WHERE account_id = @accountId AND post_id IN
+        (SELECT post_id FROM entries INDEXED BY entries_marked
+          WHERE account_id = @accountId AND marked_at = @madeAt AND act IN (@id, -@id) LIMIT @limit)`).change,
     remove: db.prepare<[id: number]>('remove marking', 'DELETE FROM read_acts WHERE id = ?').run,
     removeOld: (limit: number): number => removeOld.run(clock() - UNDO_MS, clock(), limit).changes,
     removeOf: db.prepare<[accountId: number, limit: number]>('remove the markings of an account',

@@ -39,7 +39,7 @@ export async function markLists(hub: Hub, viewer: Viewer, selection: Selection, 
     if (marked > 0) await nextTurn();
     const posts = hub.db.write('mark posts read', () => {
       act.id ||= readActs(hub).add(viewer.id, act.madeAt, false);
-      return entries(hub).markSome(asking(viewer), selection, act, AT_ONCE);
+      return readActs(hub).markSome(asking(viewer), selection, act, AT_ONCE);
     });
     for (const { rowId } of posts) if (rowId !== null) rowIds.add(rowId);
     some = posts.length;
@@ -48,7 +48,7 @@ export async function markLists(hub: Hub, viewer: Viewer, selection: Selection, 
   for (let start = 0; start < rows.length; start += AT_ONCE) {
     await nextTurn();
     hub.db.write('mark doubles', () =>
-      entries(hub).markRows(asking(viewer), act, rows.slice(start, start + AT_ONCE)));
+      readActs(hub).markRows(asking(viewer), act, rows.slice(start, start + AT_ONCE)));
   }
   return marked;
 }
@@ -100,7 +100,7 @@ export async function undoMark(hub: Hub, viewer: Viewer, undo: number): Promise<
   const act = readActs(hub).live(viewer.id, undo);
   if (!act) throw new HttpError(410, 'It is too late to undo that.');
   const undoSome = (): boolean => hub.db.write('undo marking', () => {
-    const isMore = entries(hub).undo(viewer.id, act, AT_ONCE) === AT_ONCE;
+    const isMore = readActs(hub).undo({ accountId: viewer.id, ...act, limit: AT_ONCE }) === AT_ONCE;
     if (!isMore) readActs(hub).remove(act.id);
     return isMore;
   });

@@ -21,7 +21,7 @@ const READERS = `
 
 /** Which posts each person has opened, and when first. */
 export const readingHistory = store(({ db, clock }) => {
-  const select = db.prepare<[number, number], { at: number }>('whether a post was opened before',
+  const select = db.prepare<[accountId: number, postId: number], { at: number }>('whether a post was opened before',
     'SELECT read_at AS at FROM reading_history WHERE account_id = ? AND post_id = ?');
   const insert = db.prepare<[number, number, number]>('note opened post',
     'INSERT INTO reading_history (account_id, post_id, read_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
@@ -54,7 +54,7 @@ export const readingHistory = store(({ db, clock }) => {
       if (select.get(accountId, postId) === undefined) insert.run(accountId, postId, clock());
     },
 
-    has: (accountId: number, postId: number): boolean => select.get(accountId, postId) !== undefined,
+    has: select.has,
     forget(accountId: number, postId: number): void {
       if (select.get(accountId, postId) !== undefined) remove.run(accountId, postId);
     },

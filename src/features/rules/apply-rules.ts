@@ -8,7 +8,7 @@ import type { Arrival, Storing } from '../posts/ingest-posts.ts';
 import type { PreparedPost } from '../posts/post-store.ts';
 import { searchTerms } from '../posts/search-words.ts';
 import { indexedText, tokensOf } from '../posts/tokens-store.ts';
-import { entries, type EntryRow } from '../reading/entry-store.ts';
+import { entries, mutedPosts, type EntryRow } from '../reading/entry-store.ts';
 import { listPath } from '../reading/list-address.ts';
 import { withDoubles } from '../reading/mark-read.ts';
 import { sources, type Source } from '../sources/source-store.ts';
@@ -56,7 +56,7 @@ export async function matchRules(
       for (const { id } of arrivals) arrivedIds.add(id);
       applyRules(hub, sourceId, arrivals, fitting);
     },
-    mutedFor: (accountId) => entries(hub).countMuted(accountId, [...arrivedIds]),
+    mutedFor: (accountId) => mutedPosts(hub).countAmong(accountId, [...arrivedIds]),
   };
 }
 
@@ -129,11 +129,11 @@ function isFor(hub: Hub, { accountId, sourceId, folder }: Rule, source: Source):
 type Hit = { rule: Rule; ids: number[] };
 
 const ACTIONS: Record<Act, (hub: Hub, hits: Hit[], source: Source) => void> = {
-  mute: (hub, hits) => entries(hub).mute(rowsOf(hub, hits)),
+  mute: (hub, hits) => mutedPosts(hub).mute(rowsOf(hub, hits)),
   read: (hub, hits) => entries(hub).putRead(rowsOf(hub, hits)),
   star: (hub, hits) => entries(hub).putStars(rowsOf(hub, hits)),
   notify: (hub, hits, source) => hits.forEach(({ rule, ids }) =>
-    notifyOwner(hub, rule, source, ids.length - entries(hub).countMuted(rule.accountId, ids))),
+    notifyOwner(hub, rule, source, ids.length - mutedPosts(hub).countAmong(rule.accountId, ids))),
 };
 
 /** The posts that rules change: the fitting ones, and their doubles in public sources and the rule owner's own. */

@@ -10,7 +10,7 @@ import { metLimit, type Hub } from '../hub/hub.ts';
 import { EXPRESSION_MAX, requireExpression } from '../posts/expression.ts';
 import type { Post } from '../posts/post-store.ts';
 import { fitAmong } from '../reading/find-in-lists.ts';
-import { entries } from '../reading/entry-store.ts';
+import { mutedPosts } from '../reading/entry-store.ts';
 import { moveFolder } from '../reading/follow-source.ts';
 import { listView } from '../reading/reading-list.ts';
 import { ACTS, rules, RULES_MAX, type Rule, type RuleTerms } from './rule-store.ts';
@@ -100,7 +100,7 @@ export function renameFolder(hub: Hub, accountId: number, from: string, to: stri
  */
 async function showMuted(hub: Hub, { id, accountId }: Rule, act: () => void): Promise<void> {
   const showSome = (): boolean => hub.db.write('show muted posts', () => {
-    const isMore = entries(hub).unmute(accountId, id, SHOWN_AT_ONCE) === SHOWN_AT_ONCE;
+    const isMore = mutedPosts(hub).unmute({ accountId, ruleId: id, limit: SHOWN_AT_ONCE }) === SHOWN_AT_ONCE;
     if (!isMore) act();
     return isMore;
   });

@@ -73,7 +73,7 @@ export const sourceIsPresent = (id: string): string =>
 
 /** Sources as people make, change and see them; `sync-state-store.ts` has the state of synchronisations. */
 export const sources = store(({ db, clock }) => {
-  const select = db.prepare<[number], Source>('source', `${SELECT_SOURCES} AND s.id = ?`);
+  const select = db.prepare<[id: number], Source>('source', `${SELECT_SOURCES} AND s.id = ?`);
   const selectVisible = db.prepare<[number, number, number], Source>('visible sources', `${SELECT_SOURCES}
      AND s.id > ? AND (s.visibility = 'public' OR s.owner_id = ?) ORDER BY s.id LIMIT ?`);
   const countOwned = db.prepare<[string], { ownerId: number; n: number }>('count the sources of accounts', `
@@ -108,9 +108,9 @@ export const sources = store(({ db, clock }) => {
     `SELECT seq FROM sqlite_sequence WHERE name = 'sources' AND seq >= ?`);
 
   return {
-    find: (id: number): Source | undefined => select.get(id),
+    find: select.get,
     /** Whether no source has this id, but one may have had it: it is removed, or a restore has lost it. */
-    wasDeleted: (id: number): boolean => select.get(id) === undefined && selectGiven.get(id) !== undefined,
+    wasDeleted: (id: number): boolean => !select.has(id) && selectGiven.has(id),
     list: (viewer: Viewer | null, after: number, limit: number): Source[] =>
       selectVisible.all(after, viewer?.id ?? 0, limit),
     /** Returns the titles of all public sources and of the viewer's own sources (`viewerId` 0: a visitor). */

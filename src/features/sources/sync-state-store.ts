@@ -41,7 +41,7 @@ const SYNC_TIMES: StoredTime[] = [{ table: 'sources', column: 'next_sync_at', fu
 const DESCRIPTION_MAX = 1_000;
 
 export const syncState = store(({ db, clock }) => {
-  const select = db.prepare<[number], SyncState>('sync state', `
+  const select = db.prepare<[sourceId: number], SyncState>('sync state', `
     SELECT s.id AS sourceId, s.state, s.failures, s.last_success_at AS lastSuccessAt,
            f.url, f.etag, f.last_modified AS lastModified, f.body_hash AS bodyHash, f.ttl,
            f.timed_out AS timedOut, f.guid_prefix AS guidPrefix
@@ -92,7 +92,7 @@ export const syncState = store(({ db, clock }) => {
 
   return {
     bringBackTimes: createTimeRepair(db, clock, SYNC_TIMES),
-    find: (sourceId: number): SyncState | undefined => select.get(sourceId),
+    find: select.get,
 
     takeDue: (limit: number, enqueue: (due: DueSource) => void): number => db.write('take due sources', () => {
       const now = clock();

@@ -107,8 +107,6 @@ export type AcceptedEvent = {
 };
 
 export const webhookEvents = store(({ db, clock }) => {
-  const selectLater = db.prepare<[number, string, number], { at: number }>('whether a post has a later event', `
-    SELECT happened_at AS at FROM webhook_events WHERE source_id = ? AND guid = ? AND happened_at > ?`);
   const selectKnown = db.prepare<[number, string, string], { id: string }>('known event',
     'SELECT event_id AS id FROM webhook_events WHERE source_id = ? AND event_id IN (?, ?) LIMIT 1');
   const insert = db.prepare<[number, string, number, string | null, number | null]>('remember event', `
@@ -116,8 +114,9 @@ export const webhookEvents = store(({ db, clock }) => {
     ON CONFLICT DO NOTHING`);
 
   return {
-    isOutdated: (sourceId: number, guid: string, happenedAt: number): boolean =>
-      selectLater.get(sourceId, guid, happenedAt) !== undefined,
+    isOutdated: db.prepare<[sourceId: number, guid: string, happenedAt: number], { at: number }>(
+      'whether a post has a later event', `
+      SELECT happened_at AS at FROM webhook_events WHERE source_id = ? AND guid = ? AND happened_at > ?`).has,
     isKnown: (sourceId: number, { id, bodyId }: Pick<AcceptedEvent, 'id' | 'bodyId'>): boolean =>
       selectKnown.get(sourceId, id, bodyId ?? id) !== undefined,
 

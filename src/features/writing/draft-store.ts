@@ -139,8 +139,7 @@ export const drafts = store((hub) => {
      * Returns the id of the post that was published from `form` and then taken back into a draft, with the form of that
      * draft: null if the draft was discarded.
      */
-    takenBackFrom: (accountId: number, form: string): { postId: number; form: string | null } | undefined =>
-      sql.takenBack.get(accountId, form),
+    takenBackFrom: sql.takenBack.get,
     schedule: (id: number, at: number | null): void => void sql.schedule.run(at, id),
     due: (now: number, limit: number): number[] => sql.due.all(now, limit).map(({ id }) => id),
     findDue(id: number, now: number): Draft | undefined {
@@ -168,7 +167,7 @@ export const drafts = store((hub) => {
       save(accountId, form, taken.fields, taken.savedBy);
     },
 
-    remove: (accountId: number, form: string): void => void sql.remove.run(accountId, form),
+    remove: sql.remove.run,
     /** Hides a draft, which can be restored for a day; its form can have a new one. */
     discard(accountId: number, id: number): void {
       const row = sql.selectById.get(id, accountId);
@@ -183,7 +182,7 @@ export const drafts = store((hub) => {
       if (draft) swap(scheduled, opened(draft));
       return draft && form;
     },
-    removeOf: (accountId: number, limit: number): number => sql.removeOf.run(accountId, limit).changes,
+    removeOf: sql.removeOf.change,
     removeOld(limit: number): number {
       const [now, pending, kept] = [clock(), clock() - PENDING_LIFETIME, clock() - DRAFT_LIFETIME];
       return sql.removeOld.run({ kept, pending, restorable: now - RESTORABLE, limit }).changes;
@@ -225,7 +224,7 @@ function prepareSaved(db: Db) {
     removeDiscarded: db.prepare<[number]>('remove the oldest discarded draft of an account', `
       DELETE FROM drafts WHERE id = (SELECT id FROM drafts
        WHERE account_id = ? AND discarded_at IS NOT NULL ORDER BY discarded_at, id LIMIT 1)`),
-    remove: db.prepare<[number, string]>('remove draft',
+    remove: db.prepare<[accountId: number, form: string]>('remove draft',
       `DELETE FROM drafts WHERE account_id = ? AND form = ? AND ${IS_OPEN}`),
     discard: db.prepare<[number, number, number]>('discard draft', `
       UPDATE drafts SET discarded_at = ?, publish_at = NULL, form = replace(form, '${SCHEDULED}', '') || '#' || id
@@ -239,7 +238,7 @@ function prepareSaved(db: Db) {
     setContent: db.prepare<[Pick<Row, 'id' | 'fields' | 'savedAt' | 'publishAt'>]>('give a draft another text', `
       UPDATE drafts SET fields = @fields, saved_at = @savedAt, publish_at = @publishAt, revision = revision + 1,
              saved_by = NULL WHERE id = @id`),
-    removeOf: db.prepare<[number, number]>('remove the drafts of an account',
+    removeOf: db.prepare<[accountId: number, limit: number]>('remove the drafts of an account',
       'DELETE FROM drafts WHERE id IN (SELECT id FROM drafts WHERE account_id = ? LIMIT ?)'),
     removeOld: db.prepare<[{ pending: number; kept: number; restorable: number; limit: number }]>('remove old drafts', `
       DELETE FROM drafts WHERE id IN (SELECT id FROM drafts
@@ -256,7 +255,8 @@ function prepareScheduled(db: Db) {
       'UPDATE drafts SET withdrawn = ? WHERE id = ?'),
     ofWithdrawn: db.prepare<[number, number], { form: string }>('draft of a withdrawn post',
       `SELECT form FROM drafts WHERE account_id = ? AND withdrawn ->> 'id' = ? AND ${IS_OPEN}`),
-    takenBack: db.prepare<[number, string], { postId: number; form: string | null }>('draft of the form of a post', `
+    takenBack: db.prepare<[accountId: number, form: string], { postId: number; form: string | null }>(
+      'draft of the form of a post', `
       SELECT withdrawn ->> 'id' AS postId, iif(${IS_OPEN}, form, NULL) AS form FROM drafts
        WHERE account_id = ? AND withdrawn ->> 'form' = ? ORDER BY discarded_at IS NOT NULL LIMIT 1`),
     copyScheduled: db.prepare<[number], { id: number }>('copy scheduled draft', `

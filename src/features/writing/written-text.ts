@@ -1,5 +1,5 @@
 import { decodeEntities, escapeHtml, unescapeHtml } from '../../platform/markup/entities.ts';
-import { inSteps, isPauseDue, joining, readingInParts, type Reading } from '../../platform/markup/in-steps.ts';
+import { inSteps, isPauseDue, joining, resumable, type Resumable } from '../../platform/markup/in-steps.ts';
 import { renderingMarkdown } from '../../platform/markup/markdown.ts';
 import { LINK_TAIL } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
@@ -12,11 +12,11 @@ export async function sanitizedText({ content, contentType }: PostText): Promise
   if (contentType === 'text/html') return inSteps(sanitizing(content));
   const parts = contentType === 'text/plain' ? textToParagraphs(content)
     : linkAddresses(await inSteps(renderingMarkdown(content)));
-  return inSteps(sanitizing(await inSteps(readingInParts(parts))));
+  return inSteps(sanitizing(await inSteps(resumable(parts))));
 }
 
 /** Sanitises HTML. OWN_FILES is the base of relative addresses, most of which name the post's own files. */
-function sanitizing(html: string): Reading<string> {
+function sanitizing(html: string): Resumable<string> {
   return sanitizingHtml(html, { baseUrl: OWN_FILES, isOwn: true });
 }
 
@@ -66,7 +66,7 @@ export async function paragraphsToText(contentHtml: string): Promise<string | un
   const blocks = unlinked.split('</p>\n<p>').join('\n\n').replace(/^<p>|<\/p>$/g, '').replaceAll('<br>', '\n');
   const text = unescapeHtml(blocks);
   await nextRound(); // lets other requests run
-  const again = await inSteps(readingInParts(textToParagraphs(text)));
+  const again = await inSteps(resumable(textToParagraphs(text)));
   return await inSteps(sanitizing(again)) === contentHtml ? text : undefined;
 }
 

@@ -37,28 +37,17 @@ const PIECE = 256; // bytes of memory that a chunk of a body takes besides its c
 /** The memory budget for all request bodies. `who`: the client's account, or its networks, narrowest first. */
 export function createBodyMemory(metLimit: MetLimit): (who: readonly string[]) => BodyShare {
   const held = createTally();
-  let ofAll = 0;
-
-  function add(who: readonly string[], bytes: number): void {
-    held.add(who, bytes);
-    ofAll += bytes;
-  }
-
-  function take(who: readonly string[], bytes: number): void {
-    const isTooMuch = ofAll + bytes > MEMORY_OF_ALL || held.isOver(who, MEMORY_OF_ONE, bytes);
-    if (isTooMuch) throw metLimit('bodies', 10, 'Clients are sending too much data to the hub at once.');
-    add(who, bytes);
-  }
-
   return (who) => {
     let taken = 0;
     return {
       take(bytes) {
-        take(who, bytes);
+        const isTooMuch = held.total() + bytes > MEMORY_OF_ALL || held.isOver(who, MEMORY_OF_ONE, bytes);
+        if (isTooMuch) throw metLimit('bodies', 10, 'Clients are sending too much data to the hub at once.');
+        held.add(who, bytes);
         taken += bytes;
       },
       free() {
-        if (taken > 0) add(who, -taken);
+        held.add(who, -taken);
         taken = 0;
       },
       tooLong: (limit) => metLimit('body-size', 0, tooLong(limit)),

@@ -27,20 +27,15 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   metLimit: MetLimit, clientOf: (asked: Asked) => string,
 ) {
   const held = new Map<ServerResponse, Held>(); // oldest first
-  const ofOne = createTally();
+  const unread = createTally(); // bytes
   const waiting = new Map<string, Set<() => void>>();
-  let [ofAll, waitingOfAll] = [0, 0];
-
-  function add(who: string, bytes: number): void {
-    ofAll += bytes;
-    ofOne.add([who], bytes);
-  }
+  let waitingOfAll = 0;
 
   function free(res: ServerResponse): void {
     const found = held.get(res);
     if (!found) return;
     held.delete(res);
-    add(found.who, -found.bytes);
+    unread.add([found.who], -found.bytes);
     beginNext(found.who);
   }
 
@@ -50,14 +45,14 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
     if (bytes === 0 || res.destroyed || held.has(res)) return;
     const who = clientOf(asked);
     held.set(res, { who, bytes });
-    add(who, bytes);
+    unread.add([who], bytes);
     res.once('close', () => free(res));
-    if (ofAll > OF_ALL) cutOldest();
+    if (unread.total() > OF_ALL) cutOldest();
   }
 
   function cutOldest(): void {
     for (const res of held.keys()) {
-      if (ofAll <= OF_ALL) break;
+      if (unread.total() <= OF_ALL) break;
       if (res.writableLength === 0) continue; // the client has read all bytes sent so far
       metLimit('answers', 0, 'Too many responses wait for slow clients to read them.');
       res.destroy();
@@ -71,11 +66,11 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   }
 
   function isOver(who: string): boolean {
-    return ofOne.countOf(who) >= OF_ONE;
+    return unread.countOf(who) >= OF_ONE;
   }
 
   function isFull(asked: Asked): boolean {
-    if (ofAll < OF_ONE && waitingOfAll === 0) return false; // skips `clientOf`, as no client can be over its limit
+    if (unread.total() < OF_ONE && waitingOfAll === 0) return false; // skips `clientOf`: no client can be over it
     const who = clientOf(asked);
     return isOver(who) || waiting.has(who);
   }

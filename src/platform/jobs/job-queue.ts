@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
-import { createJobReadings, createJobRecords, type JobReadings, type JobRecords } from './job-records.ts';
+import { createJobFigures, createJobRecords, type JobFigures, type JobRecords } from './job-records.ts';
 
 /** Of jobs with owners: those that a user asked for, the usual ones, and those that failed last time or may fail. */
 export const RANKS = { asked: 0, usual: 1, doubtful: 2 } as const;
@@ -20,7 +20,7 @@ export type NewJob = {
   maxAttempts?: number; // default: 5
 };
 
-export type JobQueue = JobRecords & JobReadings & {
+export type JobQueue = JobRecords & JobFigures & {
   /** Adds a job, in the caller's transaction if any. Returns false if a live job has the same kind and dedupe key. */
   enqueue(job: NewJob): boolean;
   /** Calls `watcher` when this queue adds or retries a job, perhaps before the commit. The result ends that. */
@@ -47,7 +47,7 @@ export function createJobQueue(db: Db, clock: Clock): JobQueue {
       return announce(insert.run(kind, json, dedupeKey ?? null, lane ?? null, ...whose, ...times).changes === 1);
     },
 
-    ...createJobReadings(db, clock),
+    ...createJobFigures(db, clock),
     ...records,
     retry: (id) => announce(records.retry(id)),
 

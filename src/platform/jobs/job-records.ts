@@ -72,7 +72,7 @@ export function createJobRecords(db: Db, clock: Clock) {
     discardReplaced: (limit: number): number => sql.discardReplaced.run(clock(), limit).changes,
     discard: (id: number): boolean => sql.discard.run(clock(), id).changes === 1,
     /** Removes up to `limit` jobs done or discarded before `before` (unix ms). Returns how many. */
-    prune: (before: number, limit: number): number => sql.prune.run(before, limit).changes,
+    prune: sql.prune.change,
   };
 }
 
@@ -103,7 +103,7 @@ function prepareStatements(db: Db) {
     discard: db.prepare<[number, number]>('discard job', `
       UPDATE jobs SET state = 'discarded', finished_at = ?
        WHERE id = ? AND state IN ('queued', 'retrying', 'failed')`),
-    prune: db.prepare<[number, number]>('prune jobs', `
+    prune: db.prepare<[before: number, limit: number]>('prune jobs', `
       DELETE FROM jobs WHERE id IN
         (SELECT id FROM jobs WHERE state IN ('done', 'discarded') AND finished_at < ? LIMIT ?)`),
   };
@@ -145,13 +145,13 @@ function toRow(row: JobColumns): JobRow {
   return { ...row, payload: JSON.parse(row.payload) };
 }
 
-export type JobReadings = ReturnType<typeof createJobReadings>;
+export type JobFigures = ReturnType<typeof createJobFigures>;
 
 /** In units of the job's own choice; `total` is null if the job does not know it. */
 export type JobProgress = { done: number; total: number | null };
 
 /** Queue figures for health checks, metrics and the worker, by indices, so that they stay fast as `jobs` grows. */
-export function createJobReadings(db: Db, clock: Clock) {
+export function createJobFigures(db: Db, clock: Clock) {
   const failed = db.prepare<[string], { value: number }>('failed jobs', `
     SELECT value FROM counts WHERE metric = 'jobs' AND label = ? || ',failed'`);
   const firstFailed = db.prepare<[string], { at: number }>('job that failed first', `

@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { WINDOWS_1252 } from './entities.ts';
-import { atOnce, readingInParts, type Reading } from './in-steps.ts';
+import { atOnce, resumable, type Resumable } from './in-steps.ts';
 
 type Utf32 = 'utf-32le' | 'utf-32be';
 
@@ -23,8 +23,8 @@ export function decodeText(bytes: Buffer, contentType: string | null): string {
 }
 
 /** As `decodeText`, in steps. */
-export function decodingText(bytes: Buffer, contentType: string | null): Reading<string> {
-  return readingInParts(decode(bytes, contentType));
+export function decodingText(bytes: Buffer, contentType: string | null): Resumable<string> {
+  return resumable(decode(bytes, contentType));
 }
 
 /** Repairs text such as `Don\u0092t`, from programs that take windows-1252 for latin1. */

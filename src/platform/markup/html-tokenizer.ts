@@ -1,5 +1,5 @@
 import { refuseInTransaction } from '../db/open-database.ts';
-import { STEP, type Reading } from './in-steps.ts';
+import { STEP, type Resumable } from './in-steps.ts';
 import { decodeAttributeEntities, decodeEntities } from './entities.ts';
 
 /** A tag's attributes: lower-case names, decoded values; the first of equal names wins. */
@@ -43,7 +43,7 @@ const ATTRIBUTE =
   /([^\t\n\f\r />][^\t\n\f\r />=]*)[\t\n\f\r ]*(?:=[\t\n\f\r ]*(?:"([^"]*)"?|'([^']*)'?|([^\t\n\f\r >]*)))?/y;
 
 /** Returns a function that reads on in markup, as browsers do (HTML Standard, 13.2.5): every string is accepted. */
-export function tokenizingHtml(html: string, reader: TokenReader): Reading<void>['read'] {
+export function tokenizingHtml(html: string, reader: TokenReader): Resumable<void>['read'] {
   let [at, open] = [0, -1];
   return (characters) => {
     refuseInTransaction('reading HTML');

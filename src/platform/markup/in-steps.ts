@@ -1,8 +1,8 @@
 import { refuseInTransaction } from '../db/open-database.ts';
 import { charged, nextRound } from '../turns.ts';
 
-/** Resumable work on a text; `read` does about `characters`, or a part of its own size; returns whether any is left. */
-export type Reading<Result> = { read(characters: number): boolean; end(): Result };
+/** Work that may pause: `read` does about `characters`, or a part of its own size; returns whether any is left. */
+export type Resumable<Result> = { read(characters: number): boolean; end(): Result };
 
 /** How much has been read since a generator last paused, in characters. */
 export type Pace = { unpaused: number };
@@ -10,8 +10,8 @@ export type Pace = { unpaused: number };
 /** Characters of HTML or XML that are parsed at a time, which takes 5 ms for the slowest markup. */
 export const STEP = 20_000;
 
-/** Makes a `Reading` of a generator that yields after each part of its work: about STEP characters, or a few ms. */
-export function readingInParts<Result>(parts: Generator<void, Result>): Reading<Result> {
+/** Makes a `Resumable` of a generator that yields after each part of its work: about STEP characters, or a few ms. */
+export function resumable<Result>(parts: Generator<void, Result>): Resumable<Result> {
   let part: IteratorResult<void, Result> | undefined;
   return {
     read() {
@@ -27,7 +27,7 @@ export function readingInParts<Result>(parts: Generator<void, Result>): Reading<
 }
 
 /** Reads on in parts, to the end of what `read` reads. */
-export function* partsOf(read: Reading<unknown>['read']): Generator<void> {
+export function* partsOf(read: Resumable<unknown>['read']): Generator<void> {
   while (read(STEP)) yield;
 }
 
@@ -46,8 +46,8 @@ export function* joining(pieces: readonly string[]): Generator<void, string> {
   return parts.join('');
 }
 
-/** Does all the work of a `Reading` without a pause. */
-export function atOnce<Result>({ read, end }: Reading<Result>): Result {
+/** Does all the work of a `Resumable` without a pause. */
+export function atOnce<Result>({ read, end }: Resumable<Result>): Result {
   while (read(STEP));
   return end();
 }
@@ -61,8 +61,8 @@ export function isPauseDue(pace: Pace, characters: number): boolean {
 }
 
 /** Reads a text in one step per event-loop round, outside requests' turns: several requests may wait for it. */
-export async function inSteps<Result>(reading: Reading<Result>): Promise<Result> {
-  const [read, end] = [charged(reading.read), charged(reading.end)];
+export async function inSteps<Result>(work: Resumable<Result>): Promise<Result> {
+  const [read, end] = [charged(work.read), charged(work.end)];
   let isLong = false;
   for (; read(STEP); isLong = true) await nextRound();
   if (isLong) await nextRound();

@@ -1,5 +1,5 @@
 import { decodeEntities } from './entities.ts';
-import { isPauseDue, joining, readingInParts, type Reading } from './in-steps.ts';
+import { isPauseDue, joining, resumable, type Resumable } from './in-steps.ts';
 import { readBlocks } from './markdown-blocks.ts';
 import { escapeMarkdownText, type InlineContext, renderInlines } from './markdown-inlines.ts';
 import { trimBlanks } from './markdown-line.ts';
@@ -33,8 +33,8 @@ const [MAX_HEADING, MAX_PLACE] = [2_000, 150];
  * Turns Markdown into HTML: CommonMark 0.31.2, with tables, strikethrough and ids of headings as GitHub writes them.
  * Raw HTML stays in the result, which therefore has to be sanitised.
  */
-export function renderingMarkdown(text: string): Reading<string> {
-  return readingInParts(renderDocument(text));
+export function renderingMarkdown(text: string): Resumable<string> {
+  return resumable(renderDocument(text));
 }
 
 function* renderDocument(source: string): Generator<void, string> {

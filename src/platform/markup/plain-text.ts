@@ -1,7 +1,7 @@
 import { withoutForeignContent } from './foreign-content.ts';
 import { tokenizingHtml } from './html-tokenizer.ts';
 import { BLOCK_ELEMENTS } from './implied-ends.ts';
-import { atOnce, isPauseDue, joining, partsOf, readingInParts, STEP, type Reading } from './in-steps.ts';
+import { atOnce, isPauseDue, joining, partsOf, resumable, STEP, type Resumable } from './in-steps.ts';
 import { withoutControls } from './tidy-text.ts';
 
 /** So many characters, and what must stay together behind them: white space, and controls within it. */
@@ -13,12 +13,12 @@ const INVISIBLE_ELEMENTS = new Set(
 
 /** The text of HTML, sanitised or not, without INVISIBLE_ELEMENTS: one line per block, single spaces, trimmed. */
 export function plainText(html: string): string {
-  return atOnce(readingText(html));
+  return atOnce(extractingText(html));
 }
 
 /** As `plainText`, in steps. */
-export function readingText(html: string): Reading<string> {
-  return readingInParts(textInParts(html));
+export function extractingText(html: string): Resumable<string> {
+  return resumable(textInParts(html));
 }
 
 function* textInParts(html: string): Generator<void, string> {

@@ -4,7 +4,7 @@ import {
 import { withoutForeignContent } from './foreign-content.ts';
 import type { Formula } from './formula.ts';
 import { readNoscript, VOID_ELEMENTS, tokenizingHtml, type Attributes } from './html-tokenizer.ts';
-import { joining, partsOf, readingInParts, type Reading } from './in-steps.ts';
+import { joining, partsOf, resumable, type Resumable } from './in-steps.ts';
 import { createDraft, element, isSilent, open, writeSeparator, writeVisible } from './markup-draft.ts';
 import { placeElement, placesOf, removeUnusedPlaces } from './markup-places.ts';
 import {
@@ -52,8 +52,8 @@ const START_HANDLERS: Record<ElementKind, (draft: MarkupDraft, tag: StartTag) =>
  * escaped, with absolute links, and with nothing that a browser loads. Sanitising sanitised markup changes nothing.
  * `isOwn`: a member of the hub wrote it, so that no image in it counts readers.
  */
-export function sanitizingHtml(html: string, about: { baseUrl: string; isOwn?: boolean }): Reading<string> {
-  return readingInParts(sanitizeInParts(html, about));
+export function sanitizingHtml(html: string, about: { baseUrl: string; isOwn?: boolean }): Resumable<string> {
+  return resumable(sanitizeInParts(html, about));
 }
 
 function* sanitizeInParts(

@@ -1,6 +1,6 @@
 import { decodeXmlText, escapeHtml } from './entities.ts';
 import { VOID_ELEMENTS } from './html-tokenizer.ts';
-import { atOnce, type Reading } from './in-steps.ts';
+import { atOnce, type Resumable } from './in-steps.ts';
 import { readAttributes, scanXml, XmlLimitError, type XmlStartTag } from './xml-tokenizer.ts';
 
 /** An element as a range of its document: text and attributes are decoded on demand. */
@@ -59,7 +59,7 @@ export function parseXmlTree(source: string, options: XmlTreeOptions): XmlElemen
 }
 
 /** As `parseXmlTree`, in steps. */
-export function readXmlTree(source: string, options: XmlTreeOptions): Reading<XmlElement | null> {
+export function readXmlTree(source: string, options: XmlTreeOptions): Resumable<XmlElement | null> {
   const open: OpenElement[] = [];
   let root: XmlElement | null = null;
   let count = 0;

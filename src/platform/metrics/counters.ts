@@ -1,7 +1,7 @@
 import { isStorageTrouble, type Db } from '../db/open-database.ts';
 
 /** A snapshot of the table `counts`. A missing counter reads as 0. */
-export type CountsReading = ReturnType<typeof toReading>;
+export type CountsSnapshot = ReturnType<typeof toSnapshot>;
 
 type Counters = ReturnType<typeof createCounters>;
 
@@ -29,11 +29,11 @@ export function createCounters(db: Db) {
     },
     value: (metric: string, label = ''): number => readOne.get(metric, label)?.value ?? 0,
     /** Reads all counters in one query. The table `counts` stays small: one row per series. */
-    read: () => toReading(readAll.all()),
+    read: () => toSnapshot(readAll.all()),
   };
 }
 
-function toReading(rows: readonly CountRow[]) {
+function toSnapshot(rows: readonly CountRow[]) {
   const metrics = Map.groupBy(rows, ({ metric }) => metric);
   const values = new Map(rows.map(({ metric, label, value }) => [`${metric},${label}`, value]));
   const value = (metric: string, label = ''): number => values.get(`${metric},${label}`) ?? 0;

@@ -120,37 +120,37 @@ export function negotiateFormat(accept = '*/*'): Format {
 }
 
 /** A metric with one series for each combination of label values, all known in advance. */
-type Known<Reading> = Named & {
+type Known<Snapshot> = Named & {
   labels?: Readonly<Record<string, readonly string[]>>;
   /** Returns undefined if the value is unknown: the series is then left out instead of showing a wrong value. */
-  value(reading: Reading, ...labelValues: string[]): number | undefined;
+  value(snapshot: Snapshot, ...labelValues: string[]): number | undefined;
 };
 
-type Histogram<Reading> = Omit<HistogramFamily, 'help' | 'samples'> & {
-  samples(reading: Reading): readonly HistogramSample[];
+type Histogram<Snapshot> = Omit<HistogramFamily, 'help' | 'samples'> & {
+  samples(snapshot: Snapshot): readonly HistogramSample[];
 };
 
 /** A metric that lists its own series, because label values appear while the hub runs, or it is a histogram. */
-type Open<Reading> = (Histogram<Reading> | Named & { samples(reading: Reading): readonly Sample[] }) & {
+type Open<Snapshot> = (Histogram<Snapshot> | Named & { samples(snapshot: Snapshot): readonly Sample[] }) & {
   /** What each label means, for the handbook. */
   labels?: Readonly<Record<string, string>>;
 };
 
-export type Metric<Reading> = { help: string } & (Known<Reading> | Open<Reading>);
+export type Metric<Snapshot> = { help: string } & (Known<Snapshot> | Open<Snapshot>);
 
 /** Alerts can rely on series of known labels from the start, 0 if nothing was counted; unknown values have none. */
-export function familiesFrom<Reading>(metrics: readonly Metric<Reading>[]): (reading: Reading) => Family[] {
+export function familiesFrom<Snapshot>(metrics: readonly Metric<Snapshot>[]): (snapshot: Snapshot) => Family[] {
   const made = metrics.map(familyMaker);
-  return (reading) => made.flatMap((familyOf) => familyOf(reading));
+  return (snapshot) => made.flatMap((familyOf) => familyOf(snapshot));
 }
 
-function familyMaker<Reading>(metric: Metric<Reading>): (reading: Reading) => Family[] {
-  if ('samples' in metric) return (reading) => [{ ...metric, samples: metric.samples(reading) } as Family];
+function familyMaker<Snapshot>(metric: Metric<Snapshot>): (snapshot: Snapshot) => Family[] {
+  if ('samples' in metric) return (snapshot) => [{ ...metric, samples: metric.samples(snapshot) } as Family];
   const { labels: known = {}, value, ...named } = metric;
   const sets = combinations(known).map((labels) => [labels, Object.values(labels)] as const);
-  return (reading) => {
+  return (snapshot) => {
     const samples = sets.flatMap(([labels, values]): Sample[] => {
-      const number = value(reading, ...values);
+      const number = value(snapshot, ...values);
       return number === undefined ? [] : [{ labels, value: number }];
     });
     return samples.length > 0 ? [{ ...named, samples } as Family] : [];

@@ -18,9 +18,9 @@ const LABELS = {
   code: 'HTTP status',
 };
 
-type HttpReading = { http: readonly HistogramSample[]; waits: readonly HistogramSample[] };
+type HttpSamples = { http: readonly HistogramSample[]; waits: readonly HistogramSample[] };
 
-export const HTTP_METRICS: readonly Metric<HttpReading>[] = [
+export const HTTP_METRICS: readonly Metric<HttpSamples>[] = [
   {
     type: 'counter',
     name: 'service_http_requests_total',

@@ -3,12 +3,12 @@ import { monitorEventLoopDelay, type ELDHistogram } from 'node:perf_hooks';
 import { codeOf } from '../error-code.ts';
 import type { Metric } from './exposition.ts';
 
-type ProcessMetrics = { read(): ProcessReading; close(): void };
+type ProcessMetrics = { read(): ProcessFigures; close(): void };
 
 /** Event loop delays in nanoseconds. */
 type Delays = Record<'min' | 'max' | 'mean' | 'stddev' | 'p50' | 'p90' | 'p99', number>;
 
-export type ProcessReading = {
+export type ProcessFigures = {
   startedAtSeconds: number;
   cpu: NodeJS.CpuUsage;
   memory: NodeJS.MemoryUsage;
@@ -16,7 +16,7 @@ export type ProcessReading = {
   limits: string;
   descriptors: number | undefined;
   lagMs: number;
-  delays: Delays | undefined; // undefined if no delay of the event loop was measured since the last reading
+  delays: Delays | undefined; // undefined if no delay of the event loop was measured since the last `read`
 };
 
 const LAG_RESOLUTION_MS = 10;
@@ -93,7 +93,7 @@ function takeDelays(delay: ELDHistogram): Delays | undefined {
   return { min, max, mean, stddev, p50, p90, p99 };
 }
 
-type Reading = { process: ProcessReading };
+type Scrape = { process: ProcessFigures };
 
 const MICROSECONDS = 1e6; // per second
 const NANOSECONDS = 1e9; // per second
@@ -101,7 +101,7 @@ const NANOSECONDS = 1e9; // per second
 const [major = '', minor = '', patch = ''] = process.version.slice(1).split('.');
 
 /** Metrics of the process, named as in the Prometheus client libraries. */
-export const PROCESS_METRICS: readonly Metric<Reading>[] = [
+export const PROCESS_METRICS: readonly Metric<Scrape>[] = [
   cpu('user_', 'User CPU', ({ user }) => user),
   cpu('system_', 'System CPU', ({ system }) => system),
   cpu('', 'User and system CPU', ({ user, system }) => user + system),
@@ -133,16 +133,16 @@ export const PROCESS_METRICS: readonly Metric<Reading>[] = [
   },
 ];
 
-function gauge(name: string, help: string, value: (reading: ProcessReading) => number | undefined): Metric<Reading> {
-  return { type: 'gauge', name, help, value: (reading) => value(reading.process) };
+function gauge(name: string, help: string, value: (figures: ProcessFigures) => number | undefined): Metric<Scrape> {
+  return { type: 'gauge', name, help, value: ({ process }) => value(process) };
 }
 
-function cpu(kind: '' | 'user_' | 'system_', what: string, time: (usage: NodeJS.CpuUsage) => number): Metric<Reading> {
-  const value = ({ process: { cpu: usage } }: Reading): number => time(usage) / MICROSECONDS;
+function cpu(kind: '' | 'user_' | 'system_', what: string, time: (usage: NodeJS.CpuUsage) => number): Metric<Scrape> {
+  const value = ({ process: { cpu: usage } }: Scrape): number => time(usage) / MICROSECONDS;
   return { type: 'counter', name: `process_cpu_${kind}seconds_total`, help: `${what} time spent.`, value };
 }
 
-function delay(name: keyof Delays, what: string): Metric<Reading> {
+function delay(name: keyof Delays, what: string): Metric<Scrape> {
   const help = `${what} of the time between ticks of a ${LAG_RESOLUTION_MS} ms timer since the previous scrape.`;
   return gauge(`nodejs_eventloop_lag_${name}_seconds`, help, ({ delays }) => delays && delays[name] / NANOSECONDS);
 }

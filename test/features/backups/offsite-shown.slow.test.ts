@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { backupName } from '../../../src/features/backups/backup-name.ts';
 import { type OffsiteRun } from '../../../src/features/backups/backup-status.ts';
-import { noteOffsite, noteReading } from '../../../src/features/backups/note-run.ts';
+import { noteOffsite, noteRecord } from '../../../src/features/backups/note-run.ts';
 import { destinationKey, readOffsite, type Destination } from '../../../src/features/backups/offsite-status.ts';
-import { emptyReading, noteDamage, notePartRead, takeIn, WHOLE } from '../../../src/features/backups/restic-reading.ts';
+import { emptyRecord, noteDamage, notePartRead, takeIn, WHOLE } from '../../../src/features/backups/restic-record.ts';
 import type { Config } from '../../../src/features/hub/read-config.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { hubWith, startHub, type Hub } from '../../support/hub.ts';
@@ -208,17 +208,17 @@ test('when the restic repository was last read is shown, and by hubctl recorded,
   assert.deepEqual(await offsiteOf(hub), [{ name: 'restic', ok: true, ageSeconds: 0, checkAgeSeconds: 300 }]);
   assert.equal(await check(), hub.now() / 1_000 - 300);
 
-  const reading = emptyReading();
+  const reading = emptyRecord();
   takeIn(reading, [sha256('a pack')], [], Date.now());
   notePartRead(reading, WHOLE, 1, 1_700_000_000_000);
   const place = destinationKey(hub.handle.config, 'restic') ?? '';
-  await noteReading(hub.dataDir, place, reading);
+  await noteRecord(hub.dataDir, place, reading);
   const env = { DATA_DIR: hub.dataDir, ...restic };
   assert.equal((await hubctl(env, 'offsite-note', 'restic', 'ok')).status, 0);
   assert.equal(await check(), 1_700_000_000);
 
   noteDamage(reading, WHOLE, Date.now());
-  await noteReading(hub.dataDir, place, reading);
+  await noteRecord(hub.dataDir, place, reading);
   assert.equal((await hubctl(env, 'offsite-note', 'restic', 'ok')).status, 0);
   const [{ last } = { last: null }] = readOffsite(hub.handle);
   assert.equal(last?.isDamaged, true);

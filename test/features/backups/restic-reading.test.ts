@@ -6,9 +6,9 @@ import { test } from 'node:test';
 import { backupName } from '../../../src/features/backups/backup-name.ts';
 import { destinationKey } from '../../../src/features/backups/offsite-status.ts';
 import {
-  emptyReading, isPruningDue, loadReading, nextPart, noteDamage, notePartRead, readAtOf, readingPath, takeIn, textOfReading,
-  WHOLE, WHOLE_BYTES, type RepositoryReading,
-} from '../../../src/features/backups/restic-reading.ts';
+  emptyRecord, isPruningDue, loadRecord, nextPart, noteDamage, notePartRead, readAtOf, recordPath, takeIn, textOfRecord,
+  WHOLE, WHOLE_BYTES, type RepositoryRecord,
+} from '../../../src/features/backups/restic-record.ts';
 import { loadConfig } from '../../../src/features/hub/read-config.ts';
 import { DAY, HOUR } from '../../../src/platform/clock.ts';
 import { hubctl } from '../../support/hubctl.ts';
@@ -22,8 +22,8 @@ const idWith = (firstByte: number, name: string): string => firstByte.toString(1
 const packsNamed = (prefix: string, count: number): string[] => Array.from({ length: count }, (_, n) => id(`${prefix} ${n}`));
 
 /** A repository that was found to be large. */
-function large(packs: string[], snapshots: string[], at = START): RepositoryReading {
-  const reading = emptyReading();
+function large(packs: string[], snapshots: string[], at = START): RepositoryRecord {
+  const reading = emptyRecord();
   takeIn(reading, packs, snapshots, at);
   assert.equal(nextPart(reading, at), WHOLE);
   notePartRead(reading, WHOLE, WHOLE_BYTES, at);
@@ -31,7 +31,7 @@ function large(packs: string[], snapshots: string[], at = START): RepositoryRead
 }
 
 /** A run a day: what is listed is taken in, what is due is read. Returns the parts. */
-function readDay(reading: RepositoryReading, packs: string[], snapshots: string[], at: number): string[] {
+function readDay(reading: RepositoryRecord, packs: string[], snapshots: string[], at: number): string[] {
   takeIn(reading, packs, snapshots, at);
   const parts: string[] = [];
   for (let part = nextPart(reading, at); part !== null && parts.length < 3; part = nextPart(reading, at, true)) {
@@ -42,7 +42,7 @@ function readDay(reading: RepositoryReading, packs: string[], snapshots: string[
 }
 
 test('a repository of less than a gigabyte is read whole in every run, and so all in it is verified', () => {
-  const reading = emptyReading();
+  const reading = emptyRecord();
   takeIn(reading, packsNamed('a', 3), ['one'], START);
   assert.equal(readAtOf(reading, 'one'), null);
   for (const at of [START, START + 1, START + HOUR]) {
@@ -56,7 +56,7 @@ test('a repository of less than a gigabyte is read whole in every run, and so al
 
 test('of what restic read at random of a large one, or where it does not say how much that was, nothing is known', () => {
   for (const bytes of [WHOLE_BYTES, null, NaN]) {
-    const reading = emptyReading();
+    const reading = emptyRecord();
     takeIn(reading, packsNamed('a', 100), ['one'], START);
     notePartRead(reading, WHOLE, bytes, START);
     assert.equal(readAtOf(reading, 'one'), null, String(bytes));
@@ -65,7 +65,7 @@ test('of what restic read at random of a large one, or where it does not say how
 });
 
 test('a repository that has just got a gigabyte is large without being measured', () => {
-  const reading = emptyReading();
+  const reading = emptyRecord();
   takeIn(reading, packsNamed('a', 100), ['one'], START, WHOLE_BYTES);
   assert.match(nextPart(reading, START) ?? '', /^\d\/3$/);
 });
@@ -160,7 +160,7 @@ test('over a year of sending, pruning and missed days, each snapshot is called v
 });
 
 test('space is freed once a week; in a large repository not before all that was there the last time has been read', () => {
-  const small = emptyReading();
+  const small = emptyRecord();
   takeIn(small, packsNamed('a', 3), [], START);
   assert.ok(isPruningDue(small, START), 'the first time');
   small.prunedAt = START;
@@ -220,7 +220,7 @@ test('nothing is to be removed while anything of it is known to be damaged, alth
   notePartRead(reading, '1/10', null, START);
   assert.ok(!isPruningDue(reading, START));
   assert.equal(nextPart(reading, START, true), '2/10', 'the other bad one follows at once');
-  writeFileSync(readingPath(dataDir, destinationKey(loadConfig(env), 'restic') ?? ''), textOfReading(reading));
+  writeFileSync(recordPath(dataDir, destinationKey(loadConfig(env), 'restic') ?? ''), textOfRecord(reading));
   const { status, stdout, stderr } = await forgettable();
   assert.deepEqual([status, stdout], [1, '']);
   assert.match(stderr, /nothing was removed from the repository: it is damaged, .*"A damaged restic repository"/);
@@ -241,17 +241,17 @@ test('it is kept in a file; what that cannot say, and times of a clock that was 
   const reading = large(packsNamed('a', 100), ['one']);
   for (let day = 1; day <= 3; day++) readDay(reading, packsNamed('a', 100), ['one'], START + day * DAY);
   noteDamage(reading, '1/3', START + 3 * DAY);
-  writeFileSync(readingPath(dataDir, 'place'), textOfReading(reading));
-  assert.deepEqual(loadReading(dataDir, 'place', START + 3 * DAY), reading);
-  assert.deepEqual(loadReading(dataDir, 'another place', START), emptyReading());
+  writeFileSync(recordPath(dataDir, 'place'), textOfRecord(reading));
+  assert.deepEqual(loadRecord(dataDir, 'place', START + 3 * DAY), reading);
+  assert.deepEqual(loadRecord(dataDir, 'another place', START), emptyRecord());
 
-  const before = loadReading(dataDir, 'place', START - DAY);
+  const before = loadRecord(dataDir, 'place', START - DAY);
   assert.equal(readAtOf(before, 'one'), null);
   takeIn(before, packsNamed('a', 100), ['one'], START - DAY);
   for (let day = 0; day <= 3; day++) readDay(before, packsNamed('a', 100), ['one'], START + (day - 1) * DAY + HOUR);
   assert.ok(readAtOf(before, 'one') !== null, 'it does not wait for that time');
   for (const text of ['', '[]', 'null', '{"packs":7}', '{"packs":{"a":[]}}']) {
-    writeFileSync(readingPath(dataDir, 'place'), text);
-    assert.deepEqual(loadReading(dataDir, 'place', START), emptyReading(), text);
+    writeFileSync(recordPath(dataDir, 'place'), text);
+    assert.deepEqual(loadRecord(dataDir, 'place', START), emptyRecord(), text);
   }
 });

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { webTasks, workerTasks } from '../../../src/app/schedule.ts';
 import { begunPath } from '../../../src/features/backups/backup-status.ts';
 import { noteRun } from '../../../src/features/backups/note-run.ts';
-import { ANSWERS, backupRuns, COARSE, FIGURES, FINE, history, MOST_RUNS, readings, type Figure } from '../../../src/features/history/history-store.ts';
+import { ANSWERS, backupRuns, COARSE, FIGURES, FINE, history, MOST_RUNS, processNotes, type Figure } from '../../../src/features/history/history-store.ts';
 import { beatOfWorker } from '../../../src/features/history/record-history.ts';
 import { beatOfWeb } from '../../../src/features/history/process-notes.ts';
 import { counts, heartbeats, jobs } from '../../../src/features/hub/hub.ts';
@@ -91,7 +91,7 @@ test('web’s answers come by how long they took; a web that was started again i
   const again = { startedAt: hub.now(), saidAt: hub.now() + 1, answers: ANSWERS.map(() => 1), errors: 1,
     memory: 7, memoryMax: 9, delayP99: 1, delayMax: 30, busy: 50 };
   hub.passTime(MINUTE);
-  readings(hub.handle).put('web', again);
+  processNotes(hub.handle).put('web', again);
   run(hub, 4 * MINUTE, hub.handle, false);
   assert.equal(answered('1'), ANSWERS.length);
   assert.equal(valuesOf(hub, 'answer_errors')[1], 1);

@@ -8,14 +8,16 @@ import { gzipSync } from 'node:zlib';
 import { readJson } from '../../../src/platform/http/body.ts';
 import { sanitizingHtml } from '../../../src/platform/markup/sanitize-html.ts';
 import { inSteps } from '../../../src/platform/markup/in-steps.ts';
-import { readingText } from '../../../src/platform/markup/plain-text.ts';
+import { extractingText, plainText } from '../../../src/platform/markup/plain-text.ts';
 import { createTurns, withTicket } from '../../../src/platform/turns.ts';
 import { takeBeginning } from '../../../src/features/feeds/parse-beginning.ts';
 import { inTurn } from '../../../src/features/posts/ingest-posts.ts';
 import { changingReaders } from '../../../src/features/posts/update-readers.ts';
-import { readingTerms, searchTerms } from '../../../src/features/posts/search-words.ts';
+import { makingTerms, searchTerms } from '../../../src/features/posts/search-words.ts';
 import { paragraphsToText } from '../../../src/features/writing/written-text.ts';
 import { addNotes, addPost, sendJson } from '../../support/accounts.ts';
+import { randomMarkup } from '../../support/random-markup.ts';
+import { sanitizeHtml } from '../../support/sanitized-markup.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith, startHub } from '../../support/hub.ts';
 import { countRows } from '../../support/stored-rows.ts';
@@ -45,7 +47,7 @@ test('a long post is read in steps, between which everybody else has a turn', as
   const base = { baseUrl: 'https://example.org/' };
 
   assert.ok(await turnsDuring(() => inSteps(sanitizingHtml(LONG, base))) >= 15);
-  assert.ok(await turnsDuring(() => inSteps(readingText(LONG))) >= 15);
+  assert.ok(await turnsDuring(() => inSteps(extractingText(LONG))) >= 15);
   const post = { sourceId, title: 'T', content: LONG, contentType: 'text/html' };
   assert.ok(await turnsDuring(() => ada.post('/api/posts', post)) >= 30);
   assert.equal((await hub.anybody.get('/api/posts/1')).json<{ contentHtml: string }>().contentHtml, LONG);
@@ -88,6 +90,17 @@ test('of a very long post the beginning and the title are found, in any script',
   for (const words of ['late', '夕暮']) assert.equal((await found(words)).length, 0, words);
 });
 
+test('what is read in steps is what is read at once', async () => {
+  const markup = Array.from({ length: 2_000 }, (_, seed) => randomMarkup(seed)).join('');
+  const base = { baseUrl: 'https://example.org/' };
+
+  assert.equal(await inSteps(sanitizingHtml(markup, base)), sanitizeHtml(markup, base));
+  assert.equal(await inSteps(extractingText(markup)), plainText(markup));
+  const byCharacter = sanitizingHtml(markup.slice(0, 20_000), base);
+  while (byCharacter.read(1));
+  assert.equal(byCharacter.end(), sanitizeHtml(markup.slice(0, 20_000), base));
+});
+
 test('what goes through the whole of a long text once more has a turn of its own', async () => {
   const happened: string[] = [];
   let steps = 3;
@@ -108,10 +121,10 @@ test('the words of a long post are prepared in steps, and no more of them than o
   const text = `${'words, 展望台は無料。 '.repeat(5_000)}ende`;
   const signs = [LONG.slice(0, 200_000), '漢字'.repeat(100_000), 'ﷺ '.repeat(100_000), 'ﷺ'.repeat(200_000)];
 
-  assert.ok(await turnsDuring(() => inSteps(readingTerms(text))) >= 4);
-  assert.equal((await inSteps(readingTerms(text))).replace(/ +/g, ' '), searchTerms(text).replace(/ +/g, ' '));
+  assert.ok(await turnsDuring(() => inSteps(makingTerms(text))) >= 4);
+  assert.equal((await inSteps(makingTerms(text))).replace(/ +/g, ' '), searchTerms(text).replace(/ +/g, ' '));
   for (const long of signs) {
-    const { read, end } = readingTerms(long);
+    const { read, end } = makingTerms(long);
     let steps = 1;
     while (read(20_000)) steps++;
     assert.ok(steps <= 10, `${steps} steps`);
@@ -119,7 +132,7 @@ test('the words of a long post are prepared in steps, and no more of them than o
     const isParted = long.includes(' ');
     assert.ok(!isParted || searchTerms(long).startsWith(end()), `${long.slice(0, 9)}: not what is indexed at once`);
   }
-  const once = readingTerms('漢字'.repeat(100_000));
+  const once = makingTerms('漢字'.repeat(100_000));
   once.read(20_000);
   assert.ok(once.end().length < 70_000, 'where nothing parts words, a step is no longer');
 });

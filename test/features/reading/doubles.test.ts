@@ -5,7 +5,7 @@ import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { follows, type ListedFollow } from '../../../src/features/follows/follow-store.ts';
 import { DEFAULT_PREFERENCES } from '../../../src/features/hub/preferences.ts';
 import { linkKey, links } from '../../../src/features/posts/link-store.ts';
-import { entries } from '../../../src/features/reading/entry-store.ts';
+import { entries, mutedPosts } from '../../../src/features/reading/entry-store.ts';
 import { followSource, unfollowSource } from '../../../src/features/reading/follow-source.ts';
 import { markRead, setRead, setStar, undoMark, withDoubles, type MarkTarget } from '../../../src/features/reading/mark-read.ts';
 import { readingCounts } from '../../../src/features/reading/reading-counts.ts';
@@ -281,7 +281,7 @@ test('a post stays in lists and counts while its earlier double alone is muted',
   const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
   const [first, second] = [await post(hub, ada, alpha), await post(hub, ada, beta)];
   const rule = rules(hub.handle).add(2, { match: 'x', act: 'mute', sourceId: null, folder: null });
-  entries(hub.handle).mute([[2, first, rule]]);
+  mutedPosts(hub.handle).mute([[2, first, rule]]);
 
   for (const view of ['view=unread', 'view=list']) assert.deepEqual(await ids(bob, view), [second], view);
   assert.equal((await counts(bob)).unread, 1);
@@ -365,7 +365,7 @@ test('after any acts, also of muting rules, each list has one post of each link,
     async () => void undos.push((await markRead(handle, viewer, target(), below(2) > 0 ? {} : { before: now() - below(3) * MINUTE })).undo),
     async () => void await undoMark(handle, viewer, undos.pop() ?? 0).catch(() => undefined),
     () => followSource(handle, viewer, pick(sourceIds), { folder: pick([null, 'F', 'G']), hideGlobally: below(4) === 0 }),
-    () => unfollowSource(handle, viewer, pick(sourceIds)), mute, mute, () => void entries(handle).unmute(account.id, pick(ruleIds), 3)];
+    () => unfollowSource(handle, viewer, pick(sourceIds)), mute, mute, () => void mutedPosts(handle).unmute({ accountId: account.id, ruleId: pick(ruleIds), limit: 3 })];
 
   function arrive(): void {
     const [sourceId, link] = [pick(sourceIds), pick(LINKS)];
@@ -379,7 +379,7 @@ test('after any acts, also of muting rules, each list has one post of each link,
     const [ruleId, [id = 0] = []] = [pick(ruleIds), pick([...known].filter(([, { link }]) => link !== null))];
     if (id === 0) return;
     const ids = below(2) === 0 ? [id] : withDoubles(handle, viewer, [id]); // a post that gets another link joins a row with another state
-    entries(handle).mute(ids.map((id) => [account.id, id, ruleId]));
+    mutedPosts(handle).mute(ids.map((id) => [account.id, id, ruleId]));
   }
 
   function target(): MarkTarget {
@@ -390,7 +390,7 @@ test('after any acts, also of muting rules, each list has one post of each link,
 
   function check(step: number): void {
     const followed = follows(handle).listed(viewer);
-    const muted = new Set(entries(handle).mutesOf(account.id, 0, 1_000).map(({ postId }) => postId));
+    const muted = new Set(mutedPosts(handle).listOf(account.id, 0, 1_000).map(({ postId }) => postId));
     const { folders, unread, starred } = readingCounts(handle, viewer);
     const folderNames = folders.flatMap(({ name }) => name ?? []);
     for (const folder of [undefined, ...folderNames]) {

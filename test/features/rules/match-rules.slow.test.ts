@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { searchTerms } from '../../../src/features/posts/search-words.ts';
 import { indexedText } from '../../../src/features/posts/tokens-store.ts';
 import { fitAmong } from '../../../src/features/reading/find-in-lists.ts';
-import { atOnce, readingInParts } from '../../../src/platform/markup/in-steps.ts';
+import { atOnce, resumable } from '../../../src/platform/markup/in-steps.ts';
 import { compileRules, type PostTexts, type SourceNames } from '../../../src/features/rules/match-rules.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
@@ -18,7 +18,7 @@ function texts(title: string, text: string, author = ''): PostTexts {
 }
 
 function fitting(rules: { match: string }[], post: PostTexts, seenBy: () => SourceNames | undefined = () => SEEN): string[] {
-  return atOnce(readingInParts(compileRules(rules).fitting(post, seenBy))).map(({ match }) => match);
+  return atOnce(resumable(compileRules(rules).fitting(post, seenBy))).map(({ match }) => match);
 }
 
 function isCaught(match: string, post: PostTexts): boolean {

@@ -1,7 +1,7 @@
 // Protects muting: a muted post is in no list, count, search or app, but in a list of its own, and comes back as it was.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { entries } from '../../../src/features/reading/entry-store.ts';
+import { mutedPosts } from '../../../src/features/reading/entry-store.ts';
 import { changeRule, removeRule } from '../../../src/features/rules/change-rule.ts';
 import { rules } from '../../../src/features/rules/rule-store.ts';
 import { HOUR, MINUTE } from '../../../src/platform/clock.ts';
@@ -134,15 +134,15 @@ test('a rule keeps its terms until all its muted posts have come back, so that a
   const ids = addPosts(hub, sourceId, 1_200);
   const steps = async (work: Promise<unknown>): Promise<[muted: number, match: string | undefined][]> => {
     const seen: [number, string | undefined][] = [];
-    const note = () => void seen.push([entries(handle).countMuted(1, ids), rules(handle).find(key)?.match]);
+    const note = () => void seen.push([mutedPosts(handle).countAmong(1, ids), rules(handle).find(key)?.match]);
     let isDone = false;
     void work.finally(() => (isDone = true));
     for (note(); !isDone; note()) await nextTurn();
     return seen.filter((now, n) => String(now) !== String(seen[n - 1]));
   };
-  entries(handle).mute(ids.map((id) => [1, id, 1]));
+  mutedPosts(handle).mute(ids.map((id) => [1, id, 1]));
   const changing = await steps(changeRule(handle, viewer, 1, { match: 'advert' }));
   assert.deepEqual(changing, [[700, 'sponsored'], [200, 'sponsored'], [0, 'advert']]);
-  entries(handle).mute(ids.map((id) => [1, id, 1]));
+  mutedPosts(handle).mute(ids.map((id) => [1, id, 1]));
   assert.deepEqual(await steps(removeRule(handle, viewer, 1)), [[700, 'advert'], [200, 'advert'], [0, undefined]]);
 });

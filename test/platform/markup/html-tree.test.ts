@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { MAX_NODES, readTree, type HtmlTree } from '../../../src/platform/markup/html-tree.ts';
-import { atOnce, readingInParts, STEP } from '../../../src/platform/markup/in-steps.ts';
+import { atOnce, resumable, STEP } from '../../../src/platform/markup/in-steps.ts';
 
 function treeOf(html: string): HtmlTree {
-  const tree = atOnce(readingInParts(readTree(html)));
+  const tree = atOnce(resumable(readTree(html)));
   assert.ok(tree !== null, 'the tree is within the limits');
   return tree;
 }
@@ -93,8 +93,8 @@ test('elements deeper than 256 lie flat, and their end tags close no other eleme
 test('a page with too many nodes, stray end tags or formulas is given up', () => {
   for (const [piece, count] of [['<br>', MAX_NODES], ['</b>', MAX_NODES], ['<math><mi>x</mi></math>', MAX_NODES / 5]]) {
     const most = String(piece).repeat(Number(count) - 1_000);
-    assert.ok(atOnce(readingInParts(readTree(most))) !== null, String(piece));
-    assert.equal(atOnce(readingInParts(readTree(most + String(piece).repeat(8_000)))), null, String(piece));
+    assert.ok(atOnce(resumable(readTree(most))) !== null, String(piece));
+    assert.equal(atOnce(resumable(readTree(most + String(piece).repeat(8_000)))), null, String(piece));
   }
 });
 
@@ -103,7 +103,7 @@ test('hostile markup makes as many steps and nodes per character as it is long',
     '<noscript><img></noscript>', '<form><div></form>', '<li>', '<dl><dt>', '<h1>', '<!--', '<body dir=ltr>'];
   for (const piece of pieces) {
     const [small, large] = [40_000, 80_000].map((length) => {
-      const reading = readingInParts(readTree(piece.repeat(length / piece.length)));
+      const reading = resumable(readTree(piece.repeat(length / piece.length)));
       let steps = 1;
       while (reading.read(STEP)) steps += 1;
       return { steps, nodes: reading.end()?.names.length ?? 0 };

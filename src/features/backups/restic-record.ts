@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DAY, hasPassed, HOUR } from '../../platform/clock.ts';
 
 /** A backup is verified when all its packs have been read since it was sent. Times are in unix ms; 0 means never. */
-export type RepositoryReading = {
+export type RepositoryRecord = {
   isLarge: boolean; // as far as is known, the repository has at least WHOLE_BYTES, so it is read in parts
   checkedAt: number; // when a part of the repository was last read and found good
   damagedAt: number; // when damage was found in the repository that is not repaired yet
@@ -34,42 +34,42 @@ const LONGEST_UNREAD = 30 * DAY;
 
 const BETWEEN_PRUNINGS = 7 * DAY;
 
-export function emptyReading(): RepositoryReading {
+export function emptyRecord(): RepositoryRecord {
   return { isLarge: false, checkedAt: 0, damagedAt: 0, prunedAt: 0, packs: new Map(), snapshots: new Map() };
 }
 
 /** Notes which packs and snapshots the repository has now. `added`: bytes just sent to it. */
-export function takeIn(reading: RepositoryReading, packs: string[], snapshots: string[], now: number, added = 0): void {
+export function takeIn(record: RepositoryRecord, packs: string[], snapshots: string[], now: number, added = 0): void {
   const there = new Set(packs);
-  const gone = [...reading.packs.keys()].filter((id) => !there.has(id));
+  const gone = [...record.packs.keys()].filter((id) => !there.has(id));
   const isMoved = gone.length > 0;
   // If more than a quarter of the packs has gone, the restic repository may be small enough to be read completely.
-  if (gone.length * 4 > reading.packs.size) reading.isLarge = false;
-  if (added >= WHOLE_BYTES) reading.isLarge = true;
-  for (const id of gone) reading.packs.delete(id);
+  if (gone.length * 4 > record.packs.size) record.isLarge = false;
+  if (added >= WHOLE_BYTES) record.isLarge = true;
+  for (const id of gone) record.packs.delete(id);
   for (const id of there) {
-    if (!reading.packs.has(id)) reading.packs.set(id, { since: now, readAt: 0, isMoved, isBad: false });
+    if (!record.packs.has(id)) record.packs.set(id, { since: now, readAt: 0, isMoved, isBad: false });
   }
-  const listed = snapshots.map((id) => [id, reading.snapshots.get(id) ?? { since: now, readAt: 0 }] as const);
-  reading.snapshots = new Map(listed);
+  const listed = snapshots.map((id) => [id, record.snapshots.get(id) ?? { since: now, readAt: 0 }] as const);
+  record.snapshots = new Map(listed);
 }
 
 /**
  * The part of the repository to read next: WHOLE, `n/t` for part n of t, or null for none. The first byte of a pack's
  * id decides to which part it belongs. `isNext`: the off-site run has just read another part.
  */
-export function nextPart(reading: RepositoryReading, now: number, isNext = false): string | null {
-  const parts = partsOf(reading);
+export function nextPart(record: RepositoryRecord, now: number, isNext = false): string | null {
+  const parts = partsOf(record);
   const [first] = parts.toSorted((a, b) => a.unreadSince - b.unreadSince);
-  if (!reading.isLarge) return isNext ? null : WHOLE;
+  if (!record.isLarge) return isNext ? null : WHOLE;
   if (!first) return null;
   const isDue = isNext ? hasPassed(first.unreadSince, LONGEST_UNREAD, now) :
-    reading.damagedAt > 0 || hasPassed(reading.checkedAt, BETWEEN_PARTS, now);
+    record.damagedAt > 0 || hasPassed(record.checkedAt, BETWEEN_PARTS, now);
   return isDue ? first.name : null;
 }
 
 /** A repository's parts. `unreadSince`: when a part's longest unread pack was read or first seen; 0 if damaged. */
-function partsOf({ packs }: RepositoryReading): { name: string; unreadSince: number }[] {
+function partsOf({ packs }: RepositoryRecord): { name: string; unreadSince: number }[] {
   const count = Math.min(MAX_PARTS, Math.max(2, Math.ceil(packs.size / PACKS_OF_A_PART)));
   const parts = new Map<string, number>();
   for (const [id, { since, readAt, isBad }] of packs) {
@@ -85,25 +85,25 @@ function partOf(id: string, count: number): string {
 }
 
 /** Records the reading of a repository's part. `bytes`: the repository's size, if the whole repository was read. */
-export function notePartRead(reading: RepositoryReading, part: string, bytes: number | null, now: number): void {
-  reading.isLarge = part !== WHOLE || !(bytes !== null && bytes < WHOLE_BYTES);
-  if (part === WHOLE && reading.isLarge) return; // restic does not report which packs it has read
-  reading.checkedAt = now;
-  for (const pack of packsIn(reading, part)) Object.assign(pack, { readAt: now, isBad: false });
-  const packs = [...reading.packs.values()];
-  if (!packs.some(({ isBad }) => isBad)) reading.damagedAt = 0;
-  for (const snapshot of reading.snapshots.values()) {
+export function notePartRead(record: RepositoryRecord, part: string, bytes: number | null, now: number): void {
+  record.isLarge = part !== WHOLE || !(bytes !== null && bytes < WHOLE_BYTES);
+  if (part === WHOLE && record.isLarge) return; // restic does not report which packs it has read
+  record.checkedAt = now;
+  for (const pack of packsIn(record, part)) Object.assign(pack, { readAt: now, isBad: false });
+  const packs = [...record.packs.values()];
+  if (!packs.some(({ isBad }) => isBad)) record.damagedAt = 0;
+  for (const snapshot of record.snapshots.values()) {
     const readAt = readSince(packs, snapshot.since, now);
     if (readAt !== null) snapshot.readAt = Math.max(snapshot.readAt, readAt);
   }
 }
 
-export function noteDamage(reading: RepositoryReading, part: string, now: number): void {
-  reading.damagedAt ||= now;
-  for (const pack of packsIn(reading, part)) pack.isBad = true;
+export function noteDamage(record: RepositoryRecord, part: string, now: number): void {
+  record.damagedAt ||= now;
+  for (const pack of packsIn(record, part)) pack.isBad = true;
 }
 
-function packsIn({ packs }: RepositoryReading, part: string): Pack[] {
+function packsIn({ packs }: RepositoryRecord, part: string): Pack[] {
   const count = Number(part.split('/')[1]);
   return [...packs].filter(([id]) => part === WHOLE || partOf(id, count) === part).map(([, pack]) => pack);
 }
@@ -119,32 +119,32 @@ function readSince(packs: Pack[], time: number, now: number): number | null {
  * Whether `restic prune` is due: once a week, but not while the repository is damaged. A large repository is pruned
  * only if all packs were read since the last prune: packs that a prune rewrites have to be read again.
  */
-export function isPruningDue(reading: RepositoryReading, now: number): boolean {
-  const isRead = !reading.isLarge || readSince([...reading.packs.values()], reading.prunedAt, now) !== null;
-  return reading.damagedAt === 0 && hasPassed(reading.prunedAt, BETWEEN_PRUNINGS, now) && isRead;
+export function isPruningDue(record: RepositoryRecord, now: number): boolean {
+  const isRead = !record.isLarge || readSince([...record.packs.values()], record.prunedAt, now) !== null;
+  return record.damagedAt === 0 && hasPassed(record.prunedAt, BETWEEN_PRUNINGS, now) && isRead;
 }
 
 /** When all data of a snapshot had been read back after it was sent; null if it was not, or if that is unknown. */
-export function readAtOf(reading: RepositoryReading, snapshot: string): number | null {
-  return reading.snapshots.get(snapshot)?.readAt || null;
+export function readAtOf(record: RepositoryRecord, snapshot: string): number | null {
+  return record.snapshots.get(snapshot)?.readAt || null;
 }
 
 /** `place`: the repository's `destinationKey`. */
-export function readingPath(dataDir: string, place: string): string {
+export function recordPath(dataDir: string, place: string): string {
   return join(dataDir, 'run', `restic-reading.${place}.json`);
 }
 
-type StoredReading = Omit<RepositoryReading, 'packs' | 'snapshots'> & {
+type StoredRecord = Omit<RepositoryRecord, 'packs' | 'snapshots'> & {
   packs: Record<string, [since: number, readAt: number, isMoved: number, isBad: number]>;
   snapshots: Record<string, [since: number, readAt: number]>;
 };
 
 /** If the clock was wrong, times may lie in the future: a pack then counts as never read, or as first seen now. */
-export function loadReading(dataDir: string, place: string, now: number): RepositoryReading {
+export function loadRecord(dataDir: string, place: string, now: number): RepositoryRecord {
   const past = (at: number): number => (Number.isFinite(at) && at <= now ? at : 0);
   try {
     const { isLarge, checkedAt, damagedAt, prunedAt, packs, snapshots } =
-      JSON.parse(readFileSync(readingPath(dataDir, place), 'utf8')) as StoredReading;
+      JSON.parse(readFileSync(recordPath(dataDir, place), 'utf8')) as StoredRecord;
     return {
       isLarge, checkedAt: past(checkedAt), damagedAt: Math.min(damagedAt, now), prunedAt: past(prunedAt),
       packs: new Map(Object.entries(packs).map(([id, [since, readAt, isMoved, isBad]]) =>
@@ -153,13 +153,13 @@ export function loadReading(dataDir: string, place: string, now: number): Reposi
         [id, { since: past(since) || now, readAt: past(readAt) }])),
     };
   } catch {
-    return emptyReading();
+    return emptyRecord();
   }
 }
 
 /** JSON: about 100 bytes for each pack. */
-export function textOfReading({ packs, snapshots, ...facts }: RepositoryReading): string {
-  const kept: StoredReading = {
+export function textOfRecord({ packs, snapshots, ...facts }: RepositoryRecord): string {
+  const kept: StoredRecord = {
     ...facts,
     packs: Object.fromEntries([...packs].map(([id, { since, readAt, isMoved, isBad }]) =>
       [id, [since, readAt, Number(isMoved), Number(isBad)]])),
