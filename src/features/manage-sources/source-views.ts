@@ -1,11 +1,10 @@
 import { html, type Html } from '../../platform/http/html.ts';
-import { emptyText, nextPage, postButton } from '../../platform/http/page-parts.ts';
+import { AWAY, emptyText, details, nextPage, postButton, titledPage } from '../../platform/http/page-parts.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import type { Times } from '../../platform/http/times.ts';
 import type { JobProgress } from '../../platform/jobs/job-records.ts';
 import { progressBar } from '../hub/progress-views.ts';
 import type { Follow } from '../follows/follow-store.ts';
-import { AWAY } from '../posts/post-views.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
 import { stateLine } from './source-state.ts';
@@ -18,7 +17,7 @@ export function publicSourcesPage(
 ${items.length > 0 ? html`<ul class="sources">${items.map((source) => sourceItem(source, iconOf(source)))}</ul>`
     : emptyText('There are no public sources yet.')}
 ${nextPage(next && `/sources?cursor=${next}`, 'More sources')}`;
-  return { title: 'Sources', main, bar: html`<h1>Sources</h1>`, section: 'sources' };
+  return titledPage('Sources', main, { section: 'sources' });
 }
 
 const KINDS: Record<Source['kind'], string> = { feed: 'a feed', webhook: 'a webhook', native: 'written on this hub' };
@@ -89,9 +88,7 @@ ${(follow || mayChange) && html`<a class="button plain" href="/sources/${id}/set
 ${progress && html`<div class="said" role="status">${progressBar(progress, 'posts stored')}</div>`}
 ${offer}
 ${fullTextOffer}
-<details class="more-about"><summary>About this source</summary>
-${about(source)}
-${runs}
-${mayChange && kind === 'feed' && state !== 'paused' && postButton(`/sources/${id}/sync`, 'Synchronise now')}
-</details>`;
+${details('About this source', html`${about(source)}${runs}${
+    mayChange && kind === 'feed' && state !== 'paused' && postButton(`/sources/${id}/sync`, 'Synchronise now')}`,
+  { look: 'more-about' })}`;
 }

@@ -1,6 +1,6 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { readPage } from '../../platform/http/input.ts';
-import { emptyText, nextPage, postButton } from '../../platform/http/page-parts.ts';
+import { emptyText, nextPage, postButton, postForm, titledPage } from '../../platform/http/page-parts.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
@@ -32,18 +32,14 @@ function historyPage(
   { items, next, isFirstPage }: { items: ReadPost[]; next: string | null; isFirstPage: boolean }, times: Times,
 ): Page {
   const nothing = isFirstPage ? 'You have not read anything yet.' : 'There is nothing earlier.';
-  const bar = html`<h1>Reading history</h1>`;
   const main = html`
 <p class="lead">The posts that you have opened. Only you see this list.</p>
 ${items.length > 0 ? html`<ul class="items of-posts">${items.map((one) => item(one, times))}</ul>`
     : emptyText(nothing)}
 ${nextPage(next && `/history?cursor=${next}`, 'Earlier')}
-${items.length > 0 && html`
-<form method="post" action="/history/clear" class="actions">
-  <button class="secondary">Clear history</button>
-  <span class="hint">The posts stay marked as read.</span>
-</form>`}`;
-  return { title: 'Reading history', bar, main, section: 'history' };
+${items.length > 0 && postForm('/history/clear', html`<button class="secondary">Clear history</button>`,
+    html`<span class="hint">The posts stay marked as read.</span>`, 'actions')}`;
+  return titledPage('Reading history', main, { section: 'history' });
 }
 
 function item({ postId, title, sourceId, sourceTitle, readAt }: ReadPost, times: Times): Html {
