@@ -1,7 +1,7 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { readPage } from '../../platform/http/input.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
-import { emptyText, nextPage, postButton } from '../../platform/http/page-parts.ts';
+import { emptyText, nextPage, postButton, titledPage } from '../../platform/http/page-parts.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
@@ -38,7 +38,7 @@ ${received.length > 0 && html`<h2>Offered to you</h2><ul class="items">${
 ${sent.length > 0 && html`<h2>Offered by you</h2><ul class="items">${sent.map((offer) => sentItem(offer, shown))}</ul>`}
 ${received.length + sent.length === 0 && emptyText('You have no open offers.')}
 ${nextPage(next && `/offers?cursor=${next}`, 'More offers')}`;
-  return { title: 'Offers', main, bar: html`<h1>Offers</h1>`, section: 'sources' };
+  return titledPage('Offers', main, { section: 'sources' });
 }
 
 function receivedItem(offer: Offer, { times, refused, visible }: ShownOffers): Html {

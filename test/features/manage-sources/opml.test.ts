@@ -238,7 +238,7 @@ test('the import form keeps a document that is none', async (t) => {
 
   const again = await ada.form('/sources/import', { opml: 'no <opml> "at" all', visibility: 'public' });
   assert.equal(again.status, 422);
-  assert.match(again.text, /<textarea name="opml"[^>]*aria-invalid="true"[^>]*>no &lt;opml&gt; "at" all<\/textarea>[^<]*<span[^>]*role="alert"/);
+  assert.match(again.text, /<textarea name="opml"[^>]*aria-invalid="true"[^>]*>\nno &lt;opml&gt; "at" all<\/textarea>[^<]*<span[^>]*role="alert"/);
   const long = await ada.form('/sources/import', { opml: 'x'.repeat(100_001), visibility: 'public' });
   assert.ok(long.status === 422 && long.text.length < 50_000, 'a long one is not shown again');
   assert.match(long.text, /<details open>[^]*<textarea name="opml"[^>]*aria-invalid="true"/, 'the field that is wrong is in sight');
