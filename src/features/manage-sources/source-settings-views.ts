@@ -56,7 +56,7 @@ function listSection({ source: { id, title }, folders, sent }: Settings, follow:
     ${tickBox(problem, 'notify', 'Notify me of new posts', bell === '1', 'sends off')}
     ${hiddenInput('hideGlobally', '0')}
     <label class="check"><input type="checkbox" name="hideGlobally" value="1" ${hidden === '1' && html`checked`} ${
-      faulty(problem, 'hideGlobally')} aria-describedby="hide-globally"> Not in Unread and All posts</label>
+      faulty(problem, 'hideGlobally') || html`aria-describedby="hide-globally"`}> Not in Unread and All posts</label>
     <p class="hint" id="hide-globally">Its posts stay in its own list and its folder’s. Apps show them
       everywhere.</p>${faultOf(problem, 'hideGlobally')}`, 'Save')}
   ${postButton(`/sources/${id}/unfollow`, 'Unfollow')}`);
