@@ -1,7 +1,9 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
-import { inputField, narrowPage, passwordInput, postForm, type FormState } from '../../platform/http/page-parts.ts';
-import { formProblem, type Page } from '../../platform/http/reply.ts';
+import {
+  formProblem, inputField, narrowPage, passwordInput, postForm, type FormState,
+} from '../../platform/http/page-parts.ts';
+import type { Page } from '../../platform/http/reply.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
 /** Besides its own error, shows that of a form refused with 403 (a wrong password), if it names no input. */

@@ -3,10 +3,10 @@ import type { Preferences } from '../../platform/http/router.ts';
 import { CHOICES, type SWITCHES } from '../hub/preferences.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
 import {
-  inputField, optionOf, passwordInput, postButton, postForm, radios, selectField, settingsSection, tickBox, titledPage,
-  type FormState,
+  formProblem, inputField, optionOf, passwordInput, postButton, postForm, radios, selectField, settingsSection,
+  tickBox, titledPage, type FormState,
 } from '../../platform/http/page-parts.ts';
-import { formProblem, type Page } from '../../platform/http/reply.ts';
+import type { Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Account } from './account-store.ts';
 import { forManagers, passwordField, problemAbove } from './account-views.ts';

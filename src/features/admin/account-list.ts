@@ -2,8 +2,8 @@ import { flag, from, integer, named, object } from '../../platform/http/fields.t
 import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { notFound, type HttpError } from '../../platform/http/http-error.ts';
-import { postForm } from '../../platform/http/page-parts.ts';
-import { formProblem, page, type Page, type Reply } from '../../platform/http/reply.ts';
+import { formProblem, postForm } from '../../platform/http/page-parts.ts';
+import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { byteSize, plural } from '../../platform/in-words.ts';

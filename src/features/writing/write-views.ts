@@ -4,9 +4,9 @@ import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { icon } from '../../platform/http/icons.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
 import {
-  details, hiddenInput, inputField, optionOf, postForm, radios, selectField, titledPage, type FormState,
+  details, formProblem, hiddenInput, inputField, optionOf, postForm, radios, selectField, titledPage, type FormState,
 } from '../../platform/http/page-parts.ts';
-import { formProblem, type Page } from '../../platform/http/reply.ts';
+import type { Page } from '../../platform/http/reply.ts';
 import { shownWallTime, type Times } from '../../platform/http/times.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';

@@ -100,6 +100,12 @@ function buttonOf(button: Html | string): Html {
   return typeof button === 'string' ? html`<button>${button}</button>` : button;
 }
 
+/** The faults of a refused form, shown above it. */
+export function formProblem(problem: HttpError): Html {
+  const faults = problem.errors.length > 0 ? problem.errors.map((error) => error.detail) : [problem.message];
+  return html`<div class="problem" role="alert">${faults.map((detail) => html`<p>${detail}</p>`)}</div>`;
+}
+
 type Look = 'primary' | 'secondary' | 'plain' | 'link' | 'danger' | 'item' | '';
 
 /** A form that is only a button. `says`: the label for screen readers, which do not see the row around it. */
