@@ -35,7 +35,7 @@ export function textField(
 ): Html {
   return labelled(problem, name, label, parts, html`<textarea name="${name}" ${attributes} ${
     faulty(problem, name, parts)}>
-${contentText(values[name])}</textarea>`); // the parser drops the first line's end
+${contentText(values[name])}</textarea>`); // HTML drops a line end that begins a text
 }
 
 export function selectField(
