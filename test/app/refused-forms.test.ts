@@ -92,6 +92,7 @@ function refusals({ link, reset, notes, feed, post }: Record<'link' | 'reset' | 
     { form: 'POST /write', fields: { ...written, title: LONG }, field: 'title', hasFiles: true },
     { form: 'POST /write', fields: { ...written, content: 'x'.repeat(400_001) }, field: 'content', hasFiles: true },
     { form: 'POST /write', fields: { ...written, url: 'no address' }, field: 'url', hasFiles: true },
+    { form: 'POST /write', fields: { ...written, contentType: 'text/rtf' }, field: 'contentType', hasFiles: true },
     { form: 'POST /write', fields: { ...written, sourceId: '' }, field: 'sourceId', hasFiles: true },
     { form: 'POST /write/:draft', at: `/write/${'x'.repeat(16)}`, fields: { ...written, publishAt: 'soon' }, field: 'publishAt', hasFiles: true },
     { form: 'POST /write/source', fields: { title: LONG, visibility: 'public' }, field: 'title' },
@@ -175,7 +176,7 @@ test('there is no form that nobody has tried to get wrong', async (t) => {
 
 test('a list that cannot be narrowed down so marks the field too', async (t) => {
   const { ada } = await hubWith(t, ['ada']);
-  for (const [name, value] of [['target', 'source:x'], ['from', 'yesterday'], ['to', '2030-02-31'], ['actor', LONG]] as const) {
+  for (const [name, value] of [['target', 'source:x'], ['from', 'yesterday'], ['to', '2030-02-31'], ['actor', LONG], ['act', LONG]] as const) {
     const { status, text } = await ada.page(`/admin/audit?${new URLSearchParams({ [name]: value })}`);
     assert.equal(status, 400, name);
     assert.match(text, new RegExp(`name="${name}"[^>]*aria-invalid="true" aria-describedby="fault-${name}" autofocus`), name);

@@ -4,9 +4,11 @@ import type { Hub } from '../../features/hub/hub.ts';
 import { readSaid } from '../../features/hub/said.ts';
 import type { RefusedPage } from '../../platform/http/answer-request.ts';
 import { readActs } from '../../features/reading/entry-store.ts';
+import { undoButton } from '../../features/reading/list-views.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
+import { narrowPage } from '../../platform/http/page-parts.ts';
 import { page, seeOther, statusTitle, type Page, type Reply } from '../../platform/http/reply.ts';
 import { DEFAULT_PREFERENCES } from '../../features/hub/preferences.ts';
 import type { Preferences, Viewer } from '../../platform/http/router.ts';
@@ -30,11 +32,10 @@ export function renderPage(hub: Hub, content: Page, viewer: Viewer | null, targe
 
 function saidLine(hub: Hub, viewer: Viewer | null, target: string): Html | false {
   const said = readSaid(target);
-  const isUndoable = viewer && said?.undo && readActs(hub).live(viewer.id, said.undo) !== undefined;
+  const undo = viewer && said?.undo && readActs(hub).live(viewer.id, said.undo) !== undefined
+    && undoButton(said.undo, said.page);
   return said !== undefined && html`
-<div class="said" role="status"><span>${said.text}</span>${isUndoable && html`
-<form method="post" action="/reading/undo"><input type="hidden" name="undo" value="${said.undo}">
-<input type="hidden" name="from" value="${said.page}"><button class="link">Undo</button></form>`}</div>`;
+<div class="said" role="status"><span>${said.text}</span>${undo}</div>`;
 }
 
 function withAdminNavigation(content: Page): Page {
@@ -222,12 +223,7 @@ function forTheScript({ preferences: { keys } }: Viewer): Html {
 export function errorPage(hub: Hub, problem: HttpError, { method, target, headers }: RefusedPage): Reply {
   if (problem.status === 401 && method === 'GET') return seeOther(`/sign-in?next=${encodeURIComponent(target)}`);
   if (problem.status === 401) return signInAgain(hub, headers, problem.status);
-  const title = statusTitle(problem.status);
-  const main = html`
-<section class="narrow">
-  <h1>${title}</h1>
-  <p class="lead">${problem.message}</p>
-  <p><a class="button" href="/">Newest posts</a></p>
-</section>`;
-  return page({ title, main }, problem.status, problem.headers);
+  const shown = narrowPage(statusTitle(problem.status), problem.message, html`
+  <p><a class="button" href="/">Newest posts</a></p>`);
+  return page(shown, problem.status, problem.headers);
 }

@@ -13,6 +13,7 @@ import { savedSearches } from '../../features/reading/saved-search-store.ts';
 import type { SourceState } from '../../features/sources/source-store.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon, type IconName } from '../../platform/http/icons.ts';
+import { details, postButton } from '../../platform/http/page-parts.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { MARK } from './assets.ts';
 
@@ -43,8 +44,7 @@ ${savedPart(hub, viewer, section)}
 ${folders.length > 0 && following(hub, folders, section)}
 <div class="foot">
   ${foot(hub, viewer, section)}
-  <form method="post" action="/sign-out">
-    <button class="item">${icon('leave')}<span class="name">Sign out</span></button></form>
+  ${postButton('/sign-out', html`${icon('leave')}<span class="name">Sign out</span>`, 'item')}
 </div>
 </div>
 </nav>`;
@@ -112,9 +112,9 @@ function folderPart(hub: Hub, folder: CountedFolder, section: string | undefined
   const path = folderPath(name ?? '');
   const count = countOf(unread, 'unread', `folder:${name}`);
   if (!isShort && !isWithin) return item(path, 'folder', name ?? '', false, html`${mark}${count}`);
-  return html`<details open><summary>${icon('folder')}<span class="name" dir="auto">${name}</span>${mark}${
-  count}</summary>
-${item(path, 'list', 'Whole folder', section === `folder:${name}`)}${sourceItems(hub, folder, section)}</details>`;
+  return details(html`${icon('folder')}<span class="name" dir="auto">${name}</span>${mark}${count}`, html`
+${item(path, 'list', 'Whole folder', section === `folder:${name}`)}${sourceItems(hub, folder, section)}`,
+  { isOpen: true });
 }
 
 function sourceItems(hub: Hub, { sources }: CountedFolder, section: string | undefined): Html {

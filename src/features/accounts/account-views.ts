@@ -1,7 +1,9 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
-import { inputField, passwordInput, type FormState } from '../../platform/http/page-parts.ts';
-import { formProblem, type Page } from '../../platform/http/reply.ts';
+import {
+  formProblem, inputField, narrowPage, passwordInput, postForm, type FormState,
+} from '../../platform/http/page-parts.ts';
+import type { Page } from '../../platform/http/reply.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
 /** Besides its own error, shows that of a form refused with 403 (a wrong password), if it names no input. */
@@ -22,21 +24,15 @@ export function joinPage({ isFirst, ...sent }: FormState & { isFirst: boolean })
   const lead = isFirst
     ? 'This hub has no account yet. Yours will be the administrator’s.'
     : 'You were invited. Choose a name and a password.';
-  const main = html`
-<section class="narrow">
-  <h1>${heading}</h1>
-  <p class="lead">${lead}</p>
-  ${problem?.errors.length === 0 && formProblem(problem)}
-  <form method="post" class="stack">
+  const fields = html`
     ${inputField(sent, 'username', 'Sign-in name',
       html`required maxlength="32" autocomplete="username" autocapitalize="none" spellcheck="false"`,
       { isFirst: true, note: 'Letters, digits, and . _ - between letters or digits.' })}
     ${inputField(sent, 'displayName', 'Display name', html`maxlength="80" autocomplete="name"`, { hint: 'optional' })}
-    ${newPasswordField(problem)}
-    <button>${isFirst ? 'Create the administrator account' : 'Join'}</button>
-  </form>
-</section>`;
-  return { title: heading, main, shape: 'door' };
+    ${newPasswordField(problem)}`;
+  return narrowPage(heading, lead, html`
+  ${problem?.errors.length === 0 && formProblem(problem)}
+  ${postForm(undefined, fields, isFirst ? 'Create the administrator account' : 'Join')}`, { shape: 'door' });
 }
 
 function newPasswordField(problem: HttpError | undefined, label = 'Password', focus = {}): Html {
@@ -46,19 +42,17 @@ function newPasswordField(problem: HttpError | undefined, label = 'Password', fo
 }
 
 export function newPasswordPage({ username, problem }: FormState & { username: string }): Page {
-  const main = html`
-<section class="narrow">
-  <h1>Choose a new password</h1>
-  <p class="lead">For the account ${username}. It ends all sessions, API tokens and app passwords.</p>
+  const lead = `For the account ${username}. It ends all sessions, API tokens and app passwords.`;
+  const fields = html`${forManagers(username)}${newPasswordField(problem, 'New password', { isFirst: true })}`;
+  return narrowPage('Choose a new password', lead, html`
   ${problem?.errors.length === 0 && formProblem(problem)}
-  <form method="post" class="stack">
-    <input type="text" name="username" value="${username}" autocomplete="username" readonly hidden
-      aria-label="Sign-in name">
-    ${newPasswordField(problem, 'New password', { isFirst: true })}
-    <button>Save and sign in</button>
-  </form>
-</section>`;
-  return { title: 'Choose a new password', main, shape: 'door' };
+  ${postForm(undefined, fields, 'Save and sign in')}`, { shape: 'door' });
+}
+
+/** Tells password managers whose password a form changes. */
+export function forManagers(username: string): Html {
+  return html`<input type="text" name="username" value="${username}" autocomplete="username" readonly hidden
+  aria-label="Sign-in name">`;
 }
 
 /** Also for a link that never existed: the hub cannot tell it from one that was used. */
@@ -71,11 +65,7 @@ export function invitationGonePage(): Page {
 }
 
 function gonePage(thing: 'Link' | 'Invitation', advice: string, command: string): Page {
-  const main = html`
-<section class="narrow">
-  <h1>This ${thing.toLowerCase()} is no longer valid</h1>
-  <p class="lead">It was used, or has expired. ${advice}</p>
-  <p>If you run this hub, <code>./scripts/hubctl ${command}</code> prints one.</p>
-</section>`;
-  return { title: `${thing} no longer valid`, main, shape: 'door' };
+  return narrowPage(`This ${thing.toLowerCase()} is no longer valid`, `It was used, or has expired. ${advice}`, html`
+  <p>If you run this hub, <code>./scripts/hubctl ${command}</code> prints one.</p>`,
+  { title: `${thing} no longer valid`, shape: 'door' });
 }

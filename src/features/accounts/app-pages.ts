@@ -1,6 +1,8 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
-import { inputField, postButton, settingsSection, type FormState } from '../../platform/http/page-parts.ts';
+import {
+  inputField, narrowPage, postButton, postForm, settingsSection, titledPage, type FormState,
+} from '../../platform/http/page-parts.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
@@ -50,7 +52,7 @@ ${settingsSection('check', 'If an app cannot connect', ABOUT_CHECK, html`
     whether they arrive.</p>
   <div class="actions"><a class="button" href="/settings/apps/check">Check the Authorization header</a></div>`)}
 </div>`;
-  return { title: 'Apps', bar: html`<h1>Apps</h1>`, main, section: 'settings' };
+  return titledPage('Apps', main, { section: 'settings' });
 }
 
 /** The new app password, at the top of the page and focused, because its value is shown only once. */
@@ -63,14 +65,11 @@ function madeNote({ name, token }: NewToken, username: string, address: string):
 }
 
 function newPasswordForm(values: Record<string, string> = {}, problem: HttpError | undefined): Html {
-  return html`
-  <form method="post" action="/settings/apps" class="stack">
+  return postForm('/settings/apps', html`
     ${problemAbove(problem)}
     ${inputField({ values, problem }, 'name', 'Name of the app', html`required maxlength="80" autocomplete="off"`,
       { hint: 'for example, NetNewsWire on my phone' })}
-    ${passwordField(problem)}
-    <button>Create app password</button>
-  </form>`;
+    ${passwordField(problem)}`, 'Create app password');
 }
 
 function passwordItem({ id, name, createdAt, seenAt, address, expiresAt }: ApiToken, times: Times): Html {
@@ -100,19 +99,16 @@ function appHints(baseUrl: string, address: string, username: string): [app: str
 }
 
 function headerCheckPage(hasArrived: boolean): Page {
-  const main = hasArrived ? html`
-<section class="narrow">
-  <h1>The Authorization header arrives</h1>
-  <p class="lead">Apps can sign in. If one still fails, check the address, your sign-in name and the app password.</p>
-  <div class="actions"><a class="button" href="/settings/apps">Back to apps</a></div>
-</section>` : html`
-<section class="narrow">
-  <h1>No Authorization header arrived</h1>
-  <p class="lead">If you typed a name and a password, a proxy in front of this hub has removed it.</p>
+  const more = { title: 'Check of the Authorization header', section: 'settings' };
+  if (hasArrived) {
+    const lead = 'Apps can sign in. If one still fails, check the address, your sign-in name and the app password.';
+    return narrowPage('The Authorization header arrives', lead, html`
+  <div class="actions"><a class="button" href="/settings/apps">Back to apps</a></div>`, more);
+  }
+  const lead = 'If you typed a name and a password, a proxy in front of this hub has removed it.';
+  return narrowPage('No Authorization header arrived', lead, html`
   <p>Apache removes it for CGI programs; <code>CGIPassAuth On</code> keeps it. nginx removes or changes it where its
     configuration says <code>proxy_set_header Authorization</code>.</p>
   <div class="actions"><a class="button" href="/settings/apps/check">Check again</a>
-    <a class="button" href="/settings/apps">Back to apps</a></div>
-</section>`;
-  return { title: 'Check of the Authorization header', main, section: 'settings' };
+    <a class="button" href="/settings/apps">Back to apps</a></div>`, more);
 }

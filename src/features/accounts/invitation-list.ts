@@ -1,6 +1,8 @@
 import { choice, id, named, object, time, noted, text } from '../../platform/http/fields.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { inputField, optionOf, postButton, selectField, type FormState } from '../../platform/http/page-parts.ts';
+import {
+  inputField, optionOf, postButton, postForm, selectField, type FormState,
+} from '../../platform/http/page-parts.ts';
 import type { Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
@@ -45,7 +47,7 @@ function inviteForm({ values = {}, problem, newUrl }: SentInvitation): Html {
 ${newUrl && html`
 <div class="done" role="status"><p>Send somebody this link. It is shown only once, and works once:</p>
   <p><code class="secret">${newUrl}</code></p></div>`}
-<form method="post" action="/admin/invitations" class="panel stack">
+${postForm('/admin/invitations', html`
   <h2>Invite someone</h2>
   ${problemAbove(problem)}
   ${selectField(problem, 'role', 'Role', [
@@ -54,9 +56,7 @@ ${newUrl && html`
   ${inputField({ problem }, 'hours', 'Valid for how many hours',
     html`type="number" min="1" max="${INVITATION_HOURS.max}" required`,
     { value: values['hours'] ?? String(INVITATION_HOURS.standard) })}
-  ${passwordField(problem)}
-  <button>Create link</button>
-</form>`;
+  ${passwordField(problem)}`, 'Create link', 'panel stack')}`;
 }
 
 function invitationItem({ id, role, createdAt, expiresAt }: Invitation, times: Times): Html {

@@ -1,15 +1,15 @@
-import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { Preferences } from '../../platform/http/router.ts';
 import { CHOICES, type SWITCHES } from '../hub/preferences.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
 import {
-  inputField, optionOf, passwordInput, postButton, selectField, settingsSection, tickBox, type FormState,
+  formProblem, inputField, optionOf, passwordInput, postButton, postForm, radios, selectField, settingsSection,
+  tickBox, titledPage, type FormState,
 } from '../../platform/http/page-parts.ts';
-import { formProblem, type Page } from '../../platform/http/reply.ts';
+import type { Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Account } from './account-store.ts';
-import { passwordField, problemAbove } from './account-views.ts';
+import { forManagers, passwordField, problemAbove } from './account-views.ts';
 import type { ApiToken, Session } from './credential-store.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
@@ -34,7 +34,6 @@ const ABOUT_DATA = 'One JSON file with all that the hub stores about you: source
 export function accountSettingsPage(settings: Settings): Page {
   const { account, tokens, sessions, current, times, sent } = settings;
   const sentAs = (form: SentSettings['form']): FormState => (sent?.form === form && sent.problem ? sent : {});
-  const bar = html`<h1>Settings</h1>`;
   const main = html`
 ${sent?.newToken !== undefined && newTokenNote(sent.newToken)}
 <p class="meta"><span>Signed in as <b>${account.username}</b></span>
@@ -54,7 +53,7 @@ ${settingsSection('data', 'Your data', ABOUT_DATA, html`
   <div class="actions"><a class="button" href="/api/account/export">Download your data</a>
     <a href="/history">Reading history</a> <a class="quiet" href="/settings/delete">Delete account</a></div>`)}
 </div>`;
-  return { title: 'Settings', bar, main, section: 'settings' };
+  return titledPage('Settings', main, { section: 'settings' });
 }
 
 /** At the top of the page and focused, because the token is shown only once. */
@@ -78,36 +77,24 @@ function readingSection(preferences: Preferences, { values, problem }: FormState
   const chosen = { ...preferences, ...values };
   const tick = (name: (typeof SWITCHES)[number], label: string): Html =>
     tickBox(problem, name, label, values ? values[name] === '1' : preferences[name]);
-  return settingsSection('preferences', 'Reading', 'How pages look and behave for you, on every device.', html`
-  <form method="post" action="/settings/preferences" class="stack">
+  const choices = ([name, [legend, words]]: [string, [string, Record<string, string>]]): Html => html`
+    <fieldset class="choices"><legend>${legend}</legend>${
+      radios(problem, name, Object.entries(words), chosen[name as keyof typeof CHOICES], 'check')}</fieldset>`;
+  const about = 'How pages look and behave for you, on every device.';
+  return settingsSection('preferences', 'Reading', about, postForm('/settings/preferences', html`
     ${problem?.errors.length === 0 && formProblem(problem)}
-    ${Object.entries(CHOICE_WORDS).map(([name, [legend, words]]) =>
-      choices(legend, name, words, chosen[name as keyof typeof CHOICES], problem))}
+    ${Object.entries(CHOICE_WORDS).map(choices)}
     ${selectField(problem, 'timeZone', 'Time zone', zoneOptions(chosen.timeZone))}
     ${tick('marksOpened', 'Opening a post marks it as read')}
     ${tick('marksScrolled', 'Scrolling past a post in a list marks it as read')}
     ${tick('joinsDoubles', 'Show a story once if several sources have it')}
     ${tick('keys', 'Keyboard shortcuts (press ? to see them)')}
-    ${tick('nextSteps', 'Show the getting-started list until it is complete')}
-    <button>Save</button>
-  </form>`);
-}
-
-function choices(
-  legend: string, name: string, words: Record<string, string>, chosen: string, problem: HttpError | undefined,
-): Html {
-  const choice = ([value, label]: [string, string], index: number): Html => html`
-    <label class="check"><input type="radio" name="${name}" value="${value}" ${
-      value === chosen && html`checked`} ${index === 0 && faulty(problem, name)}>
-      ${label}</label>`;
-  return html`<fieldset class="choices"><legend>${legend}</legend>${Object.entries(words).map(choice)}${
-    faultOf(problem, name)}</fieldset>`;
+    ${tick('nextSteps', 'Show the getting-started list until it is complete')}`, 'Save'));
 }
 
 function zoneOptions(chosen: string | null): Html {
   const own = new Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const option = (zone: string): Html =>
-    html`<option ${zone === chosen && html`selected`} value="${zone}">${placeIn(zone)}</option>`;
+  const option = (zone: string): Html => optionOf(zone, placeIn(zone), chosen);
   const regions = [...Map.groupBy(['UTC', ...Intl.supportedValuesOf('timeZone')], regionOf)];
   return html`<option value="">The browser’s (until it says which: ${own})</option>
 ${regions.map(([region, zones]) => html`<optgroup label="${region}">${[...new Set(zones)].map(option)}</optgroup>`)}`;
@@ -122,28 +109,21 @@ function placeIn(zone: string): string {
 }
 
 function nameSection({ displayName }: Account, { values, problem }: FormState): Html {
-  return settingsSection('name', 'Name', 'How other members see you.', html`
-  <form method="post" action="/settings/name" class="stack">
+  return settingsSection('name', 'Name', 'How other members see you.', postForm('/settings/name', html`
     ${problem?.errors.length === 0 && formProblem(problem)}
     ${inputField({ problem }, 'displayName', 'Display name', html`required maxlength="80" autocomplete="name"`,
-      { value: values?.['displayName'] ?? displayName })}
-    <button>Save</button>
-  </form>`);
+      { value: values?.['displayName'] ?? displayName })}`, 'Save'));
 }
 
 function passwordSection({ username }: Account, problem: HttpError | undefined): Html {
   const about = 'A new one signs you out everywhere else and ends app passwords. API tokens keep working.';
-  return settingsSection('password', 'Password', about, html`
-  <form method="post" action="/settings/password" class="stack">
+  return settingsSection('password', 'Password', about, postForm('/settings/password', html`
     ${problemAbove(problem)}
-    <input type="text" name="username" value="${username}" autocomplete="username" readonly hidden
-      aria-label="Sign-in name">
+    ${forManagers(username)}
     ${passwordField(problem, 'Current password')}
     ${passwordInput(problem, 'newPassword', 'New password',
       html`required minlength="${PASSWORD_MIN}" autocomplete="new-password"`,
-      { note: `At least ${PASSWORD_MIN} characters.` })}
-    <button>Change password</button>
-  </form>`);
+      { note: `At least ${PASSWORD_MIN} characters.` })}`, 'Change password'));
 }
 
 type Now = { current: number; times: Times };
@@ -156,14 +136,12 @@ function sessionSection(sessions: Session[], now: Now, problem: HttpError | unde
     const only = html`<ul class="items">${own && sessionItem(own, true, now)}</ul>`;
     return settingsSection('sessions', 'Sessions', about, only);
   }
-  return settingsSection('sessions', 'Sessions', about, html`
-  <form method="post" action="/settings/sessions" class="stack">
+  return settingsSection('sessions', 'Sessions', about, postForm('/settings/sessions', html`
     ${problemAbove(problem)}
     <ul class="items">${own && sessionItem(own, true, now)}
       ${others.map((session) => sessionItem(session, false, now))}</ul>
-    ${passwordField(problem)}
-    <button name="session" value="others" class="secondary">Sign out everywhere else</button>
-  </form>`);
+    ${passwordField(problem)}`,
+  html`<button name="session" value="others" class="secondary">Sign out everywhere else</button>`));
 }
 
 function sessionItem({ id, createdAt, seenAt, address }: Session, isCurrent: boolean, { times }: Now): Html {
@@ -197,15 +175,13 @@ function tokenSection(tokens: ApiToken[], times: Times, sent: FormState): Html {
   const about = 'With a token, programs act in your name. It is shown once, when you create it.';
   return settingsSection('tokens', 'API tokens', about, html`
   ${tokens.length > 0 && html`<ul class="items">${tokens.map((token) => tokenItem(token, times))}</ul>`}
-  <form method="post" action="/settings/tokens" class="stack">
+  ${postForm('/settings/tokens', html`
     ${problemAbove(problem)}
     ${inputField(sent, 'name', 'Name of the new token', html`required maxlength="80" autocomplete="off"`,
       { hint: 'for example, the program that will use it' })}
     ${selectField(problem, 'scope', 'What it may do', options(SCOPES, scope))}
     ${selectField(problem, 'days', 'Expires', options(LIFETIMES, days))}
-    ${passwordField(problem)}
-    <button>Create token</button>
-  </form>`);
+    ${passwordField(problem)}`, 'Create token')}`);
 }
 
 function tokenItem({ id, name, scope, createdAt, expiresAt, seenAt }: ApiToken, times: Times): Html {

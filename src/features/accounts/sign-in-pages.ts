@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { html } from '../../platform/http/html.ts';
 import { localPath } from '../../platform/http/input.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
-import { hiddenInput, inputField, passwordInput } from '../../platform/http/page-parts.ts';
+import { hiddenInput, inputField, narrowPage, passwordInput, postForm } from '../../platform/http/page-parts.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sessionOf } from './authenticate.ts';
@@ -30,20 +30,15 @@ export function hasCookie(hub: Hub, headers: IncomingHttpHeaders): boolean {
 }
 
 export function signInPage({ next, isEnded, values = {}, problem, note }: SignIn): Page {
-  const main = html`
-<section class="narrow">
-  <h1>${isEnded ? 'Your session has ended' : 'Sign in'}</h1>
-  ${isEnded && html`<p class="lead">Sign in again to continue where you left off.</p>`}
-  ${note && html`<div class="done" role="status"><p>${note}</p></div>`}
-  <form method="post" action="/sign-in" class="stack">
-    ${hiddenInput('next', next)}
+  const [heading, lead] = isEnded ? ['Your session has ended', 'Sign in again to continue where you left off.']
+    : ['Sign in', ''];
+  const fields = html`${hiddenInput('next', next)}
     ${inputField({ values, problem }, 'username', 'Name',
       html`required autocomplete="username" autocapitalize="none" spellcheck="false"`, { isFirst: true })}
-    ${passwordInput(problem, 'password', 'Password', html`required autocomplete="current-password"`, { whole: true })}
-    <button>Sign in</button>
+    ${passwordInput(problem, 'password', 'Password', html`required autocomplete="current-password"`, { whole: true })}`;
+  return narrowPage(heading, lead, html`
+  ${note && html`<div class="done" role="status"><p>${note}</p></div>`}
+  ${postForm('/sign-in', fields, html`<button>Sign in</button>
     <p class="hint">New here? You need an invitation. Lost your password? Ask an administrator for a link. You can also
-      <a href="/public">read without signing in</a>.</p>
-  </form>
-</section>`;
-  return { title: isEnded ? 'Your session has ended' : 'Sign in', main, shape: 'door' };
+      <a href="/public">read without signing in</a>.</p>`)}`, { shape: 'door' });
 }

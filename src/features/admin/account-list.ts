@@ -2,7 +2,8 @@ import { flag, from, integer, named, object } from '../../platform/http/fields.t
 import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { notFound, type HttpError } from '../../platform/http/http-error.ts';
-import { formProblem, page, type Page, type Reply } from '../../platform/http/reply.ts';
+import { formProblem, postForm } from '../../platform/http/page-parts.ts';
+import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { byteSize, plural } from '../../platform/in-words.ts';
@@ -95,20 +96,19 @@ ${sent.url && html`
   <p>Send ${username} this link. It is shown only once, works once, and expires in an hour:</p>
   <p><code class="secret">${sent.url}</code></p></div>`}
 ${sent.done && html`<div class="done" role="status"><p>${sent.done}</p></div>`}
-<form method="post" action="/admin/accounts/${id}" class="panel stack">
+${postForm(`/admin/accounts/${id}`, html`
   <h2>Change this account</h2>
   ${isAboutTheAct(sent.problem) && formProblem(sent.problem)}
   <p class="hint">${disabledAt === null
     ? 'Disabled, it cannot sign in; its sessions and tokens end at once, but its sources stay active.'
     : 'It is disabled and cannot sign in, but its sources stay active.'}
     A link for a new password, once used, ends its sessions and tokens.</p>
-  ${passwordField(sent.problem)}
+  ${passwordField(sent.problem)}`, html`
   <div class="actions">
     ${disabledAt === null && button('reset-password', 'Make a link for a new password')}
     ${role === 'admin' ? button('make-member', 'Make a member') : button('make-admin', 'Make an administrator')}
     ${disabledAt === null ? button('disable', 'Disable') : button('enable', 'Enable')}
-  </div>
-</form>
+  </div>`, 'panel stack')}
 <p class="actions"><a class="quiet" href="/admin/accounts">All accounts</a></p>`;
   const bar = html`<h1><span>${username}</span> ${disabledAt !== null && html`<span class="tag">disabled</span>`}</h1>`;
   return { title: username, bar, main, section: 'admin/accounts' };

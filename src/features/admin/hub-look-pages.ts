@@ -1,8 +1,7 @@
 import { filled, line, object, optional, prose, whole } from '../../platform/http/fields.ts';
-import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
-import { inputField } from '../../platform/http/page-parts.ts';
+import { inputField, postForm, radios, textField, titledPage } from '../../platform/http/page-parts.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { act, type Endpoint } from '../hub/acts.ts';
@@ -52,28 +51,22 @@ export function showLook(hub: Hub): Reply {
 }
 
 function lookPage(values: Record<string, string>, problem?: HttpError): Page {
-  const main = html`
-<form method="post" action="/admin/hub" class="stack narrow">
-  ${inputField({ values, problem }, 'name', 'Name of the hub', html`required maxlength="${HUB_NAME_MAX}" dir="auto"`)}
-  <label>Text of the public page <span class="optional">optional; says what this hub is for, and for whom</span>
-    <textarea name="text" rows="4" maxlength="${FRONT_TEXT_MAX}" class="text" dir="auto" ${faulty(problem, 'text')}>
-${values['text']}</textarea>${faultOf(problem, 'text')}</label>
-  ${hueChoice(values['hue'] ?? '', problem)}
-  <button>Save</button>
-</form>`;
-  return { title: 'Appearance', bar: html`<h1>Appearance</h1>`, main, section: 'admin/hub' };
+  const sent = { values, problem };
+  const form = postForm('/admin/hub', html`
+  ${inputField(sent, 'name', 'Name of the hub', html`required maxlength="${HUB_NAME_MAX}" dir="auto"`)}
+  ${textField(sent, 'text', 'Text of the public page',
+      html`rows="4" maxlength="${FRONT_TEXT_MAX}" class="text" dir="auto"`,
+      { hint: 'optional; says what this hub is for, and for whom' })}
+  ${hueChoice(values['hue'] ?? '', problem)}`, 'Save', 'stack narrow');
+  return titledPage('Appearance', form, { section: 'admin/hub' });
 }
 
 function hueChoice(chosen: string, problem: HttpError | undefined): Html {
   const isKnown = HUES.some(([hue]) => String(hue) === chosen);
   const own: typeof HUES = isKnown || !/^\d+$/.test(chosen) ? [] : [[Number(chosen), `Hue ${chosen}`]];
-  const choice = ([hue, name]: [number, string], index: number): Html => html`
-    <label class="check">
-      <input type="radio" name="hue" value="${hue}" ${String(hue) === chosen && html`checked`} ${
-        index === 0 && faulty(problem, 'hue')}>
+  const options = [...own, ...HUES].map(([hue, name]) => [String(hue), html`
       <svg class="favicon" viewBox="0 0 20 20" aria-hidden="true"><rect width="20" height="20"
-        fill="oklch(45% 0.19 ${hue})"/></svg>${name}</label>`;
-  return html`<fieldset class="swatches"><legend>Accent</legend>
-    ${[...own, ...HUES].map(choice)}
-    ${faultOf(problem, 'hue')}</fieldset>`;
+        fill="oklch(45% 0.19 ${hue})"/></svg>${name}`] as const);
+  return html`<fieldset class="swatches"><legend>Accent</legend>${
+    radios(problem, 'hue', options, chosen, 'check')}</fieldset>`;
 }

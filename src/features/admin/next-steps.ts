@@ -1,6 +1,7 @@
 import { hasPassed } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
+import { hiddenInput, postForm } from '../../platform/http/page-parts.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { accounts, invitations } from '../accounts/account-store.ts';
 import { TEST_BUTTON } from '../alerts/alert-list.ts';
@@ -24,8 +25,8 @@ export function nextSteps(hub: Hub, viewer: Viewer, from: string): Html | false 
   return done < steps.length && html`<section class="steps" aria-labelledby="next-steps">
 <div class="section-head"><h2 id="next-steps">What to do first</h2>
 <span class="meta">${done} of ${steps.length} done</span>
-<form method="post" action="/settings/next-steps"><input type="hidden" name="from" value="${from}"><button
-  class="link">Hide this list</button></form></div>
+${postForm('/settings/next-steps', hiddenInput('from', from), html`<button class="link">Hide this list</button>`, '')}
+</div>
 <ol>${steps.map(stepItem)}</ol></section>`;
 }
 

@@ -1,6 +1,7 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
+import { emptyText } from '../../platform/http/page-parts.ts';
 import { page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { dayNumber, showTime, timesOf, type Times } from '../../platform/http/times.ts';
@@ -42,7 +43,7 @@ ${failing.length > 0 && failingView(failing, iconsOfSources(hub, failing), times
 <section aria-labelledby="plots"><div class="section-head"><h2 id="plots">The last ${RANGES[range].words}</h2>
 ${rangeLinks(range)}</div>
 ${plots.length > 0 ? html`<div class="plots">${plots}</div>`
-    : html`<p class="empty">No data for this time range. The worker records figures every five minutes.</p>`}</section>
+    : emptyText('No data for this time range. The worker records figures every five minutes.')}</section>
 ${fullTextsView(hub)}
 ${jobsView(counts(hub).read())}`;
   return page({ title: 'Overview', bar, main, section: 'admin/' });
@@ -81,7 +82,7 @@ function jobsView(kept: CountsSnapshot): Html {
   <tbody>${labels.map(row)}</tbody>
 </table></div>`;
   return html`<section aria-labelledby="jobs"><div class="section-head"><h2 id="jobs">Jobs</h2></div>
-${labels.length > 0 ? table : html`<p class="empty">The queue is empty.</p>`}</section>`;
+${labels.length > 0 ? table : emptyText('The queue is empty.')}</section>`;
 }
 
 type PastTrouble = { words: string; at: number }; // `at`: when the hub told the operator that a health problem is over

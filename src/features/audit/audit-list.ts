@@ -5,7 +5,7 @@ import {
 import { html, type Html } from '../../platform/http/html.ts';
 import { parseId } from '../../platform/http/input.ts';
 import { type HttpError, invalid } from '../../platform/http/http-error.ts';
-import { inputField, optionOf } from '../../platform/http/page-parts.ts';
+import { details, inputField, optionOf, selectField } from '../../platform/http/page-parts.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { adminList } from '../hub/lists.ts';
 import { AUDIT_EVENTS, type AuditEvent } from './audit.ts';
@@ -59,21 +59,16 @@ function auditForm(query: URLSearchParams, problem: HttpError | undefined): Html
   const chosen = query.get('act') ?? '';
   const sent = { values: Object.fromEntries(query), problem };
   const isNarrowed = ['act', 'actor', 'target', 'from', 'to'].some((name) => query.get(name));
-  return html`
-<details class="panel" ${isNarrowed && html`open`}>
-<summary>Filter</summary>
+  const acts = Object.entries(AUDIT_EVENTS).map(([act, said]) => optionOf(act, said, chosen));
+  return details('Filter', html`
 <form class="filter" action="/admin/audit">
-  <label>Action
-    <select name="act"><option value="">all</option>
-      ${Object.entries(AUDIT_EVENTS).map(([act, said]) =>
-        optionOf(act, said, chosen))}</select></label>
+  ${selectField(problem, 'act', 'Action', html`<option value="">all</option>${acts}`)}
   ${inputField(sent, 'actor', 'Actor', html`maxlength="200" autocapitalize="none"`)}
   ${inputField(sent, 'target', 'Target', html`maxlength="200" placeholder="source:12" autocapitalize="none"`)}
   ${inputField(sent, 'from', 'From day', html`type="date"`, { value: day(query.get('from')) })}
   ${inputField(sent, 'to', 'To day', html`type="date"`, { value: day(query.get('to')) })}
   <button>Apply</button>
-</form>
-</details>`;
+</form>`, { isOpen: isNarrowed, look: 'panel' });
 }
 
 function day(value: string | null): string {

@@ -1,4 +1,5 @@
 import { html, type Html } from '../../platform/http/html.ts';
+import { hiddenInput, postForm, tickBox } from '../../platform/http/page-parts.ts';
 import { plural } from '../../platform/in-words.ts';
 import { plainText } from '../../platform/markup/plain-text.ts';
 import { withoutImages } from '../../platform/markup/remote-media.ts';
@@ -24,9 +25,8 @@ export function textSwitch({ post, which, wanted, fullText }: ShownText<{ id: nu
   }
   if (why && fullText.reason !== 'robots') return html`<div class="text-switch">${shown}${status}</div>`;
   const [other, label] = which === 'full' ? ['feed', 'As in the feed'] : ['full', 'Full text'];
-  return html`
-<form class="text-switch" method="post" action="/posts/${post.id}/full-text"><input type="hidden" name="from"
-  value="${from}">${shown}${status}<button class="link" name="text" value="${other}">${label}</button></form>`;
+  return postForm(`/posts/${post.id}/full-text`, html`${hiddenInput('from', from)}${shown}${status}`,
+    html`<button class="link" name="text" value="${other}">${label}</button>`, 'text-switch');
 }
 
 /** Offers a source's owner full texts for all new posts, or says that the hub is still comparing posts. */
@@ -42,15 +42,13 @@ text?</h2>
 ${offer.why !== 'teasers' ? html`<p>Readers have opened it several times. The hub can fetch it for each new post.</p>`
     : html`<p>This feed seems to send only beginnings. The hub can fetch the rest of each new post from its page.</p>${
       sideBySide(hub, offer.postId)}`}
-<form method="post" action="/sources/${sourceId}/full-text" class="stack">
-  ${LAST_POSTS_BOX}
+${postForm(`/sources/${sourceId}/full-text`, LAST_POSTS_BOX, html`
   <div class="actions"><button name="fullText" value="always">Always fetch the full text</button>
-    <button class="secondary" name="fullText" value="asked" form="no-full-text">No, thanks</button></div>
-</form><form method="post" action="/sources/${sourceId}/full-text" id="no-full-text" hidden></form></section>`;
+    <button class="secondary" name="fullText" value="asked" form="no-full-text">No, thanks</button></div>`)}
+<form method="post" action="/sources/${sourceId}/full-text" id="no-full-text" hidden></form></section>`;
 }
 
-const LAST_POSTS_BOX = html`<label class="check"><input type="checkbox" name="fullTextOfLast" value="1"> The last 20
-  posts, too</label>`;
+const LAST_POSTS_BOX = tickBox(undefined, 'fullTextOfLast', 'The last 20 posts, too', false);
 
 /** A preview has at most PREVIEW characters, made from the first PREVIEW_MARKUP characters of a text's markup. */
 const PREVIEW_MARKUP = 8_000;
@@ -71,13 +69,10 @@ function sideBySide(hub: Hub, postId: number): Html | false {
 export function fullTextSettings(hub: Hub, sourceId: number): Html {
   const { isAlways } = sourceFullTexts(hub).find(sourceId);
   return html`
-<form method="post" action="/sources/${sourceId}/full-text" class="stack">
-  <input type="hidden" name="fullText" value="asked">
+${postForm(`/sources/${sourceId}/full-text`, html`${hiddenInput('fullText', 'asked')}
   <label class="check"><input type="checkbox" name="fullText" value="always" ${isAlways === 1 && html`checked`}> Fetch
     the full text of each new post</label>
-  ${LAST_POSTS_BOX}
-  <button>Save</button>
-</form>
+  ${LAST_POSTS_BOX}`, 'Save')}
 <p>${resultsText(sourceFullTexts(hub).results(sourceId))}</p>`;
 }
 

@@ -1,5 +1,6 @@
 import { HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
+import { details } from '../../platform/http/page-parts.ts';
 import { shortTime, type Times } from '../../platform/http/times.ts';
 import { byteSize, measuredTime } from '../../platform/in-words.ts';
 
@@ -116,10 +117,10 @@ function table({ id, title, series, unit }: Plot, { steps }: Axis): Html {
   const cell = (value: number | undefined): Html => html`<td>${value === undefined ? '–' : unit.say(value)}</td>`;
   const rows = steps.map((name, step) =>
     html`<tr><th scope="row">${name}</th>${series.map(({ values }) => cell(values[step]))}</tr>`);
-  return html`<details><summary>As a table<span class="unseen">: ${title}</span></summary><div class="scroll"
+  return details(html`As a table<span class="unseen">: ${title}</span>`, html`<div class="scroll"
   tabindex="0" role="region" aria-labelledby="${id}"><table><thead><tr><th scope="col">From</th>${
   series.map(({ name }) => html`<th scope="col">${name}</th>`)}</tr></thead>
-<tbody>${rows.reverse()}</tbody></table></div></details>`;
+<tbody>${rows.reverse()}</tbody></table></div>`);
 }
 
 export type Unit = {

@@ -2,7 +2,7 @@ import { choice, listOf, noted, PAGE, text, type Shape, type Shapes } from '../.
 import { html, type Html } from '../../platform/http/html.ts';
 import { nextLink, readLimit, readPage, STANDARD_LIMIT } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/http-error.ts';
-import { emptyText, nextPage } from '../../platform/http/page-parts.ts';
+import { emptyText, nextPage, titledPage } from '../../platform/http/page-parts.ts';
 import { json, page, type Reply } from '../../platform/http/reply.ts';
 import { timesOf, type Times } from '../../platform/http/times.ts';
 import type { Access, Operation, RequestFor } from '../../platform/http/router.ts';
@@ -112,9 +112,8 @@ ${found && part(hub, req, found)}
 ${hasItems && below}
 ${hasItems && declared.offersDownloads && downloads(req.query, filter as Filter)}`;
     const again = found && refreshSeconds?.(found.items);
-    return page({
-      title, bar: html`<h1>${title}</h1>`, main, section, ...(again !== undefined && { refreshSeconds: again }),
-    }, answer.status ?? problem?.status);
+    const shown = titledPage(title, main, { section, ...(again !== undefined && { refreshSeconds: again }) });
+    return page(shown, answer.status ?? problem?.status);
   }
 
   function filterOfPage(query: URLSearchParams): { filter?: Filter; problem?: HttpError } {

@@ -1,6 +1,6 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
-import { inputField } from '../../platform/http/page-parts.ts';
+import { inputField, narrowPage, postForm } from '../../platform/http/page-parts.ts';
 import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { passwordField, problemAbove } from '../accounts/account-views.ts';
@@ -29,11 +29,9 @@ function leavePage(
 ): Page {
   const backupsEnd = backupDays === null
     ? 'the operator removes them' : `they expire, after ${backupDays} days`;
-  const main = html`
-<section class="narrow">
-  <h1>Delete your account</h1>
-  <p class="lead">Your name, sessions, tokens, drafts, reading list, stars, reading history, notifications,
-    offers and invitations are deleted for good. In the audit log, a made-up name stands for yours.</p>
+  const lead = 'Your name, sessions, tokens, drafts, reading list, stars, reading history, notifications, offers and ' +
+    'invitations are deleted for good. In the audit log, a made-up name stands for yours.';
+  return narrowPage('Delete your account', lead, html`
   <p>Backups still contain your data until ${backupsEnd}.
     Files of posts that you delete leave the disk within three days.</p>
   <p><a class="button" href="/api/account/export">Download your data first</a></p>
@@ -42,9 +40,7 @@ function leavePage(
   ${sources.length > 0 && sourceList(sources)}
   ${sources.length === 0 && obstacle && html`<div class="problem"><p>${obstacle.message}</p></div>`}
   ${!obstacle && form(problem)}
-  <p><a class="quiet" href="/settings">Keep the account</a></p>
-</section>`;
-  return { title: 'Delete your account', main, section: 'settings' };
+  <p><a class="quiet" href="/settings">Keep the account</a></p>`, { section: 'settings' });
 }
 
 /** The page `/sources` lists all sources. */
@@ -68,25 +64,19 @@ function sourceList(sources: ListedSource[]): Html {
 }
 
 function form(problem: HttpError | undefined): Html {
-  return html`
-  <form method="post" action="/settings/delete" class="stack">
+  return postForm('/settings/delete', html`
     ${problemAbove(problem)}
     ${passwordField(problem)}
     ${inputField({ problem }, 'confirmation', `Type ${LEAVE_CONFIRMATION} to confirm`,
-      html`required autocomplete="off" autocapitalize="characters" spellcheck="false"`)}
-    <button class="danger">Delete account for good</button>
-  </form>`;
+      html`required autocomplete="off" autocapitalize="characters" spellcheck="false"`)}`,
+  html`<button class="danger">Delete account for good</button>`);
 }
 
 /** Page: tells a former member that the account has been deleted. */
 export function showGoodbye(): Reply {
-  const main = html`
-<section class="narrow">
-  <h1>Your account has been deleted</h1>
-  <p class="lead">You are signed out everywhere. The hub is removing the rest of your personal data.</p>
-  <p><a class="button" href="/">Newest posts</a></p>
-</section>`;
-  return page({ title: 'Account deleted', main, shape: 'door' });
+  const lead = 'You are signed out everywhere. The hub is removing the rest of your personal data.';
+  return page(narrowPage('Your account has been deleted', lead, html`
+  <p><a class="button" href="/">Newest posts</a></p>`, { title: 'Account deleted', shape: 'door' }));
 }
 
 export const LEAVING_ROUTES: Endpoint[] = [

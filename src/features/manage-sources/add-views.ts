@@ -1,10 +1,10 @@
-import { faulty, faultOf } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
-import { hiddenInput, inputField, passwordInput, type FormState } from '../../platform/http/page-parts.ts';
+import {
+  details, hiddenInput, inputField, orLeave, passwordInput, postForm, radios, titledPage, type FormState,
+} from '../../platform/http/page-parts.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
-import type { Visibility } from '../sources/source-store.ts';
 import type { FoundFeed } from './add-source.ts';
 
 const TITLED = {
@@ -21,25 +21,22 @@ ${feedForm(formOf('feed'), folders)}
 ${titledForm('native', formOf('native'))}
 ${titledForm('webhook', formOf('webhook'))}
 <p>Do you use another feed reader? <a href="/sources/import">Import your feeds</a></p>`;
-  return { title: 'Add a source', main, bar: html`<h1>Add a source</h1>`, section: 'sources' };
+  return titledPage('Add a source', main, { section: 'sources' });
 }
 
 function feedForm(form: FormState, folders: string[]): Html {
   const { values = {}, problem } = form;
-  return html`
-<form method="post" action="/sources/add" class="stack">
+  const more = html`
+    ${inputField(form, 'title', 'Title', html`maxlength="200"`, { hint: 'optional; the feed’s own title by default' })}
+    ${passwordFields(values['username'], PASSWORD_HINT, problem)}`;
+  return postForm('/sources/add', html`
   ${inputField(form, 'url', 'Address of a feed, or of a site with a feed', html`required maxlength="2000"
       inputmode="url" autocapitalize="none" spellcheck="false" placeholder="https://example.org/feed.xml"`,
     { whole: true })}
   ${visibilityChoice(values['visibility'], 'feed', problem)}
   ${folderField(values['folder'], folders, problem)}
-  <details ${(values['title'] || values['username']) && html`open`}>
-    <summary>Title and password</summary>
-    ${inputField(form, 'title', 'Title', html`maxlength="200"`, { hint: 'optional; the feed’s own title by default' })}
-    ${passwordFields(values['username'], PASSWORD_HINT, problem)}
-  </details>
-  <div class="actions"><button>Preview the feed</button> <a class="quiet" href="/sources">Cancel</a></div>
-</form>`;
+  ${details('Title and password', more, { isOpen: Boolean(values['title'] || values['username']) })}`,
+  orLeave('Preview the feed', '/sources', 'Cancel'));
 }
 
 export function folderField(folder: string | undefined, folders: string[], problem?: HttpError): Html {
@@ -51,32 +48,23 @@ export function folderField(folder: string | undefined, folders: string[], probl
 
 function titledForm(kind: 'native' | 'webhook', form: FormState): Html {
   const { summary, placeholder } = TITLED[kind];
-  return html`
-<details class="panel" ${form.problem && html`open`}>
-  <summary>${summary}</summary>
-  <form method="post" action="/sources" class="stack">
+  const inside = postForm('/sources', html`
     ${hiddenInput('kind', kind)}
     ${inputField(form, 'title', 'Title of the source',
       html`required maxlength="200" placeholder="${placeholder}"`, { whole: true })}
-    ${visibilityChoice(form.values?.['visibility'], 'own', form.problem)}
-    <button>Create</button>
-  </form>
-</details>`;
+    ${visibilityChoice(form.values?.['visibility'], 'own', form.problem)}`, 'Create');
+  return details(summary, inside, { isOpen: form.problem !== undefined, look: 'panel' });
 }
 
 /** The choice between private and public: private by default, so that nobody publishes posts by accident. */
 export function visibilityChoice(chosen = 'private', what: 'feed' | 'own', problem?: HttpError): Html {
-  const choice = (value: Visibility, name: string, hint: string): Html => html`
-    <label class="choice"><input type="radio" name="visibility" value="${value}" required
-      ${chosen === value && html`checked`} ${
-        value === 'private' && faulty(problem, 'visibility')}><span>${name}</span> <small>${hint}</small></label>`;
+  const open = what === 'own' ? 'They are on the public page, in feeds and in search.'
+    : 'The hub publishes them again, under its own address.';
   return html`
-  <fieldset><legend>Who can read the posts</legend>
-    ${choice('private', 'Only you', 'Nobody else here sees them.')}
-    ${choice('public', 'Everyone', what === 'own' ? 'They are on the public page, in feeds and in search.'
-      : 'The hub publishes them again, under its own address.')}
-    ${faultOf(problem, 'visibility')}
-  </fieldset>`;
+  <fieldset><legend>Who can read the posts</legend>${radios(problem, 'visibility', [
+    ['private', html`<span>Only you</span> <small>Nobody else here sees them.</small>`],
+    ['public', html`<span>Everyone</span> <small>${open}</small>`],
+  ], chosen, 'choice')}</fieldset>`;
 }
 
 export const PASSWORD_HINT = 'if the feed wants one; only you then see its posts';
@@ -107,23 +95,20 @@ ${otherFeeds(found, values)}
 ${known?.isOwn ? html`
 <p class="said">You already have this feed. <a href="/sources/${known.id}">Go to the source</a></p>`
     : saveForm(found, values)}`;
-  return { title: 'Is this the right feed?', main, bar: html`<h1>Is this the right feed?</h1>`, section: 'sources' };
+  return titledPage('Is this the right feed?', main, { section: 'sources' });
 }
 
 function saveForm({ url, known }: FoundFeed, values: Record<string, string>): Html {
   const kept = ['folder', 'title', 'visibility'].filter((name) => values[name] && !(known && name !== 'folder'));
-  return html`
-<form method="post" action="/sources" class="stack">
+  return postForm('/sources', html`
   ${hiddenInput('url', url)}
   ${kept.map((name) => hiddenInput(name, values[name]))}
   ${known ? html`<p>Somebody here follows it already. You will share it.</p>`
     : html`<p>${values['username'] || values['visibility'] === 'private' ? 'Only you will see its posts.'
       : 'Everyone will be able to read its posts.'}${values['folder'] && html` They go into the folder
       <b dir="auto">${values['folder']}</b>.`}</p>`}
-  ${!known && values['username'] && passwordFields(values['username'], 'type the password once more to save it')}
-  <div class="actions"><button>${known ? 'Follow' : 'Add this feed'}</button> <a class="quiet" href="/sources/add">Start
-    again</a></div>
-</form>`;
+  ${!known && values['username'] && passwordFields(values['username'], 'type the password once more to save it')}`,
+  orLeave(known ? 'Follow' : 'Add this feed', '/sources/add', 'Start again'));
 }
 
 function otherFeeds({ others }: FoundFeed, values: Record<string, string>): Html | false {
@@ -131,10 +116,9 @@ function otherFeeds({ others }: FoundFeed, values: Record<string, string>): Html
   return others.length > 0 && html`
 <section><h2>The page also has other feeds</h2>
 <ul class="items">${others.map(({ url, title, format }) => html`
-  <li><form method="post" action="/sources/add" class="actions">
+  <li>${postForm('/sources/add', html`
     ${hiddenInput('url', url)}
     ${carried.map((name) => hiddenInput(name, values[name]))}
     <span dir="auto">${title ?? url}</span> ${format && html`<span class="tag">${format}</span>`}
-    ${title && html`<code>${url}</code>`} <button>Preview this feed</button>
-  </form></li>`)}</ul></section>`;
+    ${title && html`<code>${url}</code>`}`, 'Preview this feed', 'actions')}</li>`)}</ul></section>`;
 }

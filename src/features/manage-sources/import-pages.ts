@@ -1,11 +1,11 @@
 import { readForm } from '../../platform/http/body.ts';
 import { choice, readGiven } from '../../platform/http/fields.ts';
 import { faultOf, faulty, orAgain } from '../../platform/http/form-faults.ts';
-import { contentText, html, type Html } from '../../platform/http/html.ts';
+import { html, type Html } from '../../platform/http/html.ts';
 import { pathId, readPage } from '../../platform/http/input.ts';
 import { MULTIPART_SHAPE, readMultipart } from '../../platform/http/read-multipart.ts';
 import { HttpError, notFound } from '../../platform/http/http-error.ts';
-import { nextPage } from '../../platform/http/page-parts.ts';
+import { details, nextPage, orLeave, textField, titledPage } from '../../platform/http/page-parts.ts';
 import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { plural } from '../../platform/in-words.ts';
@@ -99,27 +99,24 @@ const SHOWN_URL = 300; // characters
 type Shown = { earlier: Import[]; problem?: HttpError };
 
 function importFormPage(
-  { earlier, opml, isPasted = false, visibility, problem }: Partial<ImportForm> & Shown,
+  { earlier, opml = '', isPasted = false, visibility, problem }: Partial<ImportForm> & Shown,
 ): Page {
+  const pasted = textField({ values: { opml }, problem }, 'opml', 'Text of the file',
+    html`rows="8" spellcheck="false"`, { whole: isPasted });
   const main = html`
 <form method="post" action="/sources/import" enctype="multipart/form-data" class="stack">
   <p class="lead">Export your feeds from the other reader as an OPML file, then choose it here. Folders are kept.
     Importing the same file twice changes nothing.</p>
   <label>OPML file <input type="file" name="file" accept=".opml,.xml,text/x-opml,application/xml,text/xml"
     ${faulty(problem, 'file', { whole: !isPasted })}>${faultOf(problem, 'file', { whole: !isPasted })}</label>
-  <details ${(opml || isPasted) && html`open`}>
-    <summary>Paste the text of the file instead</summary>
-    <label>Text of the file <textarea name="opml" rows="8" spellcheck="false" ${
-      faulty(problem, 'opml', { whole: isPasted })}>${contentText(opml)}</textarea>${
-      faultOf(problem, 'opml', { whole: isPasted })}</label>
-  </details>
+  ${details('Paste the text of the file instead', pasted, { isOpen: Boolean(opml) || isPasted })}
   ${visibilityChoice(visibility, 'feed', problem)}
-  <div class="actions"><button>Import</button> <a class="quiet" href="/sources">Cancel</a></div>
+  ${orLeave('Import', '/sources', 'Cancel')}
 </form>
 <p><a class="quiet" href="/api/sources.opml">Download your own feeds as OPML</a></p>
 ${earlier.length > 0 && html`<section><h2>Earlier imports</h2>
 <ul>${earlier.map(({ id }) => html`<li><a href="/sources/imports/${id}">Import ${id}</a></li>`)}</ul></section>`}`;
-  return { title: 'Import feeds', main, bar: html`<h1>Import feeds</h1>`, section: 'sources' };
+  return titledPage('Import feeds', main, { section: 'sources' });
 }
 
 type ShownLine = ImportLine & { source: Source | undefined };
@@ -157,10 +154,7 @@ function importPage(
   ${nextPage(next && `/sources/imports/${id}?cursor=${next}`, 'More lines')}
 </section>`;
   const title = hasStopped ? 'The import stopped' : isRunning ? 'Feeds are being imported' : 'Feeds imported';
-  return {
-    title, main, bar: html`<h1>${title}</h1>`, section: 'sources',
-    ...(isRunning ? { refreshSeconds: LOOK_AGAIN } : {}),
-  };
+  return titledPage(title, main, { section: 'sources', ...(isRunning && { refreshSeconds: LOOK_AGAIN }) });
 }
 
 const SUMMED: [ImportOutcome, string][] = [

@@ -2,6 +2,9 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
+import {
+  emptyText, details, hiddenInput, optionOf, orLeave, postForm, titledPage,
+} from '../../platform/http/page-parts.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { resultsText } from '../full-text/full-text-views.ts';
@@ -59,7 +62,7 @@ ${roomLine(shown.room, wanted)}
 ${wanted.show === 'mine' && shown.fullTexts.length > 0 && html`<p class="meta">${resultsText(shown.fullTexts)}</p>`}
 ${filters(wanted, folders)}
 ${wanted.folder && folderForms(wanted.folder, shown.sent)}
-${items.length > 0 ? pickForm(shown) : html`<p class="empty">${nothing(wanted, counts)}</p>`}
+${items.length > 0 ? pickForm(shown) : emptyText(nothing(wanted, counts))}
 ${pages(shown)}`;
   const bar = html`<h1><span>Sources</span> <span class="count">${counts.all}</span></h1><span class="space"></span>
 <a class="button plain only-wide" href="/sources/import">Import OPML</a>
@@ -85,42 +88,33 @@ function tabs(counts: ManagedPage['counts'], { show }: Wanted): Html {
 }
 
 function filters({ show, q, folder, sort }: Wanted, folders: string[]): Html {
-  const option = (value: string, label: string, chosen: string): Html =>
-    html`<option value="${value}" ${value === chosen && html`selected`}>${label}</option>`;
   const offered = folder === '' || folders.includes(folder) ? folders : [folder, ...folders];
   return html`
 <form class="filters" action="/sources" role="search">
-  ${show !== 'all' && html`<input type="hidden" name="show" value="${show}">`}
+  ${show !== 'all' && hiddenInput('show', show)}
   <div class="field grow"><label for="q">Name or address</label><input type="search" id="q" name="q" value="${q}"
     maxlength="200"></div>
   ${folders.length > 0 && html`<div class="field"><label for="folder">Folder</label><select id="folder" name="folder">
-    ${option('', 'Any folder', folder)}${
-      offered.map((name) => option(name, name, folder))}</select></div>`}
+    ${optionOf('', 'Any folder', folder)}${
+      offered.map((name) => optionOf(name, name, folder))}</select></div>`}
   <div class="field"><label for="sort">Order</label><select id="sort" name="sort">
-    ${Object.entries(ORDERS).map(([value, { label }]) => option(value, label, sort))}</select></div>
+    ${Object.entries(ORDERS).map(([value, { label }]) => optionOf(value, label, sort))}</select></div>
   <button>Show</button>
 </form>`;
 }
 
 function folderForms(folder: string, sent: SentChoice | undefined): Html {
   const { typed = folder, problem } = sent?.form === 'folder' ? sent : {};
-  return html`
-<details class="panel" ${problem && html`open`}>
-  <summary>Rename or delete the folder <b dir="auto">${folder}</b></summary>
+  const kept = hiddenInput('folder', folder);
+  return details(html`Rename or delete the folder <b dir="auto">${folder}</b>`, html`
   <div class="stack">
-  <form method="post" action="/sources/folders" class="filters">
-    <input type="hidden" name="folder" value="${folder}">
+  ${postForm('/sources/folders', html`${kept}
     <div class="field grow"><label for="name">Name of the folder</label><input id="name" name="name" value="${typed}"
-      required maxlength="100" ${faulty(problem, 'name')}>${faultOf(problem, 'name')}</div>
-    <button name="act" value="rename">Rename</button>
-  </form>
-  <form method="post" action="/sources/folders" class="actions">
-    <input type="hidden" name="folder" value="${folder}">
-    <button class="danger" name="act" value="delete">Delete the folder</button>
-    <span class="hint">Its sources stay in your list.</span>
-  </form>
-  </div>
-</details>`;
+      required maxlength="100" ${faulty(problem, 'name')}>${faultOf(problem, 'name')}</div>`,
+  html`<button name="act" value="rename">Rename</button>`, 'filters')}
+  ${postForm('/sources/folders', kept, html`<button class="danger" name="act" value="delete">Delete the folder</button>
+    <span class="hint">Its sources stay in your list.</span>`, 'actions')}
+  </div>`, { isOpen: problem !== undefined, look: 'panel' });
 }
 
 function pickForm(shown: Shown): Html {
@@ -138,7 +132,7 @@ function pickForm(shown: Shown): Html {
   <button class="danger" name="act" value="delete">Delete…</button>`;
   return html`
 <form class="pick" method="post" action="/sources/several" id="several">
-<input type="hidden" name="back" value="${sourcesPath(wanted)}">
+${hiddenInput('back', sourcesPath(wanted))}
 ${!isOthers && html`<button class="unseen" name="act" value="move" tabindex="-1" aria-hidden="true">Move</button>`}
 <ul class="sources">
 <li class="head only-wide" aria-hidden="true"><span class="check"></span><span class="favicon"></span><span>Source</span
@@ -198,21 +192,18 @@ type Chosen = { source: Source; followers: number };
 
 export function confirmDeleteSeveral(chosen: Chosen[], back: string): Page {
   const followed = chosen.filter(({ followers }) => followers > 0).length;
-  const main = html`
-<form method="post" action="/sources/several" class="stack">
+  const form = postForm('/sources/several', html`
   <p class="lead">They will be deleted for good, with all their posts and attachments. To only stop new posts, pause
     them instead.</p>
-  <ul>${chosen.map(({ source, followers }) => html`<li><input type="hidden" name="source" value="${source.id}"><a
+  <ul>${chosen.map(({ source, followers }) => html`<li>${hiddenInput('source', source.id)}<a
     href="/sources/${source.id}" dir="auto">${source.title}</a>${followers > 0 && html` <span class="state warn">${
     followersText(followers)}</span>`}</li>`)}</ul>
   ${followed > 0 && html`<p class="hint">Their followers will be notified. A source’s own page lets you hand it to one
     of them instead.</p>`}
-  <input type="hidden" name="back" value="${back}"><input type="hidden" name="sure" value="1">
-  <div class="actions"><button class="danger" name="act" value="delete">Delete these sources</button>
-    <a class="quiet" href="${back}">Keep these sources</a></div>
-</form>`;
+  ${hiddenInput('back', back)}${hiddenInput('sure', '1')}`, orLeave(
+    html`<button class="danger" name="act" value="delete">Delete these sources</button>`, back, 'Keep these sources'));
   const title = `Delete ${chosen.length === 1 ? 'this source' : `these ${chosen.length} sources`}?`;
-  return { title, main, bar: html`<h1>${title}</h1>`, section: 'sources' };
+  return titledPage(title, form, { section: 'sources' });
 }
 
 /** Such as "3 people follow this source"; `followers` does not count the owner. */

@@ -1,5 +1,6 @@
 import { DAY } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
+import { details } from '../../platform/http/page-parts.ts';
 import { dayName, showTime, type Times } from '../../platform/http/times.ts';
 import { byteSize, measuredTime, plural } from '../../platform/in-words.ts';
 import { DAYS, RUNS, type SourceRun, type RunDay } from '../sources/run-store.ts';
@@ -54,11 +55,10 @@ export function wholeStrip(strip: Strip): Html {
   ${svg(said, html`${drawn}`)}
   <figcaption>${said}</figcaption>
 </figure>
-${days.length > 0 && html`
-<details><summary>Day by day</summary><div class="wide"><table>
+${days.length > 0 && details('Day by day', html`<div class="wide"><table>
   <thead><tr><th>Day (UTC)</th><th>Result</th></tr></thead>
   <tbody>${days.map((day) => html`<tr><td>${day.name}</td><td>${dayText(strip.kind, day)}</td></tr>`)}</tbody>
-</table></div></details>`}`;
+</table></div>`)}`;
 }
 
 function svg(said: string, drawn: Html): Html {
@@ -105,12 +105,9 @@ function sumOf({ kind, days }: Strip): string {
 /** For the managers of the source. */
 export function lastRuns(runs: SourceRun[], { kind, state }: Source, times: Times): Html | false {
   const what = kind === 'webhook' ? 'deliveries' : 'synchronisations';
-  return runs.length > 0 && html`
-<details ${state === 'failing' && html`open`}>
-  <summary>Last ${what}</summary>
+  return runs.length > 0 && details(`Last ${what}`, html`
   <ol class="runs">${runs.map((run) => runItem(run, times))}</ol>
-  <p class="hint">The hub keeps the last ${RUNS} ${what}.</p>
-</details>`;
+  <p class="hint">The hub keeps the last ${RUNS} ${what}.</p>`, { isOpen: state === 'failing' });
 }
 
 function runItem(run: SourceRun, times: Times): Html {

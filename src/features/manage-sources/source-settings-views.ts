@@ -2,7 +2,8 @@ import { faulty, faultOf } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
 import {
-  hiddenInput, inputField, postButton, settingsSection, tickBox, type FormState,
+  hiddenInput, inputField, narrowPage, orLeave, postButton, postForm, settingsSection, tickBox, titledPage,
+  type FormState,
 } from '../../platform/http/page-parts.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
@@ -34,10 +35,7 @@ ${settings.fullTexts && settingsSection('full-text', 'Full text',
     'For feeds that send only the beginning of their posts.', settings.fullTexts)}
 ${mayChange && endSection(settings)}
 </div>`;
-  return {
-    title: 'Source settings', main, bar: html`<h1>Source settings</h1>`, section: 'sources',
-    ...(isSyncing ? { refreshSeconds: 3 } : {}),
-  };
+  return titledPage('Source settings', main, { section: 'sources', ...(isSyncing && { refreshSeconds: 3 }) });
 }
 
 function followSection({ id }: Source): Html {
@@ -51,18 +49,16 @@ function listSection({ source: { id, title }, folders, sent }: Settings, follow:
   const { values = {}, problem }: FormState = refused;
   const [bell, hidden] = [values['notify'] ?? String(notify), values['hideGlobally'] ?? String(hideGlobally)];
   return settingsSection('list', 'Your list', 'Name, folder and notifications, only for you.', html`
-  <form method="post" action="/sources/${id}/follow" class="stack">
+  ${postForm(`/sources/${id}/follow`, html`
     ${inputField(refused, 'title', 'Your name for this source', html`maxlength="200" placeholder="${title}"`,
       { value: values['title'] ?? ownTitle ?? '' })}
     ${folderField(values['folder'] ?? folder ?? '', folders, problem)}
     ${tickBox(problem, 'notify', 'Notify me of new posts', bell === '1', 'sends off')}
-    <input type="hidden" name="hideGlobally" value="0">
+    ${hiddenInput('hideGlobally', '0')}
     <label class="check"><input type="checkbox" name="hideGlobally" value="1" ${hidden === '1' && html`checked`} ${
-      faulty(problem, 'hideGlobally')} aria-describedby="hide-globally"> Not in Unread and All posts</label>
+      faulty(problem, 'hideGlobally') || html`aria-describedby="hide-globally"`}> Not in Unread and All posts</label>
     <p class="hint" id="hide-globally">Its posts stay in its own list and its folder’s. Apps show them
-      everywhere.</p>${faultOf(problem, 'hideGlobally')}
-    <button>Save</button>
-  </form>
+      everywhere.</p>${faultOf(problem, 'hideGlobally')}`, 'Save')}
   ${postButton(`/sources/${id}/unfollow`, 'Unfollow')}`);
 }
 
@@ -94,7 +90,7 @@ function sourceSection({ source, iconIs, sent }: Settings): Html {
   const said = source.kind === 'feed' ? 'Title, address, password, and who can read the posts.'
     : 'Title, and who can read the posts.';
   return settingsSection('source', 'The source', said, html`
-  <form method="post" action="/sources/${source.id}" class="stack">
+  ${postForm(`/sources/${source.id}`, html`
     ${inputField(refused, 'title', 'Title', html`required maxlength="200"`, { value: title })}
     ${url !== null && inputField(refused, 'url', 'Address of the feed',
       html`required maxlength="2000" inputmode="url" autocapitalize="none" spellcheck="false"`,
@@ -103,14 +99,9 @@ function sourceSection({ source, iconIs, sent }: Settings): Html {
     ${source.kind === 'native' && tickBox(problem, 'showsAuthors', 'Show the author’s name on posts',
       (values['showsAuthors'] ?? String(source.showsAuthors)) === '1', 'sends off')}
     ${source.kind === 'feed' && passwordFields(values['username'], source.hasPassword
-        ? 'to keep both, leave them empty' : PASSWORD_HINT, problem)}
-    <button>Save</button>
-  </form>
-  ${source.hasPassword === 1 && html`
-  <form method="post" action="/sources/${source.id}">
-    ${hiddenInput('forget', '1')}
-    <button class="secondary">Remove user name and password</button>
-  </form>`}
+        ? 'to keep both, leave them empty' : PASSWORD_HINT, problem)}`, 'Save')}
+  ${source.hasPassword === 1 && postForm(`/sources/${source.id}`, hiddenInput('forget', '1'),
+      html`<button class="secondary">Remove user name and password</button>`, '')}
   ${iconIs === 'there' && postButton(`/sources/${source.id}/icon/clear`, 'Show a letter instead of the icon')}
   ${iconIs === 'cleared' && postButton(`/sources/${source.id}/icon/find`, 'Look for the site’s icon')}`);
 }
@@ -130,53 +121,40 @@ function endSection({ source: { id }, followers }: Settings): Html {
 }
 
 function handOverForm({ id }: Source): Html {
-  return html`
-<form method="post" action="/sources/${id}/hand-over" class="panel stack">
+  return postForm(`/sources/${id}/hand-over`, html`
   <h2>Hand it over instead</h2>
   <p>The person who has followed it longest is asked, and has 14 days to accept. An administrator becomes its owner at
-    once.</p>
-  <button class="secondary">Hand it over</button>
-</form>`;
+    once.</p>`, html`<button class="secondary">Hand it over</button>`, 'panel stack');
 }
 
 export function confirmDeleteSourcePage(source: Source, followers: number): Page {
-  const main = html`
-<form method="post" class="stack">
+  const form = postForm(undefined, html`
   <p class="lead">“${source.title}” will be deleted for good, with all its posts and
     their attachments. To only stop new posts, pause it instead.</p>
   ${followers > 0 && html`<p class="said warn">Besides its owner, ${followersText(followers)}. They will be
-    notified.</p>`}
-  <div class="actions"><button class="danger">Delete source</button>
-    <a class="quiet" href="/sources/${source.id}">Keep source</a></div>
-</form>
-${followers > 0 && handOverForm(source)}`;
-  return { title: 'Delete this source?', main, bar: html`<h1>Delete this source?</h1>`, section: 'sources' };
+    notified.</p>`}`,
+  orLeave(html`<button class="danger">Delete source</button>`, `/sources/${source.id}`, 'Keep source'));
+  const main = html`${form}${followers > 0 && handOverForm(source)}`;
+  return titledPage('Delete this source?', main, { section: 'sources' });
 }
 
 /** `values`: what the confirmed form sends again; a password must be typed once more. */
 export function confirmHidePage(source: Source, followers: number, values: Record<string, string>): Page {
   const kept = Object.entries(values).filter(([name]) => name !== 'password' && name !== 'sure');
-  const main = html`
-<form method="post" action="/sources/${source.id}" class="stack">
+  const form = postForm(`/sources/${source.id}`, html`
   <p class="lead">“${source.title}” is in other people’s lists: besides its owner, ${followersText(followers)}. Once it
     is private, they can no longer read it. They will be notified.</p>
   ${[...kept, ['sure', '1'] as const].map(([name, value]) => hiddenInput(name, value))}
-  ${values['username'] && passwordFields(values['username'], 'type the password once more to save it')}
-  <div class="actions"><button class="danger">Make source private</button>
-    <a class="quiet" href="/sources/${source.id}/settings">Keep source public</a></div>
-</form>
-${handOverForm(source)}`;
-  const title = 'Make this source private?';
-  return { title, main, bar: html`<h1>${title}</h1>`, section: 'sources' };
+  ${values['username'] && passwordFields(values['username'], 'type the password once more to save it')}`, orLeave(
+    html`<button class="danger">Make source private</button>`, `/sources/${source.id}/settings`, 'Keep source public'));
+  return titledPage('Make this source private?', html`${form}${handOverForm(source)}`, { section: 'sources' });
 }
 
 /** `offer`: the notice of an open offer. */
 export function transferPage(source: Source, offer: Html | null, form: FormState): Page {
-  const main = html`
-<section class="narrow">
-  <h1>Transfer this source</h1>
-  <p class="lead">“${source.title}” will belong to another account of this hub, with all its posts and files.
-    Then only the new owner can manage it${source.visibility === 'private' && ' and read its posts'}.</p>
+  const lead = html`“${source.title}” will belong to another account of this hub, with all its posts and files.
+    Then only the new owner can manage it${source.visibility === 'private' && ' and read its posts'}.`;
+  return narrowPage('Transfer this source', lead, html`
   <p>A member has 14 days to accept, and sees only the title and your name until then. An administrator owns it at
     once.</p>
   ${offer}
@@ -186,12 +164,7 @@ export function transferPage(source: Source, offer: Html | null, form: FormState
   ${source.hasPassword === 1 && html`
   <p>The hub keeps signing in with the user name and password that you typed. The new owner cannot see the password,
     but gets the posts. If they should not, remove both first.</p>`}
-  <form method="post" class="stack">
-    ${inputField(form, 'username', 'Sign-in name of the new owner',
-      html`required maxlength="32" autocomplete="off" autocapitalize="none" spellcheck="false"`, { whole: true })}
-    <div class="actions"><button>Transfer source</button>
-      <a class="quiet" href="/sources/${source.id}">Keep source</a></div>
-  </form>
-</section>`;
-  return { title: 'Transfer this source', main, section: 'sources' };
+  ${postForm(undefined, inputField(form, 'username', 'Sign-in name of the new owner',
+    html`required maxlength="32" autocomplete="off" autocapitalize="none" spellcheck="false"`, { whole: true }),
+  orLeave('Transfer source', `/sources/${source.id}`, 'Keep source'))}`, { section: 'sources' });
 }

@@ -1,11 +1,10 @@
 import { html, type Html } from '../../platform/http/html.ts';
-import { postButton } from '../../platform/http/page-parts.ts';
+import { AWAY, details, postButton } from '../../platform/http/page-parts.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import type { Times } from '../../platform/http/times.ts';
 import type { JobProgress } from '../../platform/jobs/job-records.ts';
 import { progressBar } from '../hub/progress-views.ts';
 import type { Follow } from '../follows/follow-store.ts';
-import { AWAY } from '../posts/post-views.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
 import { stateLine } from './source-state.ts';
@@ -68,9 +67,7 @@ ${(follow || mayChange) && html`<a class="button plain" href="/sources/${id}/set
 ${progress && html`<div class="said" role="status">${progressBar(progress, 'posts stored')}</div>`}
 ${offer}
 ${fullTextOffer}
-<details class="more-about"><summary>About this source</summary>
-${about(source)}
-${runs}
-${mayChange && kind === 'feed' && state !== 'paused' && postButton(`/sources/${id}/sync`, 'Synchronise now')}
-</details>`;
+${details('About this source', html`${about(source)}${runs}${
+    mayChange && kind === 'feed' && state !== 'paused' && postButton(`/sources/${id}/sync`, 'Synchronise now')}`,
+  { look: 'more-about' })}`;
 }

@@ -1,5 +1,6 @@
 import { html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
+import { narrowPage, postForm } from '../../platform/http/page-parts.ts';
 import { page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
@@ -12,18 +13,12 @@ import { posts, type Post } from './post-store.ts';
 
 export function confirmDeletePost(hub: Hub, req: MemberRequest): Reply {
   const post = deletablePost(hub, pathId(req.params), req.viewer);
-  const main = html`
-<section class="narrow">
-  <h1>Delete this post?</h1>
-  <p class="lead">“${post.title || 'Untitled'}” will be deleted for everyone${
+  const lead = `“${post.title || 'Untitled'}” will be deleted for everyone${
     post.sourceKind === 'native' ? '. This cannot be undone.'
-      : ' and will not come back with the next synchronisation.'}</p>
-  <form method="post" class="actions">
-    <button class="danger">Delete post</button>
-    <a class="quiet" href="/posts/${post.id}">Keep it</a>
-  </form>
-</section>`;
-  return page({ title: 'Delete this post?', main });
+      : ' and will not come back with the next synchronisation.'}`;
+  const form = postForm(undefined, html`<button class="danger">Delete post</button>`,
+    html`<a class="quiet" href="/posts/${post.id}">Keep it</a>`, 'actions');
+  return page(narrowPage('Delete this post?', lead, form));
 }
 
 /**

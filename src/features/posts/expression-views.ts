@@ -1,4 +1,5 @@
 import { html, type Html } from '../../platform/http/html.ts';
+import { titledPage } from '../../platform/http/page-parts.ts';
 import { page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
@@ -61,7 +62,6 @@ type Explained = [expression: string, meaning: string][];
 
 /** GET /help/search: the page that explains the expressions of searches and rules. */
 export function showHelp(_hub: Hub, _req: HubRequest): Reply {
-  const bar = html`<h1>How to write searches and rules</h1>`;
   const main = html`<p>Searches and rules are written in the same way. With several parts, they find the posts that all
 parts fit.</p>
 <h2>Words</h2>${table(WORDS)}
@@ -70,7 +70,7 @@ parts fit.</p>
 Japanese, Korean and Thai, any part of a text can be found. There may be 20 words. Other signs, such as + and ~, mean
 nothing. Among very many posts, a search stops after a while, says how far back it has looked, and can go on from there.
 “Best first” ranks the newest 200 posts found.</p>`;
-  return page({ title: 'How to write searches and rules', bar, main });
+  return page(titledPage('How to write searches and rules', main));
 }
 
 function table(rows: Explained): Html {

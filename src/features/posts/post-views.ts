@@ -1,5 +1,6 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
+import { AWAY, emptyText, nextPage } from '../../platform/http/page-parts.ts';
 import { EVERYBODY, showTime, type Times } from '../../platform/http/times.ts';
 import { plainText } from '../../platform/markup/plain-text.ts';
 import { imageAddresses, withoutImages } from '../../platform/markup/remote-media.ts';
@@ -15,8 +16,6 @@ import type { Hub } from '../hub/hub.ts';
 import { manySources } from '../sources/source-store.ts';
 import { FIRST_WORDS } from './ingest-posts.ts';
 import type { Post, WholePost } from './post-store.ts';
-
-export const AWAY = html`rel="noopener noreferrer" referrerpolicy="no-referrer"`;
 
 export const ALTERNATES = [
   { type: 'application/atom+xml', href: '/posts.atom', title: 'Posts (Atom)' },
@@ -56,9 +55,9 @@ export function languageOf({ language }: Pick<Post, 'language'>): Html {
 
 /** The posts on a source's page for visitors. `older`: the address of the page with older ones. */
 export function postList(posts: Post[], older: string | null, empty: string): Html {
-  if (posts.length === 0) return html`<p class="empty">${empty}</p>`;
+  if (posts.length === 0) return emptyText(empty);
   return html`<ol class="posts">${posts.map(postItem)}</ol>
-${older && html`<p class="more"><a class="button" rel="next" href="${older}">Older posts</a></p>`}`;
+${nextPage(older, 'Older posts')}`;
 }
 
 function postItem(post: Post): Html {

@@ -1,4 +1,5 @@
 import { html, type Html } from '../../platform/http/html.ts';
+import { emptyText, nextPage } from '../../platform/http/page-parts.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, Viewer } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
@@ -25,7 +26,7 @@ export function showPublic(hub: Hub, req: HubRequest): Reply {
   const words = readFound(typed ?? '');
   const found = { words, texts: words.wanted.length > 0 ? foundTexts(hub, items, words) : new Map<number, string>() };
   const pictures = largePictures(hub, items.slice(0, 1 + BESIDE));
-  const empty = items.length === 0 && !fault && emptyText(hub, req.viewer, { isFirstPage, typed });
+  const empty = items.length === 0 && !fault && nothingText(hub, req.viewer, { isFirstPage, typed });
   const shown = { items, next, searchedTo, isFirstPage, typed, fault, found, pictures, empty };
   return page(publicPage(shown, timesOf(hub, req.viewer)));
 }
@@ -57,10 +58,9 @@ ${river.length > 0 && html`
   typed ? 'Search results' : isFirstPage ? 'Newest' : 'Older posts'}</h2>
 ${river.map((post) => story(post, shown, times))}</section>`}
 ${shown.fault ? faultShown(typed ?? '', shown.fault) : hintShown(typed ?? '')}
-${shown.empty && searchedTo === null && html`<p class="empty">${shown.empty}</p>`}
+${shown.empty && searchedTo === null && emptyText(shown.empty)}
 ${searchedTo !== null && searchedLine(times, searchedTo, { isEmpty: items.length === 0, isEnd: next === null })}
-${next && html`<p class="more"><a class="button" rel="next" href="/public?${older.toString()}">${
-  searchedTo === null ? 'Older posts' : 'Search on'}</a></p>`}`;
+${nextPage(next && `/public?${older.toString()}`, searchedTo === null ? 'Older posts' : 'Search on')}`;
   const title = typed ? `${typed} – search` : 'Newest posts';
   return { title, main, shape: 'landing', section: 'posts', alternates: ALTERNATES };
 }
@@ -73,7 +73,7 @@ function searchForm(typed: string): Html {
 
 type Asked = Pick<Shown, 'isFirstPage' | 'typed'>;
 
-function emptyText(hub: Hub, viewer: Viewer | null, { isFirstPage, typed }: Asked): Html {
+function nothingText(hub: Hub, viewer: Viewer | null, { isFirstPage, typed }: Asked): Html {
   if (typed) {
     return html`No post matches this search. <a href="/public">All posts</a> <a href="${HELP_PATH}">How to search</a>`;
   }

@@ -1,5 +1,5 @@
 import { html, type Html } from '../../platform/http/html.ts';
-import { postButton } from '../../platform/http/page-parts.ts';
+import { postButton, postForm } from '../../platform/http/page-parts.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { nextTurn } from '../../platform/turns.ts';
@@ -45,11 +45,8 @@ const historyList = pagedList<ReadPost, 'readAt' | 'postId'>({
   rows: each(item, 'of-posts'),
   empty: 'You have not read anything yet.',
   more: 'Earlier',
-  below: html`
-<form method="post" action="/history/clear" class="actions">
-  <button class="secondary">Clear history</button>
-  <span class="hint">The posts stay marked as read.</span>
-</form>`,
+  below: postForm('/history/clear', html`<button class="secondary">Clear history</button>`,
+    html`<span class="hint">The posts stay marked as read.</span>`, 'actions'),
 });
 
 export const HISTORY_ROUTES: Endpoint[] = [

@@ -1,5 +1,6 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
+import { hiddenInput, menu } from '../../platform/http/page-parts.ts';
 import { choiceOf, isPart, listOfSection, sectionOf, showsOf } from './list-address.ts';
 import type { Choice } from './list-choice-store.ts';
 import { ORDER_NAMES, LIST_ORDERS } from './list-orders.ts';
@@ -20,12 +21,13 @@ export function orderMenu(view: View): Html {
   const unusual = unusualChoice(view);
   const label = `View${unusual && `: ${unusual}`}`;
   const words = unusual.replace(/^(?:unread|all) posts(?:, )?/, '');
-  return html`<details class="drop"><summary class="button plain iconic${unusual && ' on'}" aria-label="${label}"
- title="${label}">${icon('order')}${words && html`<span class="choice-words">${words}</span>`}</summary>
+  const drawn = html`${icon('order')}${words && html`<span class="choice-words">${words}</span>`}`;
+  const look = html`class="button plain iconic${unusual && ' on'}" aria-label="${label}" title="${label}"`;
+  return menu(look, drawn, html`
 <form class="sheet choices" method="post" action="/reading/choice">${listField(view)}
 ${shows.length > 1 && html`${shows.map((show) => choiceButton(view, { show }, SHOW_LABELS[show]))}<hr>`}
 ${ORDER_NAMES.map((order) => choiceButton(view, { order }, LIST_ORDERS[order].label))}
-</form></details>`;
+</form>`);
 }
 
 function unusualChoice(view: View): string {
@@ -38,7 +40,7 @@ function unusualChoice(view: View): string {
 }
 
 function listField(view: View): Html {
-  return html`<input type="hidden" name="list" value="${sectionOf(view)}">`;
+  return hiddenInput('list', sectionOf(view));
 }
 
 function choiceButton(view: View, change: Partial<Choice>, label: string): Html {

@@ -19,7 +19,7 @@ import { isPlain, listOfSection, readListAddress, sectionOf, showsOf, withChoice
 import { LIST_SHOWS, listChoices, type Choice } from './list-choice-store.ts';
 import { ORDER_NAMES } from './list-orders.ts';
 import { COUNT_MAX } from './list-store.ts';
-import { listBar, listMain, listTitle, type ShownList } from './list-views.ts';
+import { listBar, listMain, listTitle, undoButton, type ShownList } from './list-views.ts';
 import { countsForPage, countText } from './reading-counts.ts';
 import { countFound, wholePage, type View } from './reading-list.ts';
 import { entries, readActs } from './entry-store.ts';
@@ -41,8 +41,7 @@ function markedByApp(hub: Hub, { viewer, path }: MemberRequest): Html | false {
   const marking = readActs(hub).lastOfApp(viewer.id);
   return marking !== undefined && html`
 <div class="said" role="status"><span>An app has marked ${plural(marking.posts, 'post')} as read.</span>
-<form method="post" action="/reading/undo"><input type="hidden" name="undo" value="${marking.id}">
-<input type="hidden" name="from" value="${path}"><button class="link">Undo</button></form></div>`;
+${undoButton(marking.id, path)}</div>`;
 }
 
 /** The HTML of a source's posts for the source's page; members get a reading list with its own bar and title. */

@@ -2,11 +2,12 @@ import { DAY, isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { cursorOf } from '../../platform/http/input.ts';
 import { icon } from '../../platform/http/icons.ts';
+import { AWAY, emptyText, hiddenInput, menu, postForm } from '../../platform/http/page-parts.ts';
 import { dayName, dayNumber, showTime, type Times } from '../../platform/http/times.ts';
 import type { FaultPlace } from '../posts/expression.ts';
 import { searchedLine } from '../posts/expression-views.ts';
 import { markFound, type Found } from '../posts/mark-found.ts';
-import { AWAY, languageOf, titleOf } from '../posts/post-views.ts';
+import { languageOf, titleOf } from '../posts/post-views.ts';
 import { orderMenu, unreadOrAll } from './list-choice-views.ts';
 import { isPart, listPath, postPaths, sectionOf, withoutSearch } from './list-address.ts';
 import { LIST_ORDERS } from './list-orders.ts';
@@ -81,15 +82,15 @@ function markMenu(list: ShownList): Html {
   const ofPage = items.filter(({ read }) => !read).map(({ id }) => id);
   const older = (days: number, label: string): Html => html`
 <button name="before" value="${isoTime(times.now - days * DAY)}">${label}</button>`;
-  return html`<details class="drop"><summary class="button plain" aria-label="Mark read">${icon('done')}<span
-  class="only-wide">Mark read</span></summary>
+  const drawn = html`${icon('done')}<span class="only-wide">Mark read</span>`;
+  return menu(html`class="button plain" aria-label="Mark read"`, drawn, html`
 <form class="sheet" id="mark" method="post" action="/reading/mark-read">
-<input type="hidden" name="from" value="${listPath(view, view.kind === 'all' ? { cursor: list.cursor } : {})}">
-${marksWhole(list) && html`${scopeField(view)}<input type="hidden" name="upTo" value="${list.newest}">`}
+${hiddenInput('from', listPath(view, view.kind === 'all' ? { cursor: list.cursor } : {}))}
+${marksWhole(list) && html`${scopeField(view)}${hiddenInput('upTo', list.newest)}`}
 <button name="posts" value="${ofPage.join(' ')}">This page</button>
 ${marksWhole(list) && html`<button><span>All ${countMark(list, false, isExact(list))}</span></button>
 ${older(1, 'Older than a day')}${older(7, 'Older than a week')}`}
-</form></details>`;
+</form>`);
 }
 
 /** Whether a list is of unread or all posts, so that arriving posts join the list and all its posts can become read. */
@@ -103,9 +104,8 @@ function marksWhole({ view, isMarkable }: ShownList): boolean {
 
 /** The hidden field of a form that names the list to mark as read. */
 export function scopeField({ folder, sourceId }: View): Html {
-  if (folder !== undefined) return html`<input type="hidden" name="folder" value="${folder}">`;
-  if (sourceId !== undefined) return html`<input type="hidden" name="source" value="${sourceId}">`;
-  return html`<input type="hidden" name="all" value="1">`;
+  if (folder !== undefined) return hiddenInput('folder', folder);
+  return sourceId === undefined ? hiddenInput('all', 1) : hiddenInput('source', sourceId);
 }
 
 /** The list's posts, by day of publishing or best first, with the head of a search and a link to the next page. */
@@ -167,7 +167,13 @@ function daySection(list: ShownList, postAt: PostAt, posts: ListedPost[], index:
 
 /** The form of read and star buttons; without scripts, a click on a button leads back to the page `from`. */
 export function stateForm(from: string): Html {
-  return html`<form hidden id="state" method="post"><input type="hidden" name="from" value="${from}"></form>`;
+  return html`<form hidden id="state" method="post">${hiddenInput('from', from)}</form>`;
+}
+
+/** Takes back the marks of an act, and leads to the page `from`. */
+export function undoButton(act: number, from: string): Html {
+  return postForm('/reading/undo', html`${hiddenInput('undo', act)}${hiddenInput('from', from)}`,
+    html`<button class="link">Undo</button>`, '');
 }
 
 export function stateButton(
@@ -230,12 +236,12 @@ export function sidesOf({ order }: View): ['above', 'below'] | ['below', 'above'
 function rowMenu(list: ShownList, { id, url }: ListedPost): Html {
   const marks = canMark(list) && marksWhole(list) && !list.view.each;
   const [above, below] = sidesOf(list.view);
-  return html`<details class="drop"><summary class="toggle" aria-label="More" title="More"
- aria-describedby="t${id}">${icon('more')}</summary><div class="sheet">${url !== null && html`<a class="button"
+  return menu(html`class="toggle" aria-label="More" title="More" aria-describedby="t${id}"`, icon('more'), html`<div
+ class="sheet">${url !== null && html`<a class="button"
  data-original href="${url}" ${AWAY}>Open the original</a>`}${
   lessLikeThis(id)}${marks && html`<button form="mark" name="${above}"
  value="${id}">Mark all above as read</button><button form="mark" name="${below}" value="${id}">Mark all below as
- read</button>`}</div></details>`;
+ read</button>`}</div>`);
 }
 
 function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html {
@@ -243,19 +249,16 @@ function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html 
   if (q !== undefined) return emptySearch(view, name);
   if (cursor !== null) {
     const { more, first } = orderOf(view);
-    return html`<p class="empty">There are no ${more.toLowerCase()}.
-<a href="${listPath(view)}">To the ${first}</a></p>`;
+    return emptyText(html`There are no ${more.toLowerCase()}.
+<a href="${listPath(view)}">To the ${first}</a>`);
   }
-  if (kind === 'muted') {
-    return html`<p class="empty">Nothing is muted. <a href="/settings/rules">Rules</a> can do that.</p>`;
-  }
-  if (kind === 'starred') return html`<p class="empty">Nothing is starred yet. What you star is never removed.</p>`;
+  if (kind === 'muted') return emptyText(html`Nothing is muted. <a href="/settings/rules">Rules</a> can do that.`);
+  if (kind === 'starred') return emptyText('Nothing is starred yet. What you star is never removed.');
   if (kind === 'unread' && isFollowing) {
     const { each, ...rest } = view;
     const all = isPart(view) ? listPath({ ...rest, kind: 'all' }, { show: 'all' }) : listPath({ kind: 'all' });
-    return html`<p class="empty">You have read everything${isPart(view) && ' here'}.
-<a href="${all}">All posts</a></p>`;
+    return emptyText(html`You have read everything${isPart(view) && ' here'}.
+<a href="${all}">All posts</a>`);
   }
-  if (empty) return html`<p class="empty">${empty}</p>`;
-  return html`<p class="empty">No posts yet. <a href="/sources">Follow a source</a>.</p>`;
+  return emptyText(empty || html`No posts yet. <a href="/sources">Follow a source</a>.`);
 }

@@ -2,6 +2,7 @@ import { HOUR } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { pathId } from '../../platform/http/input.ts';
+import { AWAY, hiddenInput, menu } from '../../platform/http/page-parts.ts';
 import { page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { EVERYBODY, showTime, timesOf, type Times } from '../../platform/http/times.ts';
@@ -15,7 +16,7 @@ import type { Hub } from '../hub/hub.ts';
 import { recordReading } from '../hub/disk-reserve.ts';
 import { mayManagePost, visiblePost } from '../posts/post-access.ts';
 import { posts, type Post, type WholePost } from '../posts/post-store.ts';
-import { AWAY, languageOf, postArticle, titleOf } from '../posts/post-views.ts';
+import { languageOf, postArticle, titleOf } from '../posts/post-views.ts';
 import { listPath, postPaths, readListAddress, sectionOf, type Opened } from './list-address.ts';
 import { countOf, nameOf } from './list-pages.ts';
 import { hasUnread, lessLikeThis, scopeField, sidesOf, stateButton, stateForm } from './list-views.ts';
@@ -139,17 +140,16 @@ function moreMenu(shown: PostInList): Html {
   const { post, view, may } = shown;
   const marks = hasUnread(view) && view.q === undefined && !view.each;
   const [above, below] = sidesOf(view);
-  return html`<details class="drop"><summary class="button plain iconic" aria-label="More" title="More">${
-  icon('more')}</summary><div class="sheet">${marks && html`
-<form id="mark" method="post" action="/reading/mark-read"><input type="hidden" name="from"
-  value="${addressOf(shown, post.id)}">${scopeField(view)}<input type="hidden" name="upTo"
-  value="${shown.newest}"><button name="${above}" value="${post.id}">Mark all above as
+  return menu(html`class="button plain iconic" aria-label="More" title="More"`, icon('more'), html`<div
+  class="sheet">${marks && html`
+<form id="mark" method="post" action="/reading/mark-read">${hiddenInput('from', addressOf(shown, post.id))}${
+  scopeField(view)}${hiddenInput('upTo', shown.newest)}<button name="${above}" value="${post.id}">Mark all above as
   read</button><button name="${below}" value="${post.id}">Mark all below as read</button></form>`}
 <a class="button" href="/posts/${post.id}">Address of this post</a>
 ${lessLikeThis(post.id)}
 ${may.change && html`<a class="button" href="/posts/${post.id}/edit">Edit</a>`}
 ${may.delete && html`<a class="button" href="/posts/${post.id}/delete">Delete</a>`}
-<a class="button" href="/write">Write a post</a></div></details>`;
+<a class="button" href="/write">Write a post</a></div>`);
 }
 
 function alsoIn({ post: { also } }: PostInList): Html | false {

@@ -1,5 +1,6 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
+import { emptyText, details, hiddenInput, postButton, postForm } from '../../platform/http/page-parts.ts';
 import { isEmptyExpression, parseExpression, type FaultPlace } from '../posts/expression.ts';
 import { faultShown, HELP_PATH, hintShown } from '../posts/expression-views.ts';
 import { listPath, withoutSearch } from './list-address.ts';
@@ -20,8 +21,8 @@ export function searchForm(view: View, kind: 'find only-wide' | 'search'): Html 
   const [path, query = ''] = listPath(withoutSearch(view)).split('?');
   const label = `Search ${scopeText(view)}`;
   const kept = [...new URLSearchParams(query)];
-  return html`<form class="${kind}" role="search" action="${path}">${kept.map(([name, value]) => html`
-<input type="hidden" name="${name}" value="${value}">`)}
+  return html`<form class="${kind}" role="search" action="${path}">
+${kept.map(([name, value]) => hiddenInput(name, value))}
 <input type="search" name="q" value="${view.q}" placeholder="${label}" aria-label="${label}" maxlength="200" ${
   view.q === '' && html`autofocus`}>${kind === 'search' ? html`<button>Search</button>`
     : html`<button class="plain iconic" aria-label="Search">${icon('search')}</button>`}</form>`;
@@ -40,14 +41,12 @@ function searchLine(view: View, { count, isAll, toSave, savedId }: SearchFacts):
     view.by === by && html`aria-current="page"`}>${label}</a>`;
   return html`<div class="search-line"><span role="status">${found}</span>
 <nav class="switch" aria-label="Order">${order(undefined, 'Newest first')}${order('relevance', 'Best first')}</nav>
-${savedId === undefined ? html`<form method="post" action="/searches"><input type="hidden" name="q"
-  value="${toSave}"><button class="plain">Save search</button></form>`
-    : html`<form method="post" action="/searches/${savedId}/remove"><button class="plain">Remove saved
-  search</button></form>`}</div>`;
+${savedId !== undefined ? postButton(`/searches/${savedId}/remove`, 'Remove saved search', 'plain')
+    : postForm('/searches', hiddenInput('q', toSave), html`<button class="plain">Save search</button>`, '')}</div>`;
 }
 
 function searchSyntax(isOpen: boolean): Html {
-  return html`<details class="syntax" ${isOpen && html`open`}><summary>How to search</summary><ul>
+  return details('How to search', html`<ul>
 <li><kbd>low water</kbd> finds posts with both words. The last word may be the
 beginning of a longer word, if it has three letters or more.</li>
 <li><kbd>"low water"</kbd> finds the words side by side.</li>
@@ -55,14 +54,14 @@ beginning of a longer word, if it has three letters or more.</li>
 <li><kbd>harb* map</kbd> finds words that begin with “harb”: harbour, harbours.</li>
 <li>Capitals and accents make no difference: <kbd>strasse</kbd> finds Straße. An emoji counts as a word.</li></ul>
 <p><a href="${HELP_PATH}">Search by title, author, source, folder and time</a></p>
-</details>`;
+`, { isOpen, look: 'syntax' });
 }
 
 /** Says that a search of a list found nothing, and offers larger lists; or that there was no word to look for. */
 export function emptySearch(view: View, name: string): Html {
   const { kind, folder, sourceId, q = '' } = view;
   if (isEmptyExpression(parseExpression(q, { isSearch: true }))) {
-    return html`<p class="empty">There is no word to look for: add one without a minus sign.</p>`;
+    return emptyText('There is no word to look for: add one without a minus sign.');
   }
   const post = { unread: 'unread post', all: 'post', starred: 'starred post', muted: 'muted post' }[kind];
   const isPart = folder !== undefined || sourceId !== undefined;
@@ -71,8 +70,8 @@ export function emptySearch(view: View, name: string): Html {
     ...(kind === 'unread' ? [widen({ ...view, kind: 'all' }, isPart ? 'Include read posts' : 'All posts')] : []),
     ...(isPart || kind === 'starred' || kind === 'muted' ? [widen({ kind: 'all', q }, 'All of your sources')] : []),
   ];
-  return html`<p class="empty">No ${post}${place} matches “<span dir="auto">${q}</span>”. ${wider.length > 0 && html`
-Search elsewhere: ${wider}`}</p>`;
+  return emptyText(html`No ${post}${place} matches “<span dir="auto">${q}</span>”. ${wider.length > 0 && html`
+Search elsewhere: ${wider}`}`);
 }
 
 function widen(view: View, label: string): Html {

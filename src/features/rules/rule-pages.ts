@@ -12,10 +12,10 @@ import { EMOJI } from '../posts/search-words.ts';
 import { visiblePost } from '../posts/post-access.ts';
 import { checkingPlace, ownRule, previewRule, SCOPE } from './change-rule.ts';
 import { rules, type Rule } from './rule-store.ts';
-import { ruleFormPage, rulesPage, type RulePlaces, type RefusedImport, type RuleForm } from './rule-views.ts';
+import { ruleFormPage, rulesPage, type RulePlaces, type RuleForm } from './rule-views.ts';
 
-/** GET /settings/rules: the viewer's rules. `refused`: the document of rules that the hub has refused to import. */
-export function showRules(hub: Hub, { viewer }: MemberRequest, refused?: RefusedImport): Reply {
+/** GET /settings/rules: the viewer's rules. `refused`: the form for an import that the hub has refused. */
+export function showRules(hub: Hub, { viewer }: MemberRequest, refused?: RefusedForm): Reply {
   const sources = new Map(follows(hub).listed(viewer).map(({ sourceId, title }) => [sourceId, title]));
   const all = rules(hub).listOf(viewer.id);
   return page(rulesPage(all, { sources, times: timesOf(hub, viewer), refused }), refused?.problem.status);
@@ -90,7 +90,7 @@ export function fieldsOfForm({ place = '', ...values }: Record<string, string>):
 
 export function showImportAgain(hub: Hub, req: MemberRequest, { values, problem }: RefusedForm): Reply {
   const refused = invalid([{ pointer: '/document', detail: problem.message }]);
-  return showRules(hub, req, { problem: refused, document: values['document'] ?? '' });
+  return showRules(hub, req, { values, problem: refused });
 }
 
 /** A rule's form offers so many folders, so many sources and the chosen one: titles may have TITLE_MAX characters. */

@@ -1,13 +1,14 @@
-import { faultOf, faulty } from '../../platform/http/form-faults.ts';
+import { faultOf } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { localPath } from '../../platform/http/input.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
 import {
-  emptyText, hiddenInput, inputField, optionOf, postButton, selectField,
+  emptyText, details, hiddenInput, inputField, optionOf, postButton, postForm, selectField, textField, type FormState,
 } from '../../platform/http/page-parts.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { plural } from '../../platform/in-words.ts';
+import type { RefusedForm } from '../hub/acts.ts';
 import { EXPRESSION_MAX } from '../posts/expression.ts';
 import { HELP_PATH, placeShown } from '../posts/expression-views.ts';
 import type { Post } from '../posts/post-store.ts';
@@ -35,8 +36,7 @@ const ACT_NAMES: Record<Act, string> = {
 const SHORT_NAMES: Record<Act, string> = { mute: 'Mute', read: 'Mark as read', star: 'Star', notify: 'Notify me' };
 const SHOWN = 30;
 
-export type RefusedImport = { problem: HttpError; document: string };
-type Around = { sources: Map<number, string>; times: Times; refused?: RefusedImport | undefined };
+type Around = { sources: Map<number, string>; times: Times; refused?: RefusedForm | undefined };
 
 export function rulesPage(all: Rule[], { sources, times, refused }: Around): Page {
   const bar = html`<h1>Rules</h1><span class="space"></span><a class="button primary" href="/settings/rules/new">Add a
@@ -46,13 +46,14 @@ have ${RULES_MAX}. Muted posts are only in <a href="/muted">Muted</a>. <a
 href="${HELP_PATH}">How to write rules</a></p>
 ${all.length === 0 ? emptyText('You have no rules yet.') : html`<ul class="items">${
   all.map((rule) => ruleItem(rule, sources, times))}</ul>`}
-<details ${refused && html`open`}><summary>Import rules and saved searches</summary>
-<form method="post" action="/settings/rules/import" class="stack"><label>Text of the file from “Download your data”, or
-  only its parts “rules” and “searches” <textarea name="document" rows="6" required ${
-    faulty(refused?.problem, 'document')}>${refused?.document}</textarea>${
-    faultOf(refused?.problem, 'document')}</label>
-<div class="actions"><button class="secondary">Import</button></div></form></details>`;
+${details('Import rules and saved searches', importForm(refused ?? {}), { isOpen: refused !== undefined })}`;
   return { title: 'Rules', bar, main, section: 'settings' };
+}
+
+function importForm(refused: FormState): Html {
+  const label = 'Text of the file from “Download your data”, or only its parts “rules” and “searches”';
+  return postForm('/settings/rules/import', textField(refused, 'document', label, html`rows="6" required`),
+    html`<div class="actions"><button class="secondary">Import</button></div>`);
 }
 
 function ruleItem({ id, match, act, sourceId, folder, applied, lastAppliedAt }: Rule, sources: Map<number, string>,
@@ -75,7 +76,7 @@ export function ruleFormPage(form: RuleForm): Page {
   const from = values['from'] && hiddenInput('from', values['from']);
   const main = html`
 ${like && wordsForm(like, from)}
-<form method="post" action="/settings/rules${rule && html`/${rule.id}`}" class="stack">${from}
+${postForm(`/settings/rules${rule ? `/${rule.id}` : ''}`, html`${from}
   ${inputField(form, 'match', 'Posts that fit',
     html`required maxlength="${EXPRESSION_MAX}" autocomplete="off" spellcheck="false"`,
     { hint: html`for example, <kbd>title:sponsored</kbd> or <kbd>"press release"</kbd>`, isFirst: true, whole: true })}
@@ -88,10 +89,9 @@ ${like && wordsForm(like, from)}
     places.sources.map(({ id, title }) => optionOf(`source:${id}`, title, values['place']))}</select>${
     faultOf(problem, 'sourceId')}${faultOf(problem, 'folder')}</label>
   ${places.areCut && html`<p class="hint">You can name others in the rule: <kbd>source:</kbd>, <kbd>in:</kbd>.</p>`}
-  ${rule?.act === 'mute' && html`<p class="hint">Changing it brings back what it has muted.</p>`}
+  ${rule?.act === 'mute' && html`<p class="hint">Changing it brings back what it has muted.</p>`}`, html`
   <div class="actions"><button class="primary">${rule ? 'Save' : 'Add rule'}</button>
-    <button class="secondary" name="preview" value="1">Preview</button></div>
-</form>
+    <button class="secondary" name="preview" value="1">Preview</button></div>`)}
 ${preview && previewList(preview, form.times)}`;
   const [up, upName] = values['from'] ? [localPath(values['from']), 'Back'] : ['/settings/rules', 'Rules'];
   const bar = html`<a class="button plain" rel="up" href="${up}">${upName}</a><h1>${title}</h1>`;

@@ -1,4 +1,5 @@
 import { html, type Html } from '../../platform/http/html.ts';
+import { details, postForm } from '../../platform/http/page-parts.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Source } from '../sources/source-store.ts';
@@ -22,23 +23,17 @@ export function webhookPanel(webhook: Webhook, url: string, times: Times): Html 
     <dt>Last event</dt><dd>${lastEventAt === null ? 'none yet' : showTime(times, lastEventAt)}</dd>
     ${until && html`<dt>Previous secret</dt><dd>valid until ${until}</dd>`}
   </dl>
-  <details>
-    <summary>How to send events</summary>
+  ${details('How to send events', html`
     <p>Events are signed as in <a href="https://www.standardwebhooks.com/" rel="noopener noreferrer">Standard
       Webhooks</a> 1.0, or as GitHub does (<code>X-Hub-Signature-256</code>). <code>post.published</code> and
       <code>post.updated</code> carry a JSON Feed item in <code>data</code>; <code>post.deleted</code> only its
       <code>id</code>. Put your secret in the first line and run these commands in a shell:</p>
     <pre><code>${webhookExample(url, null)}</code></pre>
     <p>GitHub’s format does not sign the event’s id, so there an event with the same body as another of the last 7 days
-      is a duplicate. A webhook that gets only duplicates is marked as silent.</p>
-  </details>
-  <details>
-    <summary>New secret</summary>
-    <form method="post" action="/sources/${sourceId}/webhook/rotate" class="stack">
-      <p>The current one stays valid for 24 hours. One that was replaced earlier becomes invalid at once.</p>
-      <button class="secondary">Create new secret</button>
-    </form>
-  </details>`;
+      is a duplicate. A webhook that gets only duplicates is marked as silent.</p>`)}
+  ${details('New secret', postForm(`/sources/${sourceId}/webhook/rotate`, html`
+    <p>The current one stays valid for 24 hours. One that was replaced earlier becomes invalid at once.</p>`,
+  html`<button class="secondary">Create new secret</button>`))}`;
 }
 
 export function newWebhookPage(source: Source, access: WebhookAccess): Page {

@@ -1,5 +1,5 @@
 import { html, type Html } from '../../platform/http/html.ts';
-import { postButton } from '../../platform/http/page-parts.ts';
+import { details, postButton } from '../../platform/http/page-parts.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { plural } from '../../platform/in-words.ts';
 import { formOfScheduled, type Draft, type ListedDraft } from './draft-store.ts';
@@ -84,10 +84,10 @@ export function draftList({ drafts = [], hasDiscarded, times }: DraftForm): Html
   const open = drafts.filter(({ discardedAt }) => discardedAt === null);
   const heading = open.length > 0 ? plural(open.length, 'draft') : 'Discarded drafts';
   const isShown = hasDiscarded || (open.length > 0 && open.length <= MAX_OPEN);
-  return drafts.length > 0 && html`
-<details class="drafts files" ${isShown && html`open`}><summary>${heading}</summary>
-<ul>${drafts.map((draft) => draftItem(draft, times,
-    drafts.some((other) => other !== draft && formOfScheduled(other) === draft.form)))}</ul></details>`;
+  const isNewer = (draft: ListedDraft): boolean =>
+    drafts.some((other) => other !== draft && formOfScheduled(other) === draft.form);
+  return drafts.length > 0 && details(heading, html`
+<ul>${drafts.map((draft) => draftItem(draft, times, isNewer(draft)))}</ul>`, { isOpen: isShown, look: 'drafts files' });
 }
 
 function draftItem(draft: ListedDraft, times: Times, isNewer: boolean): Html {

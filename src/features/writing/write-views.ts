@@ -3,8 +3,10 @@ import { contentText, html, type Html } from '../../platform/http/html.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { icon } from '../../platform/http/icons.ts';
 import type { HttpError } from '../../platform/http/http-error.ts';
-import type { FormState } from '../../platform/http/page-parts.ts';
-import { formProblem, type Page } from '../../platform/http/reply.ts';
+import {
+  details, formProblem, hiddenInput, inputField, optionOf, postForm, radios, selectField, titledPage, type FormState,
+} from '../../platform/http/page-parts.ts';
+import type { Page } from '../../platform/http/reply.ts';
 import { shownWallTime, type Times } from '../../platform/http/times.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
@@ -84,24 +86,20 @@ ${formStart(form)}
 
 function formStart({ path, proof, tab, revision, version }: PostForm): Html {
   return html`<form method="post" action="${path}?draft=${proof}" enctype="multipart/form-data" id="post" class="write"
-  data-draft="${path}/draft"><input type="hidden" name="tab" value="${tab}"><input type="hidden" name="revision"
-  value="${revision}">${version && html`<input type="hidden" name="version" value="${version}">`}`;
+  data-draft="${path}/draft">${hiddenInput('tab', tab)}${hiddenInput('revision', revision)}${
+  version && hiddenInput('version', version)}`;
 }
 
 /** The form that makes a native source for a member who has none. `written`: the form of the post, perhaps empty. */
-export function firstPlacePage({ values = {}, problem }: FormState, written: PostForm): Page {
+export function firstPlacePage(sent: FormState, written: PostForm): Page {
   const main = html`${cutNote(written)}
-<form method="post" action="/write/source" class="stack narrow">
-  <input type="hidden" name="form" value="${written.draft ? written.path : '/write'}">
+${postForm('/write/source', html`${hiddenInput('form', written.draft ? written.path : '/write')}
   <p class="lead">Where should your posts live? Name your notebook; you can rename it later.${
       written.draft && ' Your text is kept: you will see it again on the next page.'}</p>
-  <label>Name
-    <input name="title" value="${values['title']}" required maxlength="200" placeholder="Notes" ${
-      faulty(problem, 'title', { whole: true, isFirst: true })}>${faultOf(problem, 'title', { whole: true })}</label>
-  ${visibilityChoice(values['visibility'], 'own', problem)}
-  <button>Continue</button>
-</form>`;
-  return { title: 'Write', section: 'write', bar: html`<h1>Write</h1>`, main };
+  ${inputField(sent, 'title', 'Name', html`required maxlength="200" placeholder="Notes"`,
+      { whole: true, isFirst: true })}
+  ${visibilityChoice(sent.values?.['visibility'], 'own', sent.problem)}`, 'Continue', 'stack narrow')}`;
+  return titledPage('Write', main, { section: 'write' });
 }
 
 /** Preview is the form's first button, because the Enter key presses the first one and must not publish a post. */
@@ -149,36 +147,33 @@ function previewOf({ preview }: PostForm): Html {
 
 function fields(form: PostForm): Html {
   const { values, problem, preview } = form;
+  const { zone } = form.times;
   const format = values['contentType'] || 'text/markdown';
   const isNew = form.path.startsWith('/write');
-  const isOpen = format !== 'text/markdown' || values['url'] || values['publishAt'] || faulty(problem, 'url');
-  const option = (value: string, name: string): Html =>
-    html`<option value="${value}" ${value === format && html`selected`}>${name}</option>`;
+  const isRefused = ['contentType', 'url'].some((name) => faulty(problem, name));
+  const isOpen = format !== 'text/markdown' || Boolean(values['url'] || values['publishAt']) || isRefused;
+  const formats = [
+    optionOf('text/markdown', 'Markdown', format), optionOf('text/plain', 'plain text', format),
+    optionOf('text/html', 'HTML', format),
+  ];
   return html`
-<label>Title <input name="title" class="title-field" value="${values['title']}" required maxlength="${POST_MAX.title}"
-  dir="auto" ${faulty(problem, 'title', { isFirst: isNew && !values['title'] })}>${faultOf(problem, 'title')}</label>
+${inputField(form, 'title', 'Title',
+    html`class="title-field" required maxlength="${POST_MAX.title}" dir="auto"`,
+    { isFirst: isNew && !values['title'] })}
 <div class="texts"><label>Text
   <textarea name="content" rows="14" class="text" maxlength="${POST_MAX.content}" dir="auto" ${
     faulty(problem, 'content', { isFirst: !preview && (!isNew || Boolean(values['title'])) })}>
 ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
   <span class="optional">In Markdown: *emphasis*, **bold**, [link](address), - list, # heading, &gt; quote, \`code\`. A
     blank line begins a paragraph. Bare addresses become links.</span></label>${previewOf(form)}</div>
-<details ${isOpen && html`open`}>
-  <summary>Format, link${isNew && ', publish later'}</summary>
+${details(`Format, link${isNew ? ', publish later' : ''}`, html`
   <div class="stack">
-    <label>Format
-      <select name="contentType">
-        ${option('text/markdown', 'Markdown')}${option('text/plain', 'plain text')}${option('text/html', 'HTML')}
-      </select></label>
-    <label>Link to a page <span class="optional">optional</span>
-      <input name="url" value="${values['url']}" maxlength="${POST_MAX.url}" inputmode="url" autocapitalize="none"
-        spellcheck="false" placeholder="https://" ${faulty(problem, 'url')}>${faultOf(problem, 'url')}</label>
-    ${isNew && html`<label>Publish later <span class="optional">optional; your time${
-      form.times.zone && ` (${form.times.zone})`}</span>
-      <input type="datetime-local" name="publishAt" value="${localTime(form)}" ${
-        faulty(problem, 'publishAt')}>${faultOf(problem, 'publishAt')}</label>`}
-  </div>
-</details>`;
+    ${selectField(problem, 'contentType', 'Format', formats)}
+    ${inputField(form, 'url', 'Link to a page', html`maxlength="${POST_MAX.url}" inputmode="url" autocapitalize="none"
+        spellcheck="false" placeholder="https://"`, { hint: 'optional' })}
+    ${isNew && inputField(form, 'publishAt', 'Publish later', html`type="datetime-local"`,
+        { value: localTime(form), hint: html`optional; your time${zone && ` (${zone})`}` })}
+  </div>`, { isOpen })}`;
 }
 
 /** The time in the field for publishing later; a time in UTC, as the API stores, becomes the viewer's local time. */
@@ -218,12 +213,11 @@ function fileItem(file?: DraftFile | Attachment): Html {
 }
 
 function placeChoice(places: Source[], { viewerId, values: { sourceId }, problem }: PostForm): Html {
-  const choice = ({ id, ownerId, title, visibility }: Source, index: number): Html => html`
-<label class="choice"><input type="radio" name="sourceId" value="${id}" required ${
-  (String(id) === sourceId || places.length === 1) && html`checked`} ${index === 0 && faulty(problem, 'sourceId')}><span
-  dir="auto">${title}</span> <small>${readersOf(visibility === 'public', ownerId === viewerId)}</small></label>`;
+  const options = places.map(({ id, ownerId, title, visibility }) => [String(id), html`<span
+  dir="auto">${title}</span> <small>${readersOf(visibility === 'public', ownerId === viewerId)}</small>`] as const);
+  const chosen = options.length === 1 ? options[0]?.[0] : sourceId;
   return html`
-<fieldset class="places"><legend>Place</legend>${places.map(choice)}${faultOf(problem, 'sourceId')}
+<fieldset class="places"><legend>Place</legend>${radios(problem, 'sourceId', options, chosen, 'choice')}
 <a class="quiet" href="/sources/add">Another place…</a></fieldset>`;
 }
 

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import http from 'node:http';
 import { Readable } from 'node:stream';
 import { nextTurn } from '../turns.ts';
-import { type Html, html } from './html.ts';
+import type { Html } from './html.ts';
 import { HttpError } from './http-error.ts';
 
 export type ReplyHeaders = Record<string, string | string[]>;
@@ -105,10 +105,4 @@ async function* chunksOf(
 /** The reason phrase of an HTTP status, such as "Not Found". */
 export function statusTitle(status: number): string {
   return http.STATUS_CODES[status] ?? 'Error';
-}
-
-/** The faults of a refused form, shown above it. */
-export function formProblem(problem: HttpError): Html {
-  const details = problem.errors.length > 0 ? problem.errors.map((error) => error.detail) : [problem.message];
-  return html`<div class="problem" role="alert">${details.map((detail) => html`<p>${detail}</p>`)}</div>`;
 }
