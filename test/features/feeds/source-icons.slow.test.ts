@@ -285,7 +285,11 @@ test('the owner clears an icon, by form or API, and it stays cleared until the o
   const { hub, ada, id, ask } = await hubWithSite(t, { '/favicon.ico': at(ICON) });
   await ask();
   assert.match((await ada.page(`/sources/${id}`)).text, new RegExp(`<img class="favicon" src="/icons/${id}-`));
-  assert.equal((await (await hub.person('bob')).delete(`/api/sources/${id}/icon`)).status, 403);
+  const bob = await hub.person('bob');
+  for (const [method, path] of [['DELETE', `/api/sources/${id}/icon`], ['PUT', `/api/sources/${id}/icon`],
+    ['POST', `/sources/${id}/icon/clear`], ['POST', `/sources/${id}/icon/find`]] as const) {
+    assert.equal((await bob.send(method, path)).status, 403, path);
+  }
   assert.equal((await ada.form(`/sources/${id}/icon/clear`)).headers.get('location'),
     `/sources/${id}/settings?said=icon-cleared`);
   for (const later of [0, MINUTE, 29 * DAY]) {
