@@ -321,7 +321,9 @@ test('a full text that an app or a program fetches counts as read, and a second 
     assert.match((await app.get(`stream/items/contents?i=${itemId(a)}`)).text, /listens/);
     return keptFullTexts(hub)?.lastUse ?? 0;
   };
+  const before = keptFullTexts(hub)?.lastUse;
   const first = await reads();
+  assert.notEqual(first, before, 'by an app');
   hub.passTime(DAY - 1);
   assert.equal(await reads(), first);
   hub.passTime(DAY);
