@@ -74,3 +74,10 @@ export function keptFullTexts({ db }: Stored): KeptFullTexts | undefined {
            (SELECT COUNT(*) FROM full_texts_words_docsize) AS words,
            (SELECT MAX(used_at) FROM full_texts WHERE content_html IS NOT NULL) AS lastUse`).get();
 }
+
+/** The bytes of all full texts, and the bytes of the database's pages that hold the words of full texts. */
+export function sizeOfFullTexts({ db }: Stored): { text: number; index: number } {
+  return db.prepare<[], { text: number; index: number }>('size of full texts', `
+    SELECT (SELECT SUM(octet_length(content_html)) FROM full_texts) AS text,
+           (SELECT SUM(pgsize) FROM dbstat WHERE name LIKE 'full\\_texts\\_words%' ESCAPE '\\') AS "index"`).get() ?? assert.fail();
+}

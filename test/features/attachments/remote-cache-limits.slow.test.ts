@@ -115,6 +115,19 @@ test('what a crash left is repaired: a file without a row goes, a row without it
   await assertInStep(hub);
 });
 
+test('after a restore, which brings rows but no files, the cache says that it is empty, and fills again', async (t) => {
+  const { hub, at } = await hubWithFiles(t, fiveFiles());
+  for (const name of NAMES) await getFile(hub, at(name));
+  rmSync(join(hub.dataDir, 'cache'), { recursive: true });
+  mkdirSync(join(hub.dataDir, 'cache'));
+
+  await hub.work();
+  assert.deepEqual((await cacheNumbers(hub))['bytes'], 0);
+  await assertInStep(hub);
+  assert.equal((await getFile(hub, at('/1.png'))).status, 200);
+  await assertInStep(hub);
+});
+
 test('with a limit of 0 nothing is fetched or kept, and posts link to their publisher as before', async (t) => {
   const item = (url: string) => [{
     guid: 'a',

@@ -31,6 +31,14 @@ test('a long title of a link is shortened', () => {
   assert.match(long?.title ?? '', /^Owls .{50,95}$/);
 });
 
+test('links in comments, scripts, styles and other text are not links of the page', () => {
+  const link = '<link rel="alternate" type="application/rss+xml" href="/hidden">';
+  const html = `<!-- ${link} --><script>"${link}"</script><style>${link}</style><title>${link}</title>
+    <textarea>${link}</textarea><template>${link}</template>
+    <link rel="feed" href="/seen" data-note="a > b"><script>${link}`;
+  assert.deepEqual(findFeedLinks(html, PAGE), [{ url: 'https://example.org/seen', title: null, format: null }]);
+});
+
 test('a page of unfinished tags is read in time proportional to its length', () => {
   for (const piece of ['<link a="', "<link '", '<style>', '<!--', '<script ', '<link ', '<base href=', '<a ', '<meta ', '<a href=/rss>']) {
     const growth = growthOf((page) => (findFeedLinks(page, PAGE), findFeedAnchors(page, PAGE)), (length) => repeated(piece, length));

@@ -5,6 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { sourceIcons } from '../../../src/features/attachments/icon-store.ts';
 import { sourceIcon } from '../../../src/features/attachments/icon-views.ts';
 import { findIconLinks } from '../../../src/features/feeds/fetch-icon.ts';
+import { counts } from '../../../src/features/hub/hub.ts';
 import { syncState } from '../../../src/features/sources/sync-state-store.ts';
 import { DAY, MINUTE } from '../../../src/platform/clock.ts';
 import type { OutboundOptions } from '../../../src/platform/net/outbound-fetch.ts';
@@ -285,7 +286,11 @@ test('the owner clears an icon, by form or API, and it stays cleared until the o
   const { hub, ada, id, ask } = await hubWithSite(t, { '/favicon.ico': at(ICON) });
   await ask();
   assert.match((await ada.page(`/sources/${id}`)).text, new RegExp(`<img class="favicon" src="/icons/${id}-`));
-  assert.equal((await (await hub.person('bob')).delete(`/api/sources/${id}/icon`)).status, 403);
+  const bob = await hub.person('bob');
+  for (const [method, path] of [['DELETE', `/api/sources/${id}/icon`], ['PUT', `/api/sources/${id}/icon`],
+    ['POST', `/sources/${id}/icon/clear`], ['POST', `/sources/${id}/icon/find`]] as const) {
+    assert.equal((await bob.send(method, path)).status, 403, path);
+  }
   assert.equal((await ada.form(`/sources/${id}/icon/clear`)).headers.get('location'),
     `/sources/${id}/settings?said=icon-cleared`);
   for (const later of [0, MINUTE, 29 * DAY]) {
@@ -346,6 +351,31 @@ test('sources share one copy of an icon, which goes with the last of them', asyn
   await hub.work();
   assert.equal(countRows(hub, 'icons'), 0);
   assert.equal(countRows(hub, 'source_icons'), 0);
+});
+
+test('pages that everybody reads show a new icon at once', async (t) => {
+  const { hub, id, ask } = await hubWithSite(t, { '/favicon.ico': at(ICON) });
+  const shown = async () => (await hub.anybody.page(`/sources/${id}`)).text.includes('<img class="favicon"');
+  assert.equal(await shown(), false);
+  const version = () => counts(hub.handle).value('content_version');
+  const before = version();
+  await ask();
+  assert.equal(await shown(), true);
+  assert.ok(version() > before);
+});
+
+test('owners take turns, so that nobody waits for all the feeds that another has added', async (t) => {
+  const { hub, site, routes, ask } = await hubWithSite(t, { '/favicon.ico': at(ICON) });
+  const bob = await hub.person('bob');
+  for (let n = 0; n < 30; n += 1) {
+    routes[`/b${n}`] = serving(() => rssOf(`<link>${site.url}/site${n}/</link>`));
+    await bob.post('/api/sources', { kind: 'feed', url: `${site.url}/b${n}` });
+  }
+  const carl = await hub.person('carl');
+  routes['/c'] = serving(() => rssOf(`<link>${site.url}/carl/</link>`));
+  hub.passTime(MINUTE);
+  await carl.post('/api/sources', { kind: 'feed', url: `${site.url}/c` });
+  assert.ok((await ask()).slice(0, 12).includes('/carl/'));
 });
 
 test('an icon that was looked for while the clock was ahead is looked for again in a week', async (t) => {

@@ -6,7 +6,7 @@ import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { addNotes, foundTitles, leave } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import {
-  articlePage, askFor, fullTextOf, htmlPage, hubWithTeasers, keptFullTexts, teaser,
+  articlePage, askFor, fullTextOf, htmlPage, hubWithTeasers, keptFullTexts, sizeOfFullTexts, teaser,
 } from '../../support/full-texts.ts';
 import { reply } from '../../support/origin.ts';
 import { submitForm } from '../../support/own-posts.ts';
@@ -191,6 +191,21 @@ test('a member may have at most 60 pages fetched in any hour by the button; text
   await ask(60, 71);
 });
 
+test('full texts count with their words in the search index, as much as the index takes on the disk', async (t) => {
+  const words = (name: string): string => Array.from({ length: 3_000 }, (_, n) => `${name}${(n * 7919).toString(36)}`).join(' ');
+  const names = Array.from({ length: 12 }, (_, n) => `p${n}`);
+  const { hub, ada, posts } = await hubWithTeasers(t, Object.fromEntries(names.map((name) => [name, htmlPage(articlePage(words(name)))])));
+  const counted = async (): Promise<number> =>
+    Number(/service_full_text_bytes (\d+)/.exec((await hub.anybody.get('/api/metrics')).text)?.[1]);
+  for (const id of posts) await askFor(ada, id);
+  await hub.work();
+  const { text, index } = sizeOfFullTexts(hub);
+  const sum = await counted();
+  assert.ok(sum >= text + 0.6 * index && sum <= text + 1.6 * index, `${sum} counted, ${text} of texts, ${index} of the index`);
+  for (const id of posts) await ada.delete(`/api/posts/${id}`);
+  assert.equal(await counted(), 0);
+});
+
 test('a text that is larger than all full texts may be is fetched again by itself once the limit is raised', async (t) => {
   const { hub, ada, asked, posts: [id = 0] } = await hubWithTeasers(t, { a: htmlPage(articlePage('Tyto alba')) }, { env: { FULL_TEXT_MAX_BYTES: '2000' } });
   await askFor(ada, id);
@@ -321,7 +336,9 @@ test('a full text that an app or a program fetches counts as read, and a second 
     assert.match((await app.get(`stream/items/contents?i=${itemId(a)}`)).text, /listens/);
     return keptFullTexts(hub)?.lastUse ?? 0;
   };
+  const before = keptFullTexts(hub)?.lastUse;
   const first = await reads();
+  assert.notEqual(first, before, 'by an app');
   hub.passTime(DAY - 1);
   assert.equal(await reads(), first);
   hub.passTime(DAY);

@@ -34,6 +34,7 @@ test('a search finds what is unread, starred, in a folder or of a source, and no
 
   assert.deepEqual(await titlesAt(ben, '/?q=owl'), ['Elsewhere', 'Unread']);
   assert.deepEqual(await titlesAt(ben, '/all?q=owl'), ['Elsewhere', 'Unread', 'Read']);
+  assert.match((await ben.get('/all?q=owl')).text, /href="\/all\/posts\/\d+\?q=owl&amp;since=\d+"/, 'a post is one of the search');
   assert.deepEqual(await titlesAt(ben, '/starred?q=owl'), ['Unread']);
   assert.deepEqual(await titlesAt(ben, '/folders/Birds?q=owl'), ['Unread']);
   assert.deepEqual(await titlesAt(ben, '/folders/Birds?q=owl&show=all'), ['Unread', 'Read']);
@@ -88,6 +89,7 @@ test('a search without a result says what was searched, how to widen it, and how
   assert.match(unread, /href="\/all\?q=newt">All posts</);
   assert.match(unread, /<details class="syntax" open>/);
   const folder = await page('/folders/Birds?q=%3Cnewt');
+  assert.match(folder, /rel="up" href="\/folders\/Birds"[^]*role="search" action="\/folders\/Birds"/);
   assert.match(folder, /No unread post in <span dir="auto">Birds<\/span> matches “<span dir="auto">&lt;newt</);
   assert.match(folder, /href="\/folders\/Birds\?show=all&amp;q=%3Cnewt">Include read posts</);
   assert.match(await page(`/sources/${sourceId}?q=newt`), /href="\/all\?q=newt">All of your sources</);
