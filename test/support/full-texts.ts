@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { addFeed } from './accounts.ts';
 import type { Client } from './client.ts';
