@@ -6,7 +6,9 @@ import { test } from 'node:test';
 import { webTasks, workerTasks } from '../../../src/app/schedule.ts';
 import { begunPath } from '../../../src/features/backups/backup-status.ts';
 import { noteRun } from '../../../src/features/backups/note-run.ts';
-import { ANSWERS, backupRuns, COARSE, FIGURES, FINE, history, MOST_RUNS, readings, type Figure } from '../../../src/features/history/history-store.ts';
+import {
+  ANSWERS, backupRuns, COARSE, FIGURES, FINE, history, MOST_RUNS, readings, type Figure,
+} from '../../../src/features/history/history-store.ts';
 import { beatOfWorker } from '../../../src/features/history/record-history.ts';
 import { beatOfWeb } from '../../../src/features/history/process-notes.ts';
 import { counts, heartbeats, jobs } from '../../../src/features/hub/hub.ts';
