@@ -304,8 +304,8 @@ test('no secret stands in the database, in its files or in the log', async (t) =
   const urls = [url, reset.json<Made>().url];
   for (const one of urls) await ada.page(new URL(one).pathname);
   const secrets = [
-    invitation, link, token, ...urls.map((one) => one.slice(one.lastIndexOf('/') + 1)), ada.cookies.get('hub_session') ?? '',
-    hub.password, 'another password',
+    invitation, link, token, ...urls.map((one) => one.slice(one.lastIndexOf('/') + 1)),
+    ada.cookies.get('hub_session') ?? '', hub.password, 'another password',
   ];
 
   const bytes = databaseBytes(hub);

@@ -6,11 +6,9 @@ import { audit, type AuditEvent } from '../../../src/features/audit/audit.ts';
 import { jobs } from '../../../src/features/hub/hub.ts';
 import { workerQueue } from '../../../src/features/hub/worker-jobs.ts';
 import { test, type TestContext } from 'node:test';
-import { HOUR } from '../../../src/platform/clock.ts';
 import { addNotes, itemsAt } from '../../support/accounts.ts';
-import { createClient } from '../../support/client.ts';
 import { conditionsOn } from '../../support/conditions.ts';
-import { hubWith, startHub } from '../../support/hub.ts';
+import { hubWith } from '../../support/hub.ts';
 import { overviewOf } from '../../support/overview.ts';
 import { addFailedJob } from '../../support/stored-jobs.ts';
 
@@ -83,25 +81,6 @@ test('accounts are listed with what they own, and never their passwords', async 
   const { text } = await ada.page('/admin/accounts');
   assert.match(text, /<td>bob<\/td><td>member<\/td>/);
   assert.match(text, /<td>ada<\/td><td>administrator<\/td>/);
-});
-
-test('an invitation made on the page shows its link once, works, and can be withdrawn', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.newcomer('ada');
-
-  const made = await ada.form('/admin/invitations', { role: 'admin', hours: '5', currentPassword: hub.password });
-  assert.equal(made.status, 200);
-  const link = /(\/join\/[\w-]+)</.exec(made.text)?.[1] ?? '';
-  assert.equal(made.headers.get('cache-control'), 'no-store');
-  assert.doesNotMatch((await ada.page('/admin/invitations')).text, /\/join\//);
-  await ada.form('/admin/invitations', { role: 'member', hours: '5', currentPassword: hub.password });
-  assert.equal((await ada.form('/admin/invitations/3/withdraw')).headers.get('location'), '/admin/invitations?said=invitation-withdrawn');
-  const eve = createClient(hub.address);
-  await eve.form(link, { username: 'eve', password: hub.password });
-  assert.equal((await eve.get('/api/account')).json()['role'], 'admin');
-
-  hub.passTime(6 * HOUR);
-  assert.match((await ada.page('/admin/invitations')).text, /No open invitations/);
 });
 
 test('the pages show what publishers and errors say as text, never as markup', async (t) => {

@@ -30,7 +30,7 @@ async function deliveryCounts(hub: Hub): Promise<Record<string, number>> {
   return Object.fromEntries((await Promise.all(counts)).map((count, index) => [states[index], count]));
 }
 
-/** `pauses`: seconds between the attempts, in the middle of their spread; that of 600 s ends where backoff asks for more. */
+/** `pauses`: seconds between the attempts, in the middle of their spread; 600 s count until backoff asks for more. */
 const REFUSALS: { answer: Answer; pauses: number[]; reason: RegExp }[] = [
   { answer: answering(410), pauses: [30, 120, 480, 1920], reason: /answered 410: no$/ },
   { answer: answering(429, { 'retry-after': '600' }), pauses: [630, 630, 630, 1920], reason: /answered 429: no$/ },

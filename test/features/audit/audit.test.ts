@@ -7,10 +7,10 @@ import { auditRecords } from '../../../src/features/audit/audit-store.ts';
 import { audit, AUDIT_EVENTS, COMMAND_LINE } from '../../../src/features/audit/audit.ts';
 import { jobs } from '../../../src/features/hub/hub.ts';
 import { HOUR, MINUTE } from '../../../src/platform/clock.ts';
+import type { Db } from '../../../src/platform/db/open-database.ts';
 import { addNotes, addPost, itemsAt } from '../../support/accounts.ts';
 import { createClient } from '../../support/client.ts';
 import { hubWith, startHub } from '../../support/hub.ts';
-import { plansOf } from '../../support/query-plans.ts';
 import { addAccount, storedActs } from '../../support/stored-accounts.ts';
 import { countRows, failWrites, rowsOf } from '../../support/stored-rows.ts';
 
@@ -224,6 +224,21 @@ test('its page narrows down by a form without scripts and leads to the downloads
   assert.match(page, /href="\/api\/admin\/audit\?act=source\.paused&amp;actor=bob&amp;format=csv"/);
   assert.match((await ada.page('/admin/audit?limit=3')).text, /rel="next" href="\/admin\/audit\?limit=3&amp;cursor=/);
 });
+
+/** How SQLite would find the rows that `read` asks the database for; it gets none. */
+function plansOf(db: Db, read: (db: Db) => unknown): string {
+  const steps: string[] = [];
+  const prepare: Db['prepare'] = (name, sql) => ({
+    ...db.prepare(name, sql),
+    all: (...params) => {
+      const plan = db.prepare<unknown[], { detail: string }>('plan', `EXPLAIN QUERY PLAN ${sql}`).all(...params);
+      steps.push(...plan.map(({ detail }) => detail));
+      return [];
+    },
+  });
+  read({ ...db, prepare });
+  return steps.join('; ');
+}
 
 test('old records are found by indexes, whatever they are narrowed down by', async (t) => {
   const { hub } = await hubWithRecords(t);

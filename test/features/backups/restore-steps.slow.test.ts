@@ -11,14 +11,18 @@ import { setImmediate } from 'node:timers/promises';
 import { passwordLinks, sessions } from '../../../src/features/accounts/credential-store.ts';
 import { openPlainFile } from '../../../src/features/backups/manifest.ts';
 import { isRestoreOpen, isRestoreUnderWay, readRestoreState } from '../../../src/features/backups/restore-state.ts';
-import { finishRestore, openRestored, removeStaged, swapRestored, undoRestore } from '../../../src/features/backups/restore-steps.ts';
+import {
+  finishRestore, openRestored, removeStaged, swapRestored, undoRestore,
+} from '../../../src/features/backups/restore-steps.ts';
 import { newDatabaseNote, readDatabaseNote, writeDatabaseNote } from '../../../src/features/hub/database-note.ts';
 import { offers } from '../../../src/features/manage-sources/offer-store.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
 import { changeDatabase, copyOf, optionsFor, rewriteSums, verify } from '../../support/backup-hub.ts';
 import { MIGRATIONS } from '../../support/migrated-database.ts';
 import { startProgram } from '../../support/child-program.ts';
-import { begin, keptIn, leftovers, postsIn, query, restorableHub, restore, stateOf, uploadsIn, worldIn } from '../../support/restore-hub.ts';
+import {
+  begin, keptIn, leftovers, postsIn, query, restorableHub, restore, stateOf, uploadsIn, worldIn,
+} from '../../support/restore-hub.ts';
 import { makeBackup } from '../../../src/features/backups/make-backup.ts';
 import { type JobState } from '../../../src/platform/jobs/job-records.ts';
 import { createHeartbeats } from '../../../src/platform/jobs/scheduler.ts';

@@ -11,7 +11,9 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { type PackedMember, packTar } from '../../../src/platform/archive/tar-file.ts';
 import { requireAnotherUser } from '../../support/another-user.ts';
-import { addPost, backupHub, changeDatabase, copyOf, memberOf100, renewHashes, rewriteSums, verify } from '../../support/backup-hub.ts';
+import {
+  addPost, backupHub, changeDatabase, copyOf, memberOf100, renewHashes, rewriteSums, verify,
+} from '../../support/backup-hub.ts';
 import { hubctl } from '../../support/hubctl.ts';
 import { hubEnvironment } from '../../support/hub-process.ts';
 import { migratedDatabase, MIGRATIONS } from '../../support/migrated-database.ts';

@@ -33,7 +33,8 @@ test('a fresh hub has every family and every known label value, with 0', (t) => 
   const known = SERVICE_METRICS.filter(({ type }) => type !== 'histogram').flatMap(seriesOf);
 
   assert.ok(known.length > 100, `${known.length} series`);
-  const sizes = ['database_bytes', 'database_wal_bytes', 'data_free_bytes', 'attachment_cache_max_bytes'].map((name) => `service_${name}`);
+  const sizes = ['database_bytes', 'database_wal_bytes', 'data_free_bytes', 'attachment_cache_max_bytes']
+    .map((name) => `service_${name}`);
   assert.deepEqual(known.filter((name) => all.get(name) !== 0).sort(), sizes.sort());
   for (const name of sizes) assert.ok((all.get(name) ?? 0) >= 1_024, name);
   const isOther = (name: string): boolean => !known.includes(name) && !name.startsWith('service_sync_duration_seconds');

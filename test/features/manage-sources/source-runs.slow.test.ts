@@ -87,7 +87,8 @@ test('the page of a source shows its owner the days as bars with words, and the 
   assert.match(page, /<details open>\s*<summary>Last synchronisations<\/summary>/, 'a source that fails shows why');
   assert.match(page, /answered 404: the server has nothing at this address/);
   assert.match(page, /2 new posts[^]*\d+ ms, \d[\d.]* (?:bytes|KiB)/);
-  assert.match((await ada.page('/sources')).text, /<svg class="strip"[^>]*role="img"\s+aria-label="Last 30 days: 3 new posts/);
+  const list = (await ada.page('/sources')).text;
+  assert.match(list, /<svg class="strip"[^>]*role="img"\s+aria-label="Last 30 days: 3 new posts/);
   const bob = await hub.person('bob');
   for (const who of [bob, hub.anybody]) assert.doesNotMatch((await who.page(`/sources/${id}`)).text, /Last 30 days|Last synchronisations/);
 });

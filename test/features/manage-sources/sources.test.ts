@@ -215,7 +215,8 @@ test('sources are listed page by page, each once, while others come and go', asy
 
   const expected = Array.from({ length: 23 }, (_, n) => n).filter((n) => n % 5 !== 0).map((n) => `S${n}`);
   assert.deepEqual(seen.map(({ title }) => title), [...expected, 'late']);
-  const own = (await itemsAt<Source>(bob, '/api/sources?limit=100')).filter(({ visibility }) => visibility === 'private');
+  const ofBob = await itemsAt<Source>(bob, '/api/sources?limit=100');
+  const own = ofBob.filter(({ visibility }) => visibility === 'private');
   assert.deepEqual(own.map(({ title }) => title), ['S0', 'S15'], 'bob sees his own private ones and no others');
 });
 

@@ -6,7 +6,7 @@ import { errorEvents } from '../../../src/features/errors/error-store.ts';
 import { jobs } from '../../../src/features/hub/hub.ts';
 import { notifications } from '../../../src/features/notifications/notification-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
-import { previewRetention, removeOldRows, removeOldRowsNow } from '../../../src/features/retention/remove-old-rows.ts';
+import { previewRetention, removeOldRows } from '../../../src/features/retention/remove-old-rows.ts';
 import { readingHistory } from '../../../src/features/reading/reading-history-store.ts';
 import { audit, COMMAND_LINE } from '../../../src/features/audit/audit.ts';
 import { addPost, itemsAt } from '../../support/accounts.ts';
@@ -122,19 +122,6 @@ test('a run that was cut off goes on, and its record counts all that it removed'
 
   assert.equal(rows(hub).notifications, 0);
   assert.deepEqual(await applied(ada), [{ notifications: 12_000 }]);
-});
-
-test('a run from the command line goes on with one that the worker has begun, and one record counts both', async (t) => {
-  const { hub, ada } = await hubWithOldRows(t, []);
-  notify(hub, 500);
-  const repair = failWrites(hub, 'DELETE', 'notifications', 300);
-  await assert.rejects(removeOldRows(hub.handle), /made to fail/);
-  repair();
-
-  await removeOldRowsNow(hub.handle, COMMAND_LINE);
-
-  assert.equal(rows(hub).notifications, 0);
-  assert.deepEqual(await applied(ada), [{ notifications: 500 }]);
 });
 
 test('a preview counts and changes nothing', async (t) => {

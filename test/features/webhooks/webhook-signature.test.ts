@@ -5,7 +5,9 @@ import {
   createSecret, includesAny, signingKeys, verifySignature as verifyWithKeys, type SignedRequest, type SigningKeys,
   type VerifiedEvent,
 } from '../../../src/features/webhooks/verify-signature.ts';
-import { githubEvent, githubHeaders, standardEvent, standardHeaders, withHeader, type RawHeaders } from '../../support/signed-events.ts';
+import {
+  githubEvent, githubHeaders, standardEvent, standardHeaders, withHeader, type RawHeaders,
+} from '../../support/signed-events.ts';
 
 // Published with Standard Webhooks 1.0 and its libraries; the third is the first with an empty body.
 const FIRST = {

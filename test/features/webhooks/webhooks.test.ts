@@ -1,11 +1,11 @@
 // Protects events as they become posts: made, changed and deleted as the last one says, and silence is noticed.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { Session, type Profiler } from 'node:inspector/promises';
+import { test, type TestContext } from 'node:test';
 import { receiveEvent, secretsOf } from '../../../src/features/webhooks/receive-event.ts';
 import { webhooks } from '../../../src/features/webhooks/webhook-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { publicTitles } from '../../support/accounts.ts';
-import { countCalls } from '../../support/count-calls.ts';
 import { countRows } from '../../support/stored-rows.ts';
 import { rawConnection } from '../../support/raw-exchange.ts';
 import { githubEvent, standardEvent } from '../../support/signed-events.ts';
@@ -237,6 +237,24 @@ test('ids of events are forgotten after 7 days, and those of younger ones are no
   await hub.work(DAY + HOUR);
   assert.equal(count(), 1);
 });
+
+/** How often a function of that file has been called since; Node itself counts, so that nothing is put in its place. */
+async function countCalls(t: TestContext, file: string, functionName: string): Promise<() => Promise<number>> {
+  const session = new Session();
+  session.connect();
+  t.after(() => session.disconnect());
+  await session.post('Profiler.enable');
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+  let calls = 0;
+
+  return async () => {
+    const { result } = await session.post('Profiler.takePreciseCoverage'); // counts begin anew each time
+    const script = result.find(({ url }: Profiler.ScriptCoverage) => url.endsWith(file));
+    const found = script?.functions.find((one: Profiler.FunctionCoverage) => one.functionName === functionName);
+    calls += found?.ranges[0]?.count ?? 0;
+    return calls;
+  };
+}
 
 test('a long post that is repeated or beyond the rate limit is not sanitised first', async (t) => {
   const { hub, hook } = await hubWithWebhook(t);
