@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { alertEvents } from '../../../src/features/alerts/alert-store.ts';
 import { backupName } from '../../../src/features/backups/backup-name.ts';
 import { noteVerdict } from '../../../src/features/backups/note-run.ts';
 import { ANSWERS, backupRuns, FINE, history, type BackupRun, type Figures } from '../../../src/features/history/history-store.ts';
 import { NIGHTS, readNights } from '../../../src/features/history/nights.ts';
+import { BYTES, COUNT, PERCENT, TIME, type Unit } from '../../../src/features/history/plot-views.ts';
 import { answerTime, readDays, readSlots, sum } from '../../../src/features/history/read-history.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { hubWith, startHub, type Hub } from '../../support/hub.ts';
@@ -79,6 +81,18 @@ test('the time that a share of the answers took lies in the bucket of the histog
   assert.equal(answerTime([], 0.5), undefined);
 });
 
+test('an axis ends at a round number that holds what is drawn, in a unit that suits it', () => {
+  const axis = (unit: Unit, most: number): string => `${unit.mark(unit.top(most))} ${unit.mark(unit.top(most) / 2)}`;
+  assert.deepEqual([0, 1, 3, 7, 9.5, 11, 1_900, 36_000].map((most) => axis(COUNT, most)),
+    ['2 1', '2 1', '4 2', '8 4', '10 5', '20 10', '2k 1k', '40k 20k']);
+  assert.deepEqual([0, 3, 70, 900, 4_200, 61_000, 5e6].map((most) => axis(TIME, most)),
+    ['10 ms 5 ms', '10 ms 5 ms', '80 ms 40 ms', '1 s 500 ms', '6 s 3 s', '2 min 1 min', '2 h 1 h']);
+  assert.deepEqual([0, 700, 3e6, 38 * 2 ** 30].map((most) => axis(BYTES, most)),
+    ['1 KiB 512 bytes', '1 KiB 512 bytes', '4 MiB 2 MiB', '40 GiB 20 GiB']);
+  assert.equal(axis(PERCENT, 0.4), '10 % 5 %');
+  assert.deepEqual([COUNT.say(12_345), TIME.say(13.46), TIME.say(90_000), PERCENT.say(8)], ['12,345', '13.5 ms', '1.5 min', '8 %']);
+});
+
 test('posts are counted by the days of whoever looks', async (t) => {
   const hub = await startHub(t);
   hub.passTime(-2 * HOUR); // 10:00 in UTC
@@ -86,6 +100,24 @@ test('posts are counted by the days of whoever looks', async (t) => {
   const inZone = (hours: number) => readDays(hub.handle, 3, (at) => Math.floor((at + hours * HOUR) / DAY), 'posts');
   assert.deepEqual(inZone(0), [8, 4, 3]);
   assert.deepEqual(inZone(2), [8, undefined, 7]);
+});
+
+test('when all is well the page says what was over last, and before the first backup there is no calendar', async (t) => {
+  const { hub, ada } = await hubWith(t, ['ada']);
+  assert.doesNotMatch((await ada.page('/admin')).text, /<ol class="nights">/);
+  await hub.work();
+  const name = backupName(hub.now() - HOUR);
+  for (const folder of ['run', `backups/${name}`]) mkdirSync(join(hub.dataDir, folder), { recursive: true });
+  const run = { name, at: hub.now(), ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null } as const;
+  await noteVerdict(hub.config, run);
+  assert.match((await ada.page('/admin')).text, /<h2>All is well\.<\/h2><\/div>[^]*<ol class="nights">/);
+  const over = (event: string, ago: number): void => alertEvents(hub.handle).put({
+    event, isOpen: 0, isTold: 0, isUnsent: 0, untold: 0, subjects: [], raisedAt: null, toldAt: null, overToldAt: hub.now() - ago,
+  });
+  over('backup-failed', 3 * HOUR);
+  over('sync-failed', DAY);
+  over('of an older hub', HOUR);
+  assert.match((await ada.page('/admin')).text, /<p>Backups succeed again, since <time [^>]*>09:00<\/time>\.<\/p>/);
 });
 
 const dayOf = (at: number): number => Math.floor(at / DAY);

@@ -7,6 +7,7 @@ import { auditRecords } from '../../../src/features/audit/audit-store.ts';
 import type { Db } from '../../../src/platform/db/open-database.ts';
 import { createCounters } from '../../../src/platform/metrics/counters.ts';
 import type { Answer, Client } from '../../support/client.ts';
+import { hubWith } from '../../support/hub.ts';
 import { countRows } from '../../support/stored-rows.ts';
 import { copyDatabase, fillDisk, startOnSmallDisk } from '../../support/small-disk.ts';
 
@@ -32,6 +33,12 @@ function assertStorageRefusal({ status, headers, text }: Answer): void {
   assert.match(text, /cannot store or read its data right now/);
 }
 
+function manyFeeds(): string {
+  const outline = (n: number): string => `<outline xmlUrl="https://blog${n}.test/" text="${LONG_TITLE}"/>`;
+  const outlines = Array.from({ length: 100 }, (_, n) => outline(n));
+  return `<opml version="2.0"><body>${outlines.join('')}</body></opml>`;
+}
+
 /** Every source with its record and its count, and a sound file. */
 function assertWhole(db: Db, sources: number): void {
   assert.equal(countRows({ db }, 'sources'), sources);
@@ -40,6 +47,30 @@ function assertWhole(db: Db, sources: number): void {
   assert.equal(db.pragma('integrity_check'), 'ok');
   assert.equal(db.pragma('foreign_key_check'), undefined);
 }
+
+test('when the database cannot grow, writes are refused with 503, reads go on, and nothing is half-written', async (t) => {
+  const { hub, ada } = await hubWith(t, ['ada']);
+  hub.db.pragma(`max_page_count = ${Number(hub.db.pragma('page_count')) + 4}`);
+
+  const { added, refusal } = await addUntilRefused(ada);
+  assert.ok(added > 0);
+  assertStorageRefusal(refusal);
+  const page = await ada.form('/sources/import', { opml: manyFeeds(), visibility: 'public' });
+  assert.deepEqual([page.status, page.headers.get('content-type')], [503, 'text/html; charset=utf-8']);
+
+  assertWhole(hub.db, added);
+  assert.equal((await ada.get('/api/sources')).json<{ items: unknown[] }>().items.length, Math.min(added, 30));
+  assert.deepEqual([(await ada.get('/api/account')).status, (await hub.anybody.page('/')).status], [200, 200]);
+  const health = await hub.anybody.get('/api/health');
+  assert.deepEqual([health.status, health.json()['ok']], [200, true]);
+  const failures = hub.logged().filter(({ event }) => event === 'request failed');
+  assert.ok(failures.length > 0);
+  for (const { error } of failures) assert.match(String(error), /disk is full/);
+
+  hub.db.pragma('max_page_count = 1000000');
+  assert.equal((await addSource(ada, added)).status, 201);
+  assertWhole(hub.db, added + 1);
+});
 
 test('on a real full disk without a reserve web refuses writes with 503, goes on reading, and works again when there is space', async (t) => {
   const hub = await startOnSmallDisk(t, 6, { DISK_RESERVE_BYTES: '0' });

@@ -1,7 +1,11 @@
 // Protects whoever waits for a long command: it says how far it is, once and truly, and is silent where nobody looks.
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { showProgress } from '../../../src/commands/command.ts';
+import { verifyBackup } from '../../../src/features/backups/verify-backup.ts';
 import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { enqueue, jobs } from '../../../src/features/hub/hub.ts';
 import { workerQueue } from '../../../src/features/hub/worker-jobs.ts';
@@ -10,11 +14,13 @@ import { notifications } from '../../../src/features/notifications/notification-
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { DAY, SECOND } from '../../../src/platform/clock.ts';
 import { addNotes, leave } from '../../support/accounts.ts';
-import { addPost } from '../../support/backup-hub.ts';
+import { addPost, backupHub } from '../../support/backup-hub.ts';
 import { opml, rss, serving } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
-import { hubctl } from '../../support/hubctl.ts';
+import { hubctl, hubctlOnTerminal } from '../../support/hubctl.ts';
 import { watchProgress } from '../../support/stored-jobs.ts';
+import { MIGRATIONS } from '../../support/migrated-database.ts';
+import { begin, restorableHub } from '../../support/restore-hub.ts';
 
 const MIB = 1024 * 1024;
 
@@ -50,6 +56,53 @@ test('elsewhere there is a line for each step and one now and then, or only the 
   assert.deepEqual(said(false, 'all', 1), ['verify: attachments\n']);
   assert.deepEqual(said(false, 'steps', 60), ['verify: attachments\n']);
   assert.deepEqual(said(false, 'nothing', 60), []);
+});
+
+test('a verification tells of every byte that it reads, and ends with all of them', async (t) => {
+  const hub = backupHub(t);
+  hub.upload(randomBytes(1_000_000));
+  const { path } = await hub.backup();
+  const seen = new Map<string, [done: number, total: number][]>();
+  let step = '';
+  await verifyBackup(path, {
+    migrations: MIGRATIONS, clock: Date.now, onStep: (what) => void (step = what),
+    onProgress: (done, total) => seen.set(step, [...seen.get(step) ?? [], [done, total]]),
+  });
+
+  const sizes = { 'hash of the database': statSync(join(path, 'hub.db')).size, 'attachments': statSync(join(path, 'uploads.tar.gz')).size };
+  assert.ok((seen.get('attachments') ?? []).length > 2);
+  for (const [name, size] of Object.entries(sizes)) {
+    const steps = seen.get(name) ?? [];
+    assert.deepEqual(steps.at(-1), [size, size], name);
+    assert.deepEqual(steps.map(([done]) => done), steps.map(([done]) => done).toSorted((a, b) => a - b));
+  }
+});
+
+test('backup and verification draw on a terminal; elsewhere a verification says nothing but its report', async (t) => {
+  const hub = backupHub(t);
+  hub.upload('some words');
+  const made = await hubctlOnTerminal(hub.dataDir, 'backup');
+  assert.match(made.stderr, /\r\x1b\[Kbackup: copying the database …[^\n]*\r\x1b\[Kbackup: archiving 1 attachment [^\n]*\r\x1b\[K$/);
+  const [name = ''] = readdirSync(join(hub.dataDir, 'backups'));
+  const folder = join(hub.dataDir, 'backups', name);
+
+  const shown = await hubctlOnTerminal(hub.dataDir, 'verify', folder);
+  assert.match(shown.stderr, /verify: attachments \[[#.]{20}\] \d+ %/);
+  assert.match(shown.stdout, /^Backup [^]*VERIFIED/);
+  assert.equal((await hubctl(hub.dataDir, 'verify', folder)).stderr, '');
+});
+
+test('a restore tells how far it is while it checks, unpacks and compares', async (t) => {
+  const hub = await restorableHub(t);
+  const steps: string[] = [];
+  const read = new Set<string>();
+  await begin(hub.dataDir, hub.backup, {
+    onStep: (what: string) => void steps.push(what),
+    onProgress: (done: number, total: number) => void (done === total && read.add(steps.at(-1)?.replace(/\d+/, 'n') ?? '')),
+  });
+
+  assert.deepEqual([...read], ['checking the hash of the database', 'checking the attachments', 'unpacking n attachment',
+    'checking the unpacked files']);
 });
 
 test('long jobs say in their own transactions how far they are: a large feed, an import, the removal of a source and of an account', async (t) => {
