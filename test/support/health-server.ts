@@ -3,12 +3,16 @@ import type { TestContext } from 'node:test';
 import { showHealth, showMetrics } from '../../src/features/health/health-routes.ts';
 import { httpMetrics, processMetrics, turnWaits } from '../../src/features/hub/hub.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
-import type { Reply } from '../../src/platform/http/reply.ts';
+import { html } from '../../src/platform/http/html.ts';
+import { tryLater } from '../../src/platform/http/http-error.ts';
+import { problemReply, type Reply } from '../../src/platform/http/reply.ts';
+import { createResponseCache } from '../../src/platform/http/response-cache.ts';
 import { route } from '../../src/platform/http/router.ts';
+import { createHubServer } from '../../src/platform/http/server.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { renderOpenMetrics, renderPrometheus, type Family } from '../../src/platform/metrics/exposition.ts';
-import { startBareServer } from './bare-server.ts';
 import { migratedDatabase } from './migrated-database.ts';
+import { listen } from './ports.ts';
 import { handleOf } from './service-series.ts';
 
 export const START = Date.UTC(2026, 0, 15);
@@ -41,13 +45,28 @@ export async function startHealth(
     route('GET /api/health', 'public', 'Health', (req) => showHealth(hub, req)),
     route('GET /api/metrics', 'public', 'Metrics', (req) => withMore(showMetrics(hub, req), extraFamilies), { checksBearer: true }),
   ];
-  const { server, address } = await startBareServer(t, {
+  const server = createHubServer({
     routes,
+    log,
+    cache: createResponseCache(() => 0),
+    baseUrl: 'http://127.0.0.1',
+    trustedProxies: [],
+    hostNames: null,
+    scriptHash: 'sha256-none',
+    metLimit: (_limit, seconds, reason) => tryLater(503, seconds, reason),
+    authenticate: () => ({ viewer: null, hasCookie: false }),
+    accountOf: () => undefined,
+    admitUrgent: () => true,
     observeWait: (client, seconds) => turnWaits(hub).observe(client, seconds),
+    admitWrite: () => {},
+    renderPage: () => html``,
+    errorPage: problemReply,
     observe: (method, route, status, seconds) => httpMetrics(hub).observe(method, route?.path, status, seconds),
+    onError: () => {},
   });
+  const address = `127.0.0.1:${await listen(t, server)}`;
   t.after(() => processMetrics(hub).close());
-  return { db, path, address: new URL(address).host, server, unreadable, passTime: (ms) => { now += ms; } };
+  return { db, path, address, server, unreadable, passTime: (ms) => { now += ms; } };
 }
 
 /** The same scrape with more families at its end. */

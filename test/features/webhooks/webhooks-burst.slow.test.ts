@@ -1,15 +1,15 @@
 // Protects acknowledged events: committed before the answer, also when many share a transaction.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { createSecret } from '../../../src/features/webhooks/verify-signature.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
 import { startHubProcess, temporaryDataDir } from '../../support/hub-process.ts';
+import { standardEvent } from '../../support/signed-events.ts';
 import { storedPosts } from '../../support/stored-posts.ts';
 import { countRows } from '../../support/stored-rows.ts';
-import { standardEvent } from '../../support/signed-events.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { countingCommits } from '../../support/wal-commits.ts';
 import { eventBody, openWithWebhook, sendEvent } from '../../support/webhooks.ts';
 
 const SENDERS = 64;
@@ -72,3 +72,27 @@ test('the events of 64 senders at once share transactions, far fewer than events
   assert.deepEqual(guids(), ids.sort());
   assert.ok(commits() > 0 && commits() <= ids.length / 4, `${commits()} transactions for ${ids.length} events`);
 });
+
+const HEADER = 32; // bytes; of the file and of each frame: "The SQLite database file format", section 4.1
+const FRAME_HEADER = 24;
+
+/** Counts the transactions that are committed to a database in WAL mode, whoever commits them, by its log's frames. */
+function countingCommits(databasePath: string): () => number {
+  const before = readLog(`${databasePath}-wal`);
+  return () => {
+    const now = readLog(`${databasePath}-wal`);
+    return now.salts === before.salts ? now.commits - before.commits : now.commits;
+  };
+}
+
+/** Commits since the log was last begun anew, which gives it other salts. */
+function readLog(path: string): { salts: string; commits: number } {
+  const log = readFileSync(path);
+  const salts = log.toString('hex', 16, 24);
+  const frame = FRAME_HEADER + log.readUInt32BE(8);
+  let commits = 0;
+  for (let at = HEADER; at + frame <= log.length && log.toString('hex', at + 8, at + 16) === salts; at += frame) {
+    if (log.readUInt32BE(at + 4) > 0) commits++; // the size of the database after a commit, else 0
+  }
+  return { salts, commits };
+}
