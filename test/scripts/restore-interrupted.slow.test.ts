@@ -2,16 +2,17 @@
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import files from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { isRestoreUnderWay, readRestoreState, statePath } from '../../src/features/backups/restore-state.ts';
 import { finishRestore, openRestored, swapRestored, undoRestore } from '../../src/features/backups/restore-steps.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
-import { retitlePosts } from '../support/stored-posts.ts';
 import {
-  assertOldIsSomewhere, begin, copyData, keptIn, leftovers, restorableHub, worldIn, type RestorableHub,
+  assertOldIsSomewhere, begin, copyData, keptIn, leftovers, restorableHub, type RestorableHub, worldIn,
 } from '../support/restore-hub.ts';
-import { stopBefore } from '../support/stopping-files.ts';
+import { retitlePosts } from '../support/stored-posts.ts';
 
 /** What restore.sh does after the backup was laid ready; `isHealthy` is what it finds when the hub has been started. */
 async function carryThrough(dataDir: string, isHealthy: boolean): Promise<void> {
@@ -126,3 +127,43 @@ test('a state file that says nothing usable stops everything, and says which it 
   }
   assert.equal(worldIn(hub.dataDir, hub), 'old');
 });
+
+const CHANGES = ['chmod', 'copyFile', 'mkdir', 'open', 'rename', 'rm', 'rmdir'] as const;
+
+type Run = { left: number; stopped: () => void };
+
+let run: Run | undefined;
+let isHooked = false;
+
+/**
+ * Does the work until just before its n-th change to files (from 1) and leaves it there for ever, as kill -9 does to a
+ * process: nothing that would come after, no `catch` and no `finally`, is done. Resolves to whether it was stopped.
+ */
+async function stopBefore(n: number, work: () => Promise<unknown>): Promise<boolean> {
+  hookOnce();
+  const { promise: stopped, resolve } = Promise.withResolvers<void>();
+  const mine: Run = { left: n, stopped: resolve };
+  run = mine;
+  const ended = work().then(() => false);
+  return Promise.race([ended, stopped.then(() => true)]).finally(() => (run = undefined));
+}
+
+/** Named imports of node:fs/promises follow its default export when told to. */
+function hookOnce(): void {
+  if (isHooked) return;
+  isHooked = true;
+  for (const name of CHANGES) hook(name);
+  syncBuiltinESMExports();
+}
+
+function hook(name: (typeof CHANGES)[number]): void {
+  const real: (...args: never[]) => Promise<unknown> = files[name];
+  const stoppable = (...args: never[]): Promise<unknown> => (isOver() ? new Promise(() => {}) : real(...args));
+  Object.assign(files, { [name]: stoppable });
+}
+
+function isOver(): boolean {
+  if (!run || --run.left > 0) return false;
+  run.stopped();
+  return true;
+}
