@@ -85,7 +85,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'if (gaps.length === 0) return schema;',
     to: 'return schema;',
     test: 'test/features/backups/verify-backup.slow.test.ts',
-    name: "case 46: a hub's database without its triggers, indices or identity, or with other ones of that name, is refused",
+    name: "case 46: a hub's database without a table, its triggers, indices or identity, or with other ones of that name, is refused",
   },
   {
     promise: 'each archived file is compared with its row',
@@ -511,8 +511,8 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/call-handler.ts',
     from: "route.access === 'admin' && viewer.role !== 'admin'",
     to: "route.access === 'admin' && !viewer.role",
-    test: 'test/features/admin/admin.test.ts',
-    name: 'everything under admin is for administrators: others learn nothing, not even what exists',
+    test: 'test/app/route-access.test.ts',
+    name: 'visitors may call only public routes, and only administrators may call routes that administer',
   },
   {
     promise: 'posts of private sources are in nobody else’s lists',
