@@ -20,19 +20,30 @@ export function indexedText(terms: string): string {
 
 /** Splits search terms into the tokens of the search index. */
 export function tokensOf(terms: string): string[] {
-  return indexedText(terms).match(WORDS) ?? [];
+  return tokensIn(indexedText(terms));
+}
+
+/** The tokens of what `indexedText` has made. */
+export function tokensIn(indexed: string): string[] {
+  return indexed.match(WORDS) ?? [];
+}
+
+/** Tokens that stand together. `isBeginning`: whether the last one may begin a longer one. */
+export type Tokens = { tokens: string[]; isBeginning: boolean };
+
+/** Whether the tokens stand in a list, the first at index `at`. */
+export function standsAt({ tokens, isBeginning }: Tokens, list: string[], at: number): boolean {
+  return tokens.every((token, index) => {
+    const there = list[at + index];
+    return there === token || (isBeginning && index === tokens.length - 1 && there?.startsWith(token) === true);
+  });
 }
 
 /** Returns a function that tells whether the phrase's words stand one after another in a list of tokens. */
 export function phraseMatcher(phrase: Phrase): (tokens: string[]) => boolean {
   const { terms, isBeginning } = phraseTerms(phrase);
-  const wanted = tokensOf(terms);
-  const last = wanted.length - 1;
-  const isAt = (tokens: string[], at: number): boolean => wanted.every((token, index) => {
-    const there = tokens[at + index];
-    return there === token || (index === last && isBeginning && there?.startsWith(token) === true);
-  });
-  return (tokens) => wanted.length > 0 && tokens.some((_, at) => isAt(tokens, at));
+  const wanted = { tokens: tokensOf(terms), isBeginning };
+  return (list) => wanted.tokens.length > 0 && list.some((_, at) => standsAt(wanted, list, at));
 }
 
 function ask(character: string): string {

@@ -1,8 +1,8 @@
-import { isPauseDue, STEP, type Pace } from '../../platform/markup/in-steps.ts';
+import { isPauseDue, type Pace } from '../../platform/markup/in-steps.ts';
 import { parseExpression, type Phrase } from '../posts/expression.ts';
 import { sameName } from '../posts/search-query.ts';
 import { phraseTerms } from '../posts/search-words.ts';
-import { phraseMatcher, tokensOf } from '../posts/tokens-store.ts';
+import { phraseMatcher, standsAt, tokensIn, tokensOf, type Tokens } from '../posts/tokens-store.ts';
 
 /** The texts of a post as `indexedText` makes them, and the time of its publishing (unix ms). */
 export type PostTexts = { title: string; text: string; author: string; publishedAt: number };
@@ -10,49 +10,38 @@ export type PostTexts = { title: string; text: string; author: string; published
 /** How a member sees the source of a post: the tokens of the names of the source, and the member's folder. */
 export type SourceNames = { names: string[][]; folder: string | null };
 
-/**
- * A node of a prefix tree (trie) of rules' phrases: an edge is a token, and each phrase has a number. `ends`: number of
- * the phrase whose tokens lead to this node. `beginnings`: numbers of the phrases whose last token may begin a longer
- * one and whose other tokens lead to this node, by the last token; `lengths`: the lengths of these last tokens.
- */
-type TrieNode = {
-  next?: Map<string, TrieNode>; ends?: number; beginnings?: Map<string, number>; lengths?: Set<number>;
-};
-
-/**
- * The prefix tree of all rules' phrases for a field of posts. `bits` tells by a text's hash whether the text may be the
- * first token of a phrase, or a phrase of one token that may begin a longer one (`harb*`). To find rules' words in a
- * post, hashing the post's characters is much quicker than looking up each word in a Map.
- */
-type Trie = { root: TrieNode; bits: Uint8Array };
-
 /** To look at a rule counts as much work as reading this number of characters. */
 const RULE_COST = 10;
 
-const IS_FIRST = 1;
-const IS_BEGINNING = 2;
-const HASHES = 2 ** 16;
-
-/** Limits how many tokens of a post are compared with phrases: a post that repeats one word would else take long. */
-const STEPS_PER_CHARACTER = 10;
+/** Limits how many tokens of phrases are compared with a text: one that repeats a word would else take long. */
+const [STEPS, STEPS_PER_CHARACTER] = [100_000, 10];
 
 type NameCheck = (source: SourceNames) => boolean;
 
-/** A clause of a rule: phrases that `OR` joins. `numbers`: the numbers of the clause's phrases in the prefix trees. */
-type CompiledClause = { isExcluded: boolean; numbers: number[]; names: NameCheck[] };
+/** Words of a rule; those for the field `text` are searched in titles too. */
+type Words = Tokens & { field: 'title' | 'text' | 'author' };
 
-/**
- * A rule with its clauses. `key`: the clause whose words a post must have before the others are compared with it;
- * undefined if no clause asks only for words.
- */
-type Compiled<Rule> = {
-  rule: Rule; clauses: CompiledClause[]; key: CompiledClause | undefined; from: number; until: number;
+/** Phrases that `OR` joins. `shortest`: the length of the shortest. */
+type Clause = { isExcluded: boolean; words: Words[]; names: NameCheck[]; shortest: number };
+
+/** A rule's expression: clauses that a post must all fit, those with names last. */
+export type MatchedExpression = { clauses: Clause[]; from: number; until: number };
+
+/** The words that rules look for in a field of posts. */
+type Wanted = {
+  /** Each once, by how it is written, such as `low`, `harb*` and `low water`. */
+  written: Map<string, Words>;
+  /** The lengths of the single beginnings, such as 4 for `harb*`. */
+  lengths: number[];
+  /** What is looked for where a token stands: the token alone, and phrases of which it is the longest whole token. */
+  byToken: Map<string, AtToken>;
 };
 
-/** The phrases that a post has: their numbers, and by number whether the post has the phrase. */
-type Found = { isFound: Uint8Array; numbers: number[] };
+/** `place`: of the token in the phrase. */
+type AtToken = { alone?: Words; phrases: { words: Words; place: number }[] };
+const NONE: AtToken = { phrases: [] };
 
-/** Rules that are matched against a post all at once: the time hardly grows with the number of those with a `key`. */
+/** Rules that are matched against a post all at once: only those are looked at of whose key the post has a word. */
 export type Matcher<Rule> = {
   /**
    * `seenBy` returns the names that the post's source has for a rule's owner, and the folder in which the owner keeps
@@ -61,57 +50,45 @@ export type Matcher<Rule> = {
   fitting(post: PostTexts, seenBy: (rule: Rule) => SourceNames | undefined, pace?: Pace): Generator<void, Rule[]>;
 };
 
-/** The field of posts in which a rule's phrase is searched; phrases for the field `text` are searched in titles too. */
-type WordField = 'title' | 'text' | 'author';
-
-/** A phrase of words. `isBeginning`: whether the last token may be the beginning of a longer token. */
-type Words = { field: WordField; tokens: string[]; isBeginning: boolean };
-
-/** A rule's expression: clauses that a post must all fit. `shortest`: the length of the shortest phrase in a clause. */
-export type MatchedExpression = {
-  clauses: { isExcluded: boolean; words: Words[]; names: NameCheck[]; shortest: number }[]; from: number; until: number;
-};
+type Compiled<Rule> = { rule: Rule; expression: MatchedExpression };
 
 /** `read` reads the expression of a rule, which takes most of the time: a caller may remember the expressions. */
 export function compileRules<Rule extends { match: string }>(rules: Rule[], read = readExpression): Matcher<Rule> {
-  const tries: Record<WordField, Trie> = { title: emptyTrie(), text: emptyTrie(), author: emptyTrie() };
-  let last = 0;
-  const numberOf = (words: Words): number => {
-    const number = addWords(tries[words.field], words, last + 1);
-    last = Math.max(last, number);
-    return number;
-  };
-  const compiled = rules.map((rule) => compileRule(rule, read(rule.match), numberOf));
-  const always = compiled.filter(({ key }) => key === undefined);
-  const byKey: Compiled<Rule>[][] = Array.from({ length: last + 1 }, () => []);
-  for (const one of compiled) for (const number of one.key?.numbers ?? []) byKey[number]?.push(one);
+  const wanted = { title: emptyWanted(), text: emptyWanted(), author: emptyWanted() };
+  const byKey = new Map<Words | undefined, Compiled<Rule>[]>(); // `undefined` holds the rules without a key
+  for (const rule of rules) {
+    const { clauses, ...times } = read(rule.match);
+    const shared = clauses.map((clause) =>
+      ({ ...clause, words: clause.words.map((words) => want(wanted[words.field], words)) }));
+    for (const words of keyOf(shared)?.words ?? [undefined]) {
+      const some = byKey.get(words) ?? [];
+      byKey.set(words, some);
+      some.push({ rule, expression: { clauses: shared, ...times } });
+    }
+  }
 
   return {
     *fitting({ title, text, author, publishedAt }, seenBy, pace = { unpaused: 0 }) {
-      const found: Found = { isFound: new Uint8Array(last + 1), numbers: [] };
-      yield* findPhrases(tries.title, title, found, pace);
-      yield* findPhrases(tries.text, title, found, pace);
-      yield* findPhrases(tries.text, text, found, pace);
-      yield* findPhrases(tries.author, author, found, pace);
-      const fitting = new Set<Compiled<Rule>>();
-      for (const some of [always, ...found.numbers.map((number) => byKey[number] ?? [])]) {
-        for (const one of some) {
-          if (hasWords(one, found) && fits(one, publishedAt, found, seenBy)) fitting.add(one);
+      const found = new Set<Words>();
+      yield* findWords(wanted.title, title, found, pace);
+      yield* findWords(wanted.text, title, found, pace);
+      yield* findWords(wanted.text, text, found, pace);
+      yield* findWords(wanted.author, author, found, pace);
+      const fitting = new Set<Rule>();
+      for (const words of [undefined, ...found]) {
+        for (const { rule, expression } of byKey.get(words) ?? []) {
+          if (fits(expression, publishedAt, found, () => seenBy(rule))) fitting.add(rule);
           if (isPauseDue(pace, RULE_COST)) yield;
         }
       }
-      return [...fitting].map(({ rule }) => rule);
+      return [...fitting];
     },
   };
 }
 
-function emptyTrie(): Trie {
-  return { root: {}, bits: new Uint8Array(HASHES) };
-}
-
 export function readExpression(match: string): MatchedExpression {
   const { clauses: parsed, from, until } = parseExpression(match, { isSearch: false });
-  const clauses = parsed.map(({ isExcluded, phrases }) => {
+  const clauses = parsed.map(({ isExcluded, phrases }): Clause => {
     const words = phrases.flatMap((phrase): Words[] => {
       const { field } = phrase;
       if (field === 'source' || field === 'in') return [];
@@ -119,131 +96,75 @@ export function readExpression(match: string): MatchedExpression {
       return [{ field, tokens: tokensOf(terms), isBeginning }];
     });
     const names = phrases.filter(({ field }) => field === 'source' || field === 'in').map(nameCheck);
-    return { isExcluded, words, names, shortest: shortestOf(phrases) };
+    return { isExcluded, words, names, shortest: Math.min(...phrases.map(({ text }) => text.length)) };
   });
-  return { clauses, from, until };
+  return { clauses: clauses.toSorted((a, b) => a.names.length - b.names.length), from, until };
 }
 
-function compileRule<Rule>(
-  rule: Rule, { clauses, from, until }: MatchedExpression, numberOf: (words: Words) => number,
-): Compiled<Rule> {
-  const compiled = clauses.map(({ words, ...clause }) => ({ ...clause, numbers: words.map(numberOf) }));
-  // The clause with the longest words is checked first, because few posts have long words.
-  const keys = compiled.filter(({ isExcluded, names }) => !isExcluded && names.length === 0);
-  const [key] = keys.toSorted((a, b) => b.shortest - a.shortest);
-  return { rule, clauses: compiled, key, from, until };
+/** The clause of which a post must have a word before the rule is looked at: the longest, which few posts have. */
+function keyOf(clauses: Clause[]): Clause | undefined {
+  const keys = clauses.filter(({ isExcluded, names }) => !isExcluded && names.length === 0);
+  return keys.toSorted((a, b) => b.shortest - a.shortest)[0];
 }
 
-function shortestOf(phrases: Phrase[]): number {
-  return Math.min(...phrases.map(({ text }) => text.length));
+function emptyWanted(): Wanted {
+  return { written: new Map(), lengths: [], byToken: new Map() };
 }
 
-function addWords({ root, bits }: Trie, { tokens, isBeginning }: Words, number: number): number {
-  const [first = ''] = tokens;
-  const last = isBeginning ? tokens.at(-1) : undefined;
-  const hash = [...Array(first.length).keys()].reduce((sum, at) => nextHash(sum, first.charCodeAt(at)), 0);
-  bits[hash] = (bits[hash] ?? 0) | (isBeginning && tokens.length === 1 ? IS_BEGINNING : IS_FIRST);
-  let node = root;
-  for (const token of last === undefined ? tokens : tokens.slice(0, -1)) {
-    node.next ??= new Map<string, TrieNode>();
-    const next: TrieNode = node.next.get(token) ?? {};
-    node.next.set(token, next);
-    node = next;
+/** Adds words, unless they are there; returns those that are there. */
+function want({ written, lengths, byToken }: Wanted, words: Words): Words {
+  const { tokens, isBeginning } = words;
+  const name = `${tokens.join(' ')}${isBeginning ? '*' : ''}`;
+  const known = written.get(name);
+  if (known || tokens.length === 0) return known ?? words;
+  written.set(name, words);
+  const whole = tokens.slice(0, isBeginning ? -1 : undefined);
+  const [longest] = whole.toSorted((a, b) => b.length - a.length);
+  if (longest === undefined) {
+    if (!lengths.includes(name.length - 1)) lengths.push(name.length - 1);
+    return words;
   }
-  if (last === undefined) return (node.ends ??= number);
-  node.beginnings ??= new Map<string, number>();
-  const known = node.beginnings.get(last) ?? number;
-  node.beginnings.set(last, known);
-  node.lengths ??= new Set();
-  node.lengths.add(last.length);
-  return known;
+  const some = byToken.get(longest) ?? { phrases: [] };
+  byToken.set(longest, some);
+  if (tokens.length === 1) some.alone = words;
+  else some.phrases.push({ words, place: whole.indexOf(longest) });
+  return words;
 }
 
-function* findPhrases(trie: Trie, text: string, found: Found, pace: Pace): Generator<void> {
-  const note: Note = (number) => {
-    if (number === undefined || found.isFound[number] === 1) return;
-    found.numbers.push(number);
-    found.isFound[number] = 1;
-  };
-  let [at, left] = [0, text.length * STEPS_PER_CHARACTER];
-  while (at < text.length) {
-    const [from, before] = [at, left];
-    [at, left] = findSome(trie, text, from, left, note);
-    if (isPauseDue(pace, at - from + before - left)) yield;
-  }
-}
-
-/** Finds phrases that begin in a part of the text; returns where the part ends, and what is left, as `follow` does. */
-function findSome({ root, bits }: Trie, text: string, from: number, before: number, note: Note): [number, number] {
-  let [at, left] = [from, before];
-  for (; at < text.length && at - from + before - left < STEP; at++) {
-    const start = at;
-    let hash = 0;
-    for (let code = codeAt(text, at); isInToken(code); code = codeAt(text, ++at)) {
-      hash = nextHash(hash, code);
-      if (((bits[hash] ?? 0) & IS_BEGINNING) !== 0) note(root.beginnings?.get(text.slice(start, at + 1)));
+function* findWords(
+  { written, lengths, byToken }: Wanted, text: string, found: Set<Words>, pace: Pace,
+): Generator<void> {
+  const tokens = tokensIn(text);
+  let left = STEPS + text.length * STEPS_PER_CHARACTER;
+  for (let at = 0; at < tokens.length; at++) { // in two thirds of the time that `entries` takes
+    const token = tokens[at] ?? '';
+    const before = left;
+    for (const length of lengths) {
+      const words = length <= token.length ? written.get(`${token.slice(0, length)}*`) : undefined;
+      if (words) found.add(words);
     }
-    const isFirst = at > start && ((bits[hash] ?? 0) & IS_FIRST) !== 0;
-    if (isFirst) left = follow(root.next?.get(text.slice(start, at)), text, at, left, note);
-  }
-  return [at, left];
-}
-
-type Note = (number: number | undefined) => void;
-
-/**
- * Calls `note` with the number of each phrase of rules that stands in `text` and whose first token ends at index `at`.
- * Returns how many further tokens of `text` may be compared with phrases.
- */
-function follow(node: TrieNode | undefined, text: string, at: number, left: number, note: Note): number {
-  note(node?.ends);
-  for (let end = at; node && (node.next || node.beginnings) && end < text.length && left > 0; left--) {
-    while (end < text.length && !isInToken(codeAt(text, end))) end++;
-    const start = end;
-    while (isInToken(codeAt(text, end))) end++;
-    const token = text.slice(start, end);
-    for (const length of node.lengths ?? []) {
-      if (length <= token.length) note(node.beginnings?.get(token.slice(0, length)));
+    const { alone, phrases } = byToken.get(token) ?? NONE;
+    if (alone) found.add(alone);
+    for (const { words, place } of phrases) {
+      if (left <= 0) break;
+      left -= found.has(words) ? 1 : words.tokens.length;
+      if (!found.has(words) && standsAt(words, tokens, at - place)) found.add(words);
     }
-    node = node.next?.get(token);
-    note(node?.ends);
+    if (isPauseDue(pace, token.length + before - left)) yield;
   }
-  return left;
 }
 
-function codeAt(text: string, at: number): number {
-  return at < text.length ? text.charCodeAt(at) : 0;
-}
-
-function isInToken(code: number): boolean {
-  return (code >= 97 && code <= 122) || (code >= 48 && code <= 57) || code >= 128;
-}
-
-function nextHash(hash: number, code: number): number {
-  return (Math.imul(hash, 31) + code) & (HASHES - 1);
-}
-
-function fits<Rule>(
-  { rule, clauses, from, until }: Compiled<Rule>, publishedAt: number, found: Found,
-  seenBy: (rule: Rule) => SourceNames | undefined,
+function fits(
+  { clauses, from, until }: MatchedExpression, publishedAt: number, found: Set<Words>,
+  seenBy: () => SourceNames | undefined,
 ): boolean {
   if (publishedAt < from || publishedAt >= until) return false;
-  const named = clauses.filter(({ names }) => names.length > 0);
-  const seen = named.length > 0 ? seenBy(rule) : undefined;
-  return named.length === 0 || (seen !== undefined && named.every((clause) =>
-    (hasPhrase(clause, found) || clause.names.some((isNameOf) => isNameOf(seen))) !== clause.isExcluded));
-}
-
-function hasWords({ clauses }: Compiled<unknown>, found: Found): boolean {
-  for (const clause of clauses) {
-    if (clause.names.length === 0 && hasPhrase(clause, found) === clause.isExcluded) return false;
-  }
-  return true;
-}
-
-function hasPhrase({ numbers }: CompiledClause, { isFound }: Found): boolean {
-  for (const number of numbers) if (isFound[number] === 1) return true;
-  return false;
+  return clauses.every(({ isExcluded, words, names }) => {
+    if (names.length === 0) return words.some((one) => found.has(one)) !== isExcluded;
+    const seen = seenBy();
+    return seen !== undefined
+      && (words.some((one) => found.has(one)) || names.some((isNameOf) => isNameOf(seen))) !== isExcluded;
+  });
 }
 
 function nameCheck(phrase: Phrase): NameCheck {

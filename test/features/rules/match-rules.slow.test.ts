@@ -65,9 +65,9 @@ test('rules made at random catch the posts that a search for them finds, and no 
 });
 
 test('hostile rules and texts cost steps in proportion to the text alone: after so many steps, no words that stand together are found', () => {
-  const long = Array.from({ length: 200 }, (_, n) => ({ match: `"${'a-'.repeat(200)}x${n}"` }));
+  const long = Array.from({ length: 200 }, (_, n) => ({ match: `"${'a-'.repeat(50 + n)}a"` }));
   const rules = [...long, { match: '"low water"' }, { match: 'low' }];
-  const caught = (words: number) => fitting(rules, texts('', `${'a '.repeat(words)} low water`)).toSorted();
-  assert.deepEqual(caught(20), ['"low water"', 'low']);
+  const caught = (words: number) => fitting(rules, texts('', `${'a b '.repeat(words)} low water`)).toSorted();
+  assert.deepEqual(caught(2), ['"low water"', 'low']);
   assert.deepEqual(caught(2_000), ['low']);
 });
