@@ -28,7 +28,7 @@ function filesOf(files: readonly string[]): string {
 }
 
 /** Every connection that a process or script opens. */
-const CONNECTION_TABLE = tableOf('program|when|to|whose machine|what it sends|if nothing is configured|how to switch it off|decided in',
+const CONNECTION_TABLE = tableOf('program|when|to|whose machine|what it sends|if nothing is configured|switched off by|decided in',
   Object.values(CONNECTIONS).map(({ programs, trigger, to, owner, data, off, unconfigured, files }) =>
     [programs, trigger, to, owner, data, unconfigured, off, filesOf(files)]));
 

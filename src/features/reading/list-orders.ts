@@ -17,7 +17,8 @@ export type Key = keyof typeof KEYS;
 
 /**
  * The orders of lists of posts. A new one is a row, and a row of KEYS if it has another key: without an index for that
- * (`INDEXED BY` in `list-store.ts`), a page costs as much as the whole list.
+ * (`INDEXED BY` in `list-store.ts`), a page costs as much as the whole list. What marks above and below a post
+ * (`sidesOf`) goes by publishing.
  */
 export const LIST_ORDERS = {
   newest: { label: 'Newest first', key: 'published', isUp: false, more: 'Older posts', first: 'newest' },
