@@ -512,7 +512,7 @@ export const MUTATIONS: Mutation[] = [
     from: "route.access === 'admin' && viewer.role !== 'admin'",
     to: "route.access === 'admin' && !viewer.role",
     test: 'test/app/route-access.test.ts',
-    name: 'visitors may call only public routes, and only administrators may call routes that administer',
+    name: 'each address refuses whoever it is not for, whatever they prefer: 401 for nobody known, 403 for a member',
   },
   {
     promise: 'posts of private sources are in nobody else’s lists',
