@@ -171,7 +171,6 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ),
   at('GET /settings/rules/:id', 'member', 'Page: change a rule', rulePages.showRule),
 
-
   ...endpoints(WEBHOOK_ROUTES),
 
   // Routes of the Google Reader API. `canonicalReaderPath` maps other spellings of a path to the path of a route.

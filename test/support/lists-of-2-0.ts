@@ -67,3 +67,9 @@ export function fillLists(db: Db, below: (limit: number) => number): Entry[] {
   }
   return wanted;
 }
+
+/** What a member of version 2.0.0 chose for a list. */
+export function chooseOrder(db: Db, list: string, order: 'newest' | 'oldest'): void {
+  db.prepare<[string, string]>('choice of 2.0.0', `INSERT INTO list_choices (account_id, list, sort_order, show, chosen_at)
+    VALUES (1, ?, ?, 'all', 5)`).run(list, order);
+}

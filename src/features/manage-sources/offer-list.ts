@@ -105,7 +105,7 @@ function withdrawForm({ id, title }: Offer): Html {
   return postButton(`/offers/${id}/withdraw`, 'Withdraw', 'secondary', `Withdraw the offer of ${title}`);
 }
 
-/** The notice of a source's open offer, for those who may manage the source. */
+/** The notice of a source's open offer, for those who may manage it. */
 export function offerNotice(offer: Offer, times: Times): Html {
   return html`<div class="said"><span>Offered to ${receiverOf(offer)} until ${
     showTime(times, offer.expiresAt)}. Nothing changes until it is accepted.</span>${withdrawForm(offer)}</div>`;

@@ -1,7 +1,7 @@
 import type { HubRequest } from '../../platform/http/router.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
 import type { Choice } from './list-choice-store.ts';
-import { ORDER_NAMES, type Order } from './list-orders.ts';
+import { ORDER_NAMES } from './list-orders.ts';
 import type { View } from './reading-list.ts';
 
 type ListAddress = { view: View; cursor: string | null; newest: number | undefined };
@@ -14,9 +14,8 @@ export function readListAddress({ path, params, query }: Pick<HubRequest, 'path'
   const about = {
     ...(since !== undefined && { since }), ...(q !== undefined && { q }), ...(isBest && { by: 'relevance' as const }),
   };
-  const order = ORDER_NAMES.find((name) => name === query.get('order'));
   return {
-    view: { ...viewAt(path, params, query.get('show')), ...inOrder(order), ...about },
+    view: { ...viewAt(path, params, query.get('show')), ...inOrder(query.get('order')), ...about },
     cursor: query.get('cursor') || null,
     newest: parseId(query.get('newest') ?? ''),
   };
@@ -62,7 +61,9 @@ export function withChoice(list: View, { order, show }: Choice): View {
   return { ...list, kind, ...inOrder(order), ...(show === 'each' && { each: true }) };
 }
 
-function inOrder(order: Order | undefined): Pick<View, 'order'> {
+/** An order that this version does not have, as a later one may have stored it, is the usual one. */
+function inOrder(wanted: string | null): Pick<View, 'order'> {
+  const order = ORDER_NAMES.find((name) => name === wanted);
   return order === undefined || order === 'newest' ? {} : { order };
 }
 

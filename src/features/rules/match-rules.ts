@@ -33,7 +33,7 @@ type Wanted = {
   written: Map<string, Words>;
   /** The lengths of the single beginnings, such as 4 for `harb*`. */
   lengths: number[];
-  /** What is looked for where a token stands: the token alone, and phrases of which it is the longest whole token. */
+  /** What is looked for at a token: it alone, and phrases of which it is the longest whole one. */
   byToken: Map<string, AtToken>;
 };
 

@@ -17,6 +17,7 @@ const OTHERS = {
 
 const apiOf = ({ routes: [first] }: (typeof ADMIN_LISTS)[number]): string => first?.pattern.replace('GET ', '') ?? '';
 const LISTS = [...Object.keys(OTHERS), ...ADMIN_LISTS.map(apiOf)];
+const PUBLIC = '/api/sources';
 
 /** A hub in which each list has at least two items that Ada sees. */
 async function hubWithLists(t: TestContext) {
@@ -55,16 +56,21 @@ test('page by page each list has all its items in its order, and each page links
   }
 });
 
-test('each list can be taken along whole, one JSON object a line', async (t) => {
+test('each list but the visitors’ can be taken along whole, one JSON object a line', async (t) => {
   const { ada } = await hubWithLists(t);
 
-  for (const path of LISTS) {
+  for (const path of LISTS.filter((one) => one !== PUBLIC)) {
     const taken = await ada.get(`${path}?format=jsonl`);
     assert.match(taken.headers.get('content-disposition') ?? '', new RegExp(`filename="${path.split('/').at(-1)}\\.jsonl"`));
     const lines = taken.text.trimEnd().split('\n').map((line) => JSON.parse(line) as object);
     assert.deepEqual(lines, await itemsAt(ada, `${path}?limit=100`), path);
     assert.equal((await ada.get(`${path}?format=xml`)).status, 400, path);
   }
+});
+
+test('visitors get pages of a list, never all of it at once', async (t) => {
+  const { hub } = await hubWithLists(t);
+  assert.equal((await hub.anybody.get(`${PUBLIC}?format=jsonl&limit=1`)).json<{ items: [] }>().items.length, 1);
 });
 
 test('a page of a list links to the next one, which says so when nothing follows', async (t) => {

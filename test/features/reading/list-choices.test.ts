@@ -5,6 +5,7 @@ import { MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { addFollow, addNotes, addPost, sendJson } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { hubWith } from '../../support/hub.ts';
+import { listChoices } from '../../../src/features/reading/list-choice-store.ts';
 
 /** Ada's sources with so many posts, one post a minute in turn, and bob, who follows the sources in the folder Birds. */
 async function hubWithLists(t: TestContext, count: number, sourceCount = 1) {
@@ -168,4 +169,13 @@ test('folders with names that browsers take out of paths can be opened, and stay
     return [/<h1><span dir="auto">([^<]+)</.exec(shown.text)?.[1], idsIn(shown)];
   }));
   assert.deepEqual(opened.toSorted(), names.map((name, n) => [name, [n + 1]]).toSorted());
+});
+
+test('an order that a later version stored is the usual one here, and can be chosen anew', async (t) => {
+  const { hub, bob } = await hubWithLists(t, 3);
+  listChoices(hub.handle).put(2, 'all', { order: 'longest' as never, show: 'all' });
+
+  assert.deepEqual(idsIn(await page(bob, '/all')), [3, 2, 1]);
+  await choose(bob, 'all', 'oldest all');
+  assert.deepEqual(idsIn(await page(bob, '/all')), [1, 2, 3]);
 });
