@@ -1,9 +1,7 @@
 // Protects the handbook: every command in it does what it promises, in the order in which it is read.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import {
-  existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -17,6 +15,7 @@ import { bootSystem } from '../support/booted-system.ts';
 import { onWholeStream } from '../support/clamd.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { readHandbook, variantsOf, type Block } from '../support/handbook.ts';
+import { ELSEWHERE, inlineCommands } from '../support/handbook-commands.ts';
 import { startHub } from '../support/hub.ts';
 import { temporaryDataDir } from '../support/hub-process.ts';
 import { ADAS_PASSWORD, operator, readVersion, type InForeground, type Operator } from '../support/operator.ts';
@@ -65,63 +64,8 @@ const OURS: [theirs: RegExp, ours: string][] = [
   [/:3311/g, ':"$BRIDGE_PORT"'],
 ];
 
-/** Commands that are run by another test: the file, and what it calls them. */
-const ELSEWHERE: Record<string, [file: string, says: string]> = {
-  'npm test': ['scripts/scripts.slow.test.ts', `'scripts/run.sh'), 'test'`],
-  'CONFIRM_RESTORE=YES ./scripts/restore.sh --restic <name>': ['scripts/restore-typed.slow.test.ts', "['--restic', name]"],
-  './scripts/verify-backup.sh data/backups/interim/2026-01-31T141500Z':
-    ['scripts/interim-backup.slow.test.ts', `run('verify-backup.sh', folder)`],
-  'CONFIRM_RESTORE=YES ./scripts/restore.sh data/backups/interim/2026-01-31T141500Z':
-    ['scripts/interim-backup.slow.test.ts', 'runRestore(hub.dataDir, 0, [folder]'],
-  './scripts/interim-backup.sh': ['scripts/interim-backup.slow.test.ts', `run('interim-backup.sh')`],
-  './scripts/hubctl offsite adopt': ['scripts/off-site-restic-hubs.slow.test.ts', `['offsite', 'adopt', ...args]`],
-  './scripts/hubctl offsite adopt --no': ['scripts/off-site-restic-hubs.slow.test.ts', `adopt(hub, staging, '--no')`],
-  'restic check --read-data': ['scripts/off-site-restic-damage.slow.test.ts', 'restic check --read-data'],
-  'rm /mnt/backup-disk/restic/data/<ab>/<id>': ['scripts/off-site-restic-damage.slow.test.ts', 'rm -f "$RESTIC_REPOSITORY/data/'],
-  'restic rebuild-index': ['scripts/off-site-restic-damage.slow.test.ts', 'restic -q rebuild-index'],
-  './scripts/restic-backups.sh fetch': ['scripts/off-site-restic-damage.slow.test.ts', `run('restic-backups.sh', ['fetch', name]`],
-  'restic forget <id>': ['scripts/off-site-restic-damage.slow.test.ts', `restic('forget', id)`],
-  'restic prune --max-repack-size 0': ['scripts/off-site-restic.slow.test.ts', 'prune --max-repack-size 0'],
-  'restic snapshots --no-lock': ['scripts/off-site-restic.slow.test.ts', 'hand snapshots --json --no-lock'],
-  'rm /mnt/backup-disk/restic/snapshots/<id>*': ['scripts/off-site-restic.slow.test.ts', 'rm "$R"/snapshots/"$id"*'],
-  'restic prune --unsafe-recover-no-free-space <id>':
-    ['scripts/off-site-restic.slow.test.ts', 'prune --unsafe-recover-no-free-space "$id"'],
-  './.runtime/upgrade/new/scripts/upgrade.sh --recover': ['scripts/upgrade-kill.slow.test.ts', `hub.run('--recover')`],
-  'systemctl restart content-hub-web content-hub-worker':
-    ['scripts/install-systemd-boot.slow.test.ts', 'systemctl restart content-hub-worker'],
-  './scripts/upgrade.sh --from ARCHIVE': ['scripts/upgrade-archive.slow.test.ts', "run(`--from '${archive}'`)"],
-  './scripts/off-site.sh --new-disk': ['scripts/off-site-folder.slow.test.ts', "run(['--new-disk'])"],
-  './scripts/release.sh TAG FOLDER': ['scripts/release.slow.test.ts', './scripts/release.sh'],
-  './scripts/release.sh v1.2.3 <folder>': ['scripts/release.slow.test.ts', './scripts/release.sh'],
-  'npm run --silent sbom': ['scripts/sbom.test.ts', 'scripts/sbom.ts'],
-  'journalctl -u content-hub-web': ['scripts/install-systemd-boot.slow.test.ts', 'journalctl -u content-hub-web'],
-  'git status': ['scripts/upgrade-kill.slow.test.ts', "'status', '--short'"],
-  'systemctl list-timers': ['scripts/handbook.slow.test.ts', 'system.sh(`systemctl list-timers'],
-};
-
-/** Code of several words that nobody is asked to type. */
-const NO_COMMANDS = [
-  'result=verified … dir=…', '--every 24', '--restic 20260131-031500', 'rest-server --append-only', 'kill -9', 'port 8080 is in use',
-  'hubctl invite', 'hubctl doctor', 'hubctl reindex', 'error: database-gone', 'uploads unreadable',
-  'PATCH /api/posts/{draftId}', '{"publishAt": null}',
-  '--to v1.2.3', 'tailscale serve --bg 8080', // there is no Tailscale where tests run
-  'migrations/… is not of this version', 'is missing', 'tar -xzC .runtime/upgrade/new --strip-components=1 -f content-hub-2.0.1.tar.gz',
-  '--from content-hub-2.0.1.tar.gz',
-  'the database has schema version …, this program knows only up to …', 'migration … is not safe to apply by itself',
-  'database not readable', 'a restore or an upgrade is in progress or was interrupted', "the hub's own database is damaged",
-  'uploads missing', 'slow query', 'old rows removed', '"clean": true', '"clean": false', 'AlertExceedsMax yes', '"PutStream": false',
-  'chunk_size = 64Mi', 'no hub is in DATA_DIR yet', 'the database lacks migration …', 'restart to apply:',
-  'hubctl status', 'upgrade.sh --from', '--ssh-key FILE', '--gpg-key KEY', 'Pack ID does not match, want <id>', 'LoadIndex returned errors', 'restic repair index',
-];
-
 function ours(theirs: string): string {
   return OURS.reduce((text, [pattern, own]) => text.replace(pattern, own), theirs);
-}
-
-/** What the handbook says to run besides its blocks and the first table. */
-function inlineCommands(): string[] {
-  const code = HANDBOOK.spans.filter((span) => /^\.\/| /.test(span));
-  return [...new Set(code.filter((span) => !NO_COMMANDS.includes(span)))];
 }
 
 /** Ada's hub, as far as the walk has come. */
@@ -389,6 +333,7 @@ test('an operator who follows the handbook from its first block to the last gets
   for (const tool of ['age', 'curl', 'git', 'gpg', 'npm', 'rclone', 'restic', 'sqlite3', 'systemctl']) if (!requireTool(t, tool)) return;
   const walk = await begin(t);
   const blocks = HANDBOOK.blocks.filter(({ kind }) => kind === 'sh');
+  assert.deepEqual([...new Set(blocks.map(({ section }) => section))], Object.keys(STEPS));
   for (const [section, under] of Object.entries(Object.groupBy(blocks, ({ section: heading }) => heading))) {
     const steps = STEPS[section] ?? [];
     assert.equal(under?.length, steps.length, `a block below "${section}" is not known:\n${textOf(under)}`);
@@ -495,30 +440,12 @@ async function runEveryCommand(walk: Walk): Promise<void> {
     accounts({ db, clock: Date.now }).create({ username: 'bob', displayName: 'Bob', role: 'member', passwordHash: '' });
     for (const id of [9001, 9002]) addJob({ db }, { id, payload: { sourceId: 0 }, state: 'failed' });
   });
-  for (const command of [...HANDBOOK.usages.flatMap(variantsOf), ...inlineCommands()]) {
+  for (const command of [...HANDBOOK.usages.flatMap(variantsOf), ...inlineCommands(HANDBOOK)]) {
     if (command in ELSEWHERE || command === 'npm start') continue; // which runs all the while
     if (!walk.ran.has(ours(command))) await done(walk, command);
   }
   await done(walk, './scripts/hubctl doctor --hashes');
 }
-
-test('no command of the handbook is without a test, and no test of them without its command', () => {
-  const commands = [...HANDBOOK.usages, ...inlineCommands()];
-  const programs = new RegExp('^(CONFIRM_RESTORE=YES )?\\./(\\.runtime/upgrade/new/)?scripts/|' +
-    '^(npm|tar|sha256sum|curl|rclone|restic|crontab|systemctl|journalctl|git|du|rm) ');
-  assert.deepEqual(commands.filter((command) => !programs.test(command)), [], 'neither known nor named as no command');
-  assert.deepEqual(NO_COMMANDS.filter((code) => !HANDBOOK.spans.includes(code)), []);
-  for (const [command, [file, says]] of Object.entries(ELSEWHERE)) {
-    assert.ok(commands.includes(command), command);
-    assert.ok(readFileSync(join(PROJECT_ROOT, 'test', file), 'utf8').includes(says), `${file} runs ${command}`);
-  }
-  const scripts = [...HANDBOOK.usages.join(' ').matchAll(/\.\/scripts\/(\S+)/g)].map(([, name = '']) => name);
-  assert.deepEqual(scripts.filter((name) => !existsSync(join(PROJECT_ROOT, 'scripts', name))), []);
-  const kinds = new Set(HANDBOOK.blocks.map(({ kind }) => kind));
-  assert.deepEqual([...kinds].sort(), ['ini', 'sh', 'yaml'], 'a block of another kind is run by no test');
-  const sections = HANDBOOK.blocks.filter(({ kind }) => kind === 'sh').map(({ section }) => section);
-  assert.deepEqual([...new Set(sections)], Object.keys(STEPS));
-});
 
 test('what the handbook has systemd do works in a system that is booted by it', async (t) => {
   if (!requireTool(t, 'systemd-nspawn') || !requireRoot(t, 'only root can start another system')) return;

@@ -5,7 +5,7 @@ import { PROJECT_ROOT } from './run-program.ts';
 /** A fenced block: the heading it stands under, what its fence calls it, and its text without the indentation. */
 export type Block = { section: string; kind: string; text: string };
 
-type Handbook = {
+export type Handbook = {
   blocks: Block[];
   /** The commands of the first table, each whole, with its options in brackets. */
   usages: string[];
