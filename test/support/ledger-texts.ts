@@ -70,9 +70,8 @@ const SQL_TABLE = tableOf('folder|others that run SQL', [...Map.groupBy(
   [`\`${folder}\``, names.map((name) => `\`${name.slice(folder.length + 1)}\``).join(', ')]));
 
 const LEAVING = {
-  'at once': 'removed in the request', steps: 'removed by a job', cascade: 'removed with another row',
-  before: 'transferred or deleted before', renamed: 'stays under a pseudonym, without IP address and titles',
-  last: 'gets a pseudonym in the request, removed by a job', none: 'stays',
+  'at once': 'at once', steps: 'by a job', cascade: 'with another row', before: '–',
+  renamed: 'stays under a pseudonym, without IP address and titles', last: 'pseudonym at once, then by a job', none: 'stays',
 };
 
 function keptFor(name: TableName): string {
@@ -81,12 +80,11 @@ function keptFor(name: TableName): string {
   const most = typeof bound.most === 'number' ? bound.most.toLocaleString('en') : `\`${bound.most}\``;
   const except = 'except' in bound ? `, except ${bound.except}` : '';
   const rows = most.includes('_BYTES') ? '' : ' rows';
-  const then = bound.then === 'refused' ? 'a new row is refused' : 'the oldest row is removed';
-  return `at most ${most}${rows} for each ${bound.of}; beyond this limit ${then}${except}`;
+  return `${most}${rows} for each ${bound.of}${bound.then === 'refused' ? '' : '; the oldest goes'}${except}`;
 }
 
 /** Every table of the database. */
-const DATA_TABLE = tableOf('table|holds|about|who can read it in the hub|how much and how long|in the account’s export|when the account is deleted',
+const DATA_TABLE = tableOf('table|holds|about|who can read it in the hub|how much at most, and how long|in the account’s export|removed with the account',
   Object.entries(STORED_DATA).map(([name, { holds, about, readers }]) => {
     const { export: part, leaving } = TABLES[name as TableName];
     return [`\`${name}\``, holds, about, readers, keptFor(name as TableName), part === null ? 'no' : `\`${part}\``, LEAVING[leaving]];
