@@ -3,7 +3,7 @@ import { plural } from '../../platform/in-words.ts';
 import { accounts, isPresent } from '../accounts/account-store.ts';
 import { store, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
-import { joinSource, maySee, sources, type Source, type SourceState } from '../sources/source-store.ts';
+import { FEED_ADDRESSES, joinSource, maySee, sources, type Source, type SourceState } from '../sources/source-store.ts';
 
 export const FOLDER_MAX = 100; // characters of a folder's name
 
@@ -26,6 +26,10 @@ export type Follow = {
 
 /** A follow of a source that the follower may see. `title`: the account's own name for the source, or its title. */
 export type ListedFollow = Omit<Follow, 'createdAt' | 'ownTitle' | 'readUpTo'> & { title: string; state: SourceState };
+
+/** A followed source as apps list it. */
+export type Subscription =
+  Pick<ListedFollow, 'title' | 'folder'> & Pick<Source, 'id' | 'ownerId' | 'feedUrl' | 'siteUrl'>;
 
 /** Changes to a follow; a field that is undefined stays as it is. `title` null ends the account's own name. */
 export type FollowChange = {
@@ -76,6 +80,9 @@ export const follows = store(({ db, clock }) => {
     SELECT source_id AS id FROM follows WHERE account_id = ? AND source_id IN (SELECT value FROM json_each(?))`);
   const selectListed = db.prepare<[Asking & { folder: string | null }], ListedFollow>('reading list', `
     SELECT ${FOLLOW}, ${SEEN_TITLE} AS title, s.state ${READING_LIST}`);
+  const selectSubscriptions = db.prepare<[Asking & { folder: null }], Subscription>('followed sources for apps', `
+    SELECT s.id, ${SEEN_TITLE} AS title, ${FOLDER} AS folder, s.owner_id AS ownerId,
+           ${FEED_ADDRESSES} ${READING_LIST}`);
   const insert = db.prepare<[number, number, number, number]>('follow source', `
     INSERT INTO follows (account_id, source_id, read_up_to, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`);
   const insertFolder = db.prepare<[number, string]>('make folder',
@@ -115,6 +122,8 @@ export const follows = store(({ db, clock }) => {
     /** The follows of the viewer, all or only in one folder, without sources that the viewer may not see. */
     listed: (viewer: Pick<Viewer, 'id' | 'role'>, folder?: string): ListedFollow[] =>
       selectListed.all({ ...asking(viewer), folder: folder ?? null }),
+    /** The follows of the viewer, in the order of the sources' ids. */
+    subscriptions: (viewer: Viewer): Subscription[] => selectSubscriptions.all({ ...asking(viewer), folder: null }),
     hasFolder: db.prepare<[accountId: number, name: string], { id: number }>('folder',
       'SELECT id FROM folders WHERE account_id = ? AND name = ?').has,
     /** In alphabetical order. */

@@ -21,7 +21,7 @@ import { arrivals } from '../reading/arrival-store.ts';
 import { FOLLOW_FIELDS, followSource, unfollowSource } from '../reading/follow-source.ts';
 import { countedSources } from '../reading/reading-counts.ts';
 import { renameFolder } from '../rules/change-rule.ts';
-import { manySources, mayManage, sources } from '../sources/source-store.ts';
+import { mayManage, sources } from '../sources/source-store.ts';
 import { plain, type AppRequest } from './reader-request.ts';
 import {
   feedStream, fewStreams, folderStream, NO_FOLDER, parseStream, sourceOfFeed, stateStream,
@@ -154,18 +154,18 @@ export function listTags(hub: Hub, { viewer }: AppRequest): Reply {
 
 /** GET subscription/list: the followed sources that the viewer may see. */
 export function listSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
-  const followed = new Map(follows(hub).listed(viewer).map((follow) => [follow.sourceId, follow]));
-  const icons = iconPaths(hub, [...followed.keys()]);
+  const followed = follows(hub).subscriptions(viewer);
+  const icons = iconPaths(hub, followed.map(({ id }) => id));
   const sign = createAddressSigner(hub, viewer);
-  const subscriptions = manySources(hub).among([...followed.keys()]).map((source) => {
-    const icon = icons.get(source.id);
-    const { title, folder } = followed.get(source.id) ?? { title: source.title, folder: null };
+  const subscriptions = followed.map((source) => {
+    const { id, title, folder } = source;
+    const icon = icons.get(id);
     return {
-      id: feedStream(source.id),
-      title: title || feedStream(source.id),
+      id: feedStream(id),
+      title: title || feedStream(id),
       categories: [{ id: folderStream(folder), label: folder ?? NO_FOLDER }],
       // The feed's own address may hold a secret: only members who manage the source get it.
-      url: mayManage(source, viewer) && source.feedUrl !== null ? source.feedUrl : ownFeedUrl(hub, source.id),
+      url: mayManage(source, viewer) && source.feedUrl !== null ? source.feedUrl : ownFeedUrl(hub, id),
       htmlUrl: siteOf(hub, source),
       ...(icon !== undefined && { iconUrl: hub.config.baseUrl + sign(icon) }),
     };

@@ -21,13 +21,15 @@ import { ORDER_NAMES } from './list-orders.ts';
 import { COUNT_MAX } from './list-store.ts';
 import { listBar, listMain, listTitle, undoButton, type ShownList } from './list-views.ts';
 import { countsForPage, countText } from './reading-counts.ts';
-import { countFound, wholePage, type View } from './reading-list.ts';
+import { countFound, wholePage, type Counted, type View } from './reading-list.ts';
 import { entries, readActs } from './entry-store.ts';
 import { savedSearches } from './saved-search-store.ts';
 import type { SearchFacts } from './search-views.ts';
 
 /** Number of posts on a page of a list: more than two screens, and 12 kB compressed. */
 const PAGE = 30;
+
+const NOTHING = { items: [], next: null, searchedTo: null, counted: { count: 0, isAll: true } };
 
 /** The page of the list that the request's address names; `above` is shown before the posts. */
 export async function showList(hub: Hub, req: MemberRequest, above: Html | false = false): Promise<Reply> {
@@ -65,8 +67,9 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
   const after = readAfter(query, ['at', 'id']);
   const fault = faultOfSearch(view.q ?? '', { hasStates: true });
   const isNoSearch = view.q === '' || fault !== undefined;
-  const { items, next, searchedTo } = isNoSearch ? { items: [], next: null, searchedTo: null }
-    : await wholePage(hub, viewer, view, { limit: PAGE, after });
+  const isCounted = view.q !== undefined && after === undefined && view.by === undefined;
+  const { items, next, searchedTo, counted } = isNoSearch ? NOTHING
+    : await wholePage(hub, viewer, view, { limit: PAGE, after, countTo: isCounted ? COUNT_MAX : 0 });
   const times = timesOf(hub, viewer);
   const found = readFound(view.q ?? '');
   const titles = new Map(items.map(({ sourceId, sourceTitle }) => [sourceId, sourceTitle]));
@@ -76,7 +79,9 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
     fault, view, cursor, items, pictures: thumbnails(hub, items),
     isFollowing: countsForPage(hub, viewer).folders.length > 0,
     name: nameOf(hub, viewer, view), count: countOf(hub, viewer, view),
-    search: view.q && !fault ? searchFacts(hub, viewer, view, view.q) : undefined,
+    search: view.q && !fault ? {
+      ...(isCounted ? counted : countFound(hub, viewer, view, COUNT_MAX)), ...searchFacts(hub, viewer, view, view.q),
+    } : undefined,
     next: next && cursorOf(next.at, next.id), searchedTo,
     times: { ...times, now: hub.clock() },
     since: view.since ?? entries(hub).lastReadAt(viewer.id) + 1,
@@ -85,10 +90,10 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
   };
 }
 
-function searchFacts(hub: Hub, viewer: Viewer, view: View, q: string): SearchFacts {
+function searchFacts(hub: Hub, viewer: Viewer, view: View, q: string): Omit<SearchFacts, keyof Counted> {
   const toSave = wholeSearch(view, q, nameOf(hub, viewer, view));
   const savedId = savedSearches(hub).listOf(viewer.id).find((search) => search.q === toSave)?.id;
-  return { ...countFound(hub, viewer, view, COUNT_MAX), toSave, savedId };
+  return { toSave, savedId };
 }
 
 /** A search as it is saved: with the list's source or folder (if its name has no quotation mark), star or mute. */

@@ -19,7 +19,7 @@ const DOUBLES_MAX = 4_000;
 const MARKS_MAX = 2_000;
 
 /** A followed source with its number of unread posts. */
-type CountRow = ListedFollow & { unread: number };
+type CountRow = ListedFollow & { id: number; unread: number };
 
 /** The number of a source's unread posts that lists leave out, because they show an earlier post with the same link. */
 export type LaterDoubles = { inFolder: number; inAll: number; inApps: number };
@@ -30,6 +30,7 @@ export type PageParams = ListParams & ListPlace & { limit: number };
 type SourceParams = PageParams & { sourceId: number };
 type BoundParams = SourceParams & { boundAt: number; boundId: number };
 type CountParams = ListParams & { limit: number };
+type SomeParams = CountParams & { isUnread: number };
 type ListedPlace = ListPlace & { sourceId: number };
 
 /** SQL: the follow `f` and the source `s` of the entry `e`, which the viewer may see. */
@@ -57,6 +58,14 @@ const IN_ALL = 'e.place = 2 AND e.muted_by IS NULL AND NOT f.hide_globally';
 const IN_LIST_OR_SOURCE = `(CASE WHEN @sourceId = 0 THEN f.source_id IS NOT NULL AND ${IN_LIST}
   ELSE e.source_id = @sourceId END)`;
 
+const SOME = `
+    SELECT ${POSITION} FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
+      CROSS JOIN entries e INDEXED BY entries_source ON e.account_id = @viewerId AND e.source_id = f.source_id
+     WHERE NOT @isUnread AND e.muted_by IS NULL
+    UNION ALL SELECT ${POSITION} FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
+      CROSS JOIN entries e INDEXED BY entries_source_unread ON e.account_id = @viewerId AND e.source_id = f.source_id
+     WHERE @isUnread AND ${IS_UNREAD} LIMIT @limit`;
+
 /** In this SQL, `e` is an entry, `p` a post, `s` its source, `f` the viewer's follow. */
 export const lists = store(({ db }) => ({
   /** By the key of an order, and its direction. */
@@ -78,16 +87,12 @@ export const lists = store(({ db }) => ({
           WHERE e.account_id = @viewerId AND e.source_id = f.source_id AND ${IS_UNREAD}
             AND ${STANDS} ORDER BY e.published_at DESC, e.post_id DESC LIMIT 1)`).all,
   /** Up to `limit` posts of a list, in no order; doubles are not joined. */
-  some: db.prepare<[CountParams & { isUnread: number }], ListPlace>('some posts of a reading list', `
-    SELECT ${POSITION} FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
-      CROSS JOIN entries e INDEXED BY entries_source ON e.account_id = @viewerId AND e.source_id = f.source_id
-     WHERE NOT @isUnread AND e.muted_by IS NULL
-    UNION ALL SELECT ${POSITION} FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
-      CROSS JOIN entries e INDEXED BY entries_source_unread ON e.account_id = @viewerId AND e.source_id = f.source_id
-     WHERE @isUnread AND ${IS_UNREAD} LIMIT @limit`).all,
+  some: db.prepare<[SomeParams], ListPlace>('some posts of a reading list', SOME).all,
+  countSome: db.prepare<[SomeParams], { n: number }>(
+    'count some posts of a list', `SELECT COUNT(*) AS n FROM (${SOME})`).count,
 
   counts: db.prepare<[Asking & { folder: null; most: number }], CountRow>('unread counts', `
-    SELECT ${FOLLOW}, ${SEEN_TITLE} AS title, s.state,
+    SELECT s.id, ${FOLLOW}, ${SEEN_TITLE} AS title, s.state,
            (SELECT COUNT(*) FROM (SELECT 1 FROM entries e INDEXED BY entries_source_unread
              WHERE e.account_id = @viewerId AND e.source_id = f.source_id AND ${IS_UNREAD} LIMIT @most)) AS unread
     ${READING_LIST}`).all,

@@ -4,7 +4,7 @@ import type { Hub } from '../hub/hub.ts';
 import { COUNT_MAX, lists, type LaterDoubles } from './list-store.ts';
 
 /** `later`: how many of the source's unread posts lists leave out, because they show an earlier post with the link. */
-export type CountedSource = Omit<ListedFollow, 'sourceId'> & { id: number; unread: number; later: LaterDoubles };
+export type CountedSource = ListedFollow & { id: number; unread: number; later: LaterDoubles };
 /** A folder with its unread count; `name` is null for the sources without a folder. */
 export type CountedFolder = { name: string | null; unread: number; sources: CountedSource[] };
 export type ReadingCounts = { unread: number; starred: number; folders: CountedFolder[] };
@@ -18,8 +18,8 @@ const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base'
 export function countedSources(hub: Hub, viewer: Viewer, most = COUNT_MAX): CountedSource[] {
   const limit = Number.isFinite(most) ? most : -1; // SQLite takes a negative limit for none
   const rows = lists(hub).counts({ ...asking(viewer), folder: null, most: limit });
-  const later = new Map(lists(hub).later(asking(viewer)).map(({ sourceId, ...counted }) => [sourceId, counted]));
-  const sources = rows.map(({ sourceId: id, ...row }) => ({ id, ...row, later: later.get(id) ?? NONE_LATER }));
+  const later = new Map(lists(hub).later(asking(viewer)).map((counted) => [counted.sourceId, counted]));
+  const sources = rows.map((row) => ({ ...row, later: later.get(row.id) ?? NONE_LATER }));
   return sources.sort((a, b) => compare(a.title, b.title) || a.id - b.id);
 }
 

@@ -37,33 +37,43 @@ const FOLLOWING = 5;
 /** Maximum steps of one search (`searchList`), in some 20 ms; after the last step the page of results ends. */
 const SEARCH_STEPS = 3;
 
+/** How many posts one step of a search finds. `isAll`: false if the search could go on. */
+export type Counted = { count: number; isAll: boolean };
+
 /** `searchedTo`: the time (unix ms) back to which a search looked, if it ended before the page was full. */
-type ListPage = { items: ListedPost[]; next: ListPlace | null; searchedTo: number | null };
+type ListPage = { items: ListedPost[]; next: ListPlace | null; searchedTo: number | null; counted: Counted };
+
+/** `countTo`: the (first) step looks for so many posts, though the page has `limit`. */
+type Asked = { after?: ListPlace | undefined; limit: number; countTo?: number };
 
 /** A page of a reading list, or what one step of a search finds, in the view's order. */
 export function listView(
-  hub: Hub, viewer: Viewer, view: View, { after = startOf(orderOf(view)), limit }: { after?: ListPlace; limit: number },
+  hub: Hub, viewer: Viewer, view: View, { after = startOf(orderOf(view)), limit, countTo = 0 }: Asked,
 ): ListPage {
   const { found, reached, searchedTo = null } =
-    find(hub, viewer, view, { from: after, isUp: orderOf(view).isUp, limit: limit + 1 });
+    find(hub, viewer, view, { from: after, isUp: orderOf(view).isUp, limit: Math.max(limit + 1, countTo) });
   const items = withReadState(hub, viewer, posts(hub).listed(found.slice(0, limit).map(({ id }) => id)));
-  if (found.length > limit) return { items, next: found[limit - 1] ?? null, searchedTo: null };
-  return { items, next: reached ?? null, searchedTo: reached?.at ?? searchedTo };
+  const counted = { count: found.length, isAll: reached === undefined };
+  if (found.length > limit) return { items, next: found[limit - 1] ?? null, searchedTo: null, counted };
+  return { items, next: reached ?? null, searchedTo: reached?.at ?? searchedTo, counted };
 }
 
-/** A page of a list or search. A search fills it in up to SEARCH_STEPS steps, between which other requests run. */
+/**
+ * A page of a list or search. A search fills it in up to SEARCH_STEPS steps, between which other requests run;
+ * `counted` is of its first step.
+ */
 export async function wholePage(
-  hub: Hub, viewer: Viewer, view: View, { after, limit }: { after?: ListPlace | undefined; limit: number },
+  hub: Hub, viewer: Viewer, view: View, { after, limit, countTo = 0 }: Asked,
 ): Promise<ListPage> {
-  const items: ListedPost[] = [];
-  let next = after ?? startOf(orderOf(view));
-  for (let steps = 1; ; steps++) {
-    const step = listView(hub, viewer, view, { after: next, limit: limit - items.length });
-    items.push(...step.items);
-    if (step.next === null || items.length === limit || steps === SEARCH_STEPS) return { ...step, items };
-    next = step.next;
+  const first = listView(hub, viewer, view, { after, limit, countTo });
+  let last = first;
+  const items = [...first.items];
+  for (let steps = 1; last.next !== null && items.length < limit && steps < SEARCH_STEPS; steps++) {
     await nextTurn();
+    last = listView(hub, viewer, view, { after: last.next, limit: limit - items.length });
+    items.push(...last.items);
   }
+  return { ...last, items, counted: first.counted };
 }
 
 function isSearch({ q }: View): boolean {
@@ -91,8 +101,8 @@ export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position)
   return { previous: postAt(previous), next: following[0] ?? null, nextUnread: postAt(nextUnread), following };
 }
 
-/** Counts the posts that one step of a search finds, up to `most`. `isAll`: false if the search could go on. */
-export function countFound(hub: Hub, viewer: Viewer, view: View, most: number): { count: number; isAll: boolean } {
+/** Counts the posts that one step of a search finds, up to `most`. */
+export function countFound(hub: Hub, viewer: Viewer, view: View, most: number): Counted {
   const { by: _, ...search } = view;
   const { found, reached } = find(hub, viewer, search, { from: startOf(LIST_ORDERS.newest), isUp: false, limit: most });
   return { count: found.length, isAll: reached === undefined };

@@ -58,6 +58,10 @@ export function fromSource(id: string): string {
   return `FROM sources s WHERE s.id = ${id} AND s.removed_at IS NULL`;
 }
 
+/** SQL: the addresses of the feed and the site of the source `s`, as columns; null for sources of other kinds. */
+export const FEED_ADDRESSES = `(SELECT url FROM feeds WHERE source_id = s.id) AS feedUrl,
+           (SELECT site_url FROM feeds WHERE source_id = s.id) AS siteUrl`;
+
 const SELECT_SOURCES = `
   SELECT s.id, s.owner_id AS ownerId, ${displayNameOf('s.owner_id')} AS owner, s.kind, s.title, s.visibility, s.state,
          s.state_since AS stateSince, s.state_reason AS stateReason, s.next_sync_at AS nextSyncAt,
@@ -232,7 +236,7 @@ export function maySee(source: Source, viewer: Person | null): boolean {
 }
 
 /** Whether the viewer may change a source and its posts. */
-export function mayManage(source: Source, viewer: Person | null): boolean {
+export function mayManage(source: Pick<Source, 'ownerId'>, viewer: Person | null): boolean {
   return viewer !== null && (viewer.id === source.ownerId || viewer.role === 'admin');
 }
 

@@ -114,6 +114,7 @@ test('a search for a word that stands everywhere looks at so many posts at once,
   assert.deepEqual([few.items.map(({ id }) => id), few.next], [[2999, 3, 1], null], 'few are looked for by themselves');
   entries(hub.handle).setRead(2, upTo(1_200), false);
   const wanted = [2_999, ...Array.from({ length: 29 }, (_, below) => 1_200 - below)];
+  assert.match((await ben.get('/?q=owl')).text, /<span role="status">More than 1 post</, 'its first step is counted');
   assert.deepEqual(await titlesAt(ben, '/?q=owl'), wanted.map((id) => `Owl ${id}`));
   assert.deepEqual((await itemsAt(ben, '/api/posts?view=unread&q=owl')).map(({ id }) => id), wanted);
   const { items, next } = listView(hub.handle, viewer, view, { limit: 30 });
@@ -124,4 +125,16 @@ test('a search for a word that stands everywhere looks at so many posts at once,
   await wholePage(hub.handle, viewer, view, { limit: 30 }).then(() => ended.push('search'));
   assert.deepEqual(ended, ['another request', 'search']);
   assert.equal((await wholePage(hub.handle, viewer, view, { limit: 2 })).next?.id, 1_200);
+});
+
+test('each page of a search says how many posts it finds, whatever part of them the page shows', async (t) => {
+  const { hub, ada } = await hubWithOwnPosts(t);
+  addPosts(hub, 1, 45, (n) => ({ title: `Owl ${n}`, publishedAt: n * 1_000 }));
+  indexPosts(hub.handle);
+  const first = await ada.get('/all?q=owl');
+  const next = /href="(\/all[^"]*cursor=[^"]*)"/.exec(first.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+  for (const address of ['/all?q=owl', next, '/all?q=owl&by=relevance']) {
+    assert.match((await ada.get(address)).text, /<span role="status">45 posts</, address);
+  }
+  assert.deepEqual([(await titlesAt(ada, '/all?q=owl')).length, (await titlesAt(ada, next)).length], [30, 15]);
 });
