@@ -18,6 +18,7 @@ const LACKING: { row: RegExp; why: string }[] = [
   { row: /^fairness first synchronisation /, why: 'measured since version 2.1.0' },
   { row: /^start .* to the first /, why: 'measured since version 2.1.0' },
   { row: /^memory start: /, why: 'measured since version 2.1.0' },
+  { row: /^search /, why: 'measured since version 2.1.0' },
 ];
 
 /** A row as run-bench.ts prints it. `figure`: how much better than the peer; higher is better. */
