@@ -62,6 +62,7 @@ export const STORED_DATA: Record<TableName, Stored> = {
   list_choices: { ...OF_ACCOUNT, holds: 'which order and posts a reader chose for each list' },
   entries: { ...OF_ACCOUNT, holds: 'the posts in a reader’s lists, and which of them the reader has read, when, and has starred, and which rules have muted them' },
   entries_due: { ...OF_ACCOUNT, holds: 'follows that have changed, until lists agree with them' },
+  unread_counts: { ...OF_ACCOUNT, holds: 'how many posts of each source a reader has not read' },
   entries_late: { ...OF_SOURCE, holds: 'new posts that have not reached all followers' },
   read_acts: { ...OF_ACCOUNT, holds: 'a reader’s last marks of several posts, which can be undone' },
   read_marks: { ...OF_ACCOUNT, holds: 'nothing' },

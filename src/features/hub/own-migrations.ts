@@ -47,6 +47,7 @@ export const OWN_MIGRATIONS = [
   '0042_posts_link_rows.sql',
   '0043_reading_entries.sql',
   '0044_reading_list_orders.sql',
+  '0045_reading_unread_counts.sql',
 ];
 
 /** Throws SchemaError unless the `.sql` files in the folder are those of this version, no fewer and no more. */

@@ -58,6 +58,10 @@ const IN_ALL = 'e.place = 2 AND e.muted_by IS NULL AND NOT f.hide_globally';
 const IN_LIST_OR_SOURCE = `(CASE WHEN @sourceId = 0 THEN f.source_id IS NOT NULL AND ${IN_LIST}
   ELSE e.source_id = @sourceId END)`;
 
+/** SQL: the number of unread posts of the follow `f`, kept by SQL triggers. */
+const UNREAD = `COALESCE((SELECT unread FROM unread_counts WHERE account_id = f.account_id
+                            AND source_id = f.source_id), 0)`;
+
 const SOME = `
     SELECT ${POSITION} FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
       CROSS JOIN entries e INDEXED BY entries_source ON e.account_id = @viewerId AND e.source_id = f.source_id
@@ -77,8 +81,7 @@ export const lists = store(({ db }) => ({
     `SELECT f.source_id AS sourceId ${READING_LIST} AND ${IN_LIST}`).all,
   unreadSources: db.prepare<[Asking & { folder: string | null }], { sourceId: number }>('sources with unread posts', `
     SELECT f.source_id AS sourceId ${READING_LIST} AND ${IN_LIST}
-       AND EXISTS (SELECT 1 FROM entries e INDEXED BY entries_source_unread
-                    WHERE e.account_id = @viewerId AND e.source_id = f.source_id AND ${IS_UNREAD})`).all,
+       AND ${UNREAD} > 0`).all,
   newestOfEach: db.prepare<[ListParams], ListedPlace>('newest unread post of each source', `
     SELECT n.post_id AS id, n.published_at AS at, n.source_id AS sourceId
       FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
@@ -91,11 +94,8 @@ export const lists = store(({ db }) => ({
   countSome: db.prepare<[SomeParams], { n: number }>(
     'count some posts of a list', `SELECT COUNT(*) AS n FROM (${SOME})`).count,
 
-  counts: db.prepare<[Asking & { folder: null; most: number }], CountRow>('unread counts', `
-    SELECT s.id, ${FOLLOW}, ${SEEN_TITLE} AS title, s.state,
-           (SELECT COUNT(*) FROM (SELECT 1 FROM entries e INDEXED BY entries_source_unread
-             WHERE e.account_id = @viewerId AND e.source_id = f.source_id AND ${IS_UNREAD} LIMIT @most)) AS unread
-    ${READING_LIST}`).all,
+  counts: db.prepare<[Asking & { folder: null }], CountRow>('unread counts',
+    `SELECT s.id, ${FOLLOW}, ${SEEN_TITLE} AS title, s.state, ${UNREAD} AS unread ${READING_LIST}`).all,
   later: db.prepare<[Asking], LaterDoubles & { sourceId: number }>('count later doubles', `
     SELECT sourceId, SUM(inFolder) AS inFolder, SUM(inAll) AS inAll, COUNT(*) AS inApps FROM (
       SELECT e.source_id AS sourceId, MAX(g.folder_id IS f.folder_id) AS inFolder,

@@ -16,10 +16,10 @@ const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base'
 
 /** The viewer's followed sources in alphabetical order, with their unread counts, each at most `most`. */
 export function countedSources(hub: Hub, viewer: Viewer, most = COUNT_MAX): CountedSource[] {
-  const limit = Number.isFinite(most) ? most : -1; // SQLite takes a negative limit for none
-  const rows = lists(hub).counts({ ...asking(viewer), folder: null, most: limit });
+  const rows = lists(hub).counts({ ...asking(viewer), folder: null });
   const later = new Map(lists(hub).later(asking(viewer)).map((counted) => [counted.sourceId, counted]));
-  const sources = rows.map((row) => ({ ...row, later: later.get(row.id) ?? NONE_LATER }));
+  const sources = rows.map((row) =>
+    ({ ...row, unread: Math.min(row.unread, most), later: later.get(row.id) ?? NONE_LATER }));
   return sources.sort((a, b) => compare(a.title, b.title) || a.id - b.id);
 }
 

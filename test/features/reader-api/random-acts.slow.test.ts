@@ -8,6 +8,7 @@ import { hubWith } from '../../support/hub.ts';
 import { randomBelow } from '../../support/random.ts';
 import { appOf, itemId, itemIds, STATE } from '../../support/reader-app.ts';
 import { addPosts } from '../../support/stored-posts.ts';
+import { assertUnreadCounted } from '../../support/unread-counts.ts';
 
 /** `RANDOM_SEED=7 RANDOM_STEPS=100000 node --test …` tries other acts, and more. */
 const SEED = Number(process.env['RANDOM_SEED'] ?? 1);
@@ -239,5 +240,6 @@ test('pages, API and app tell what a simple model says, while all three act at r
     const [told, expected] = await CHECKS[step % CHECKS.length]?.(reading) ?? assert.fail();
     const about = `seed ${SEED}, step ${step}, check ${step % CHECKS.length}, after ${acts.slice(-9).join(', ')}`;
     assert.deepEqual(told, expected, about);
+    assertUnreadCounted(reading.hub);
   }
 });

@@ -20,6 +20,7 @@ import { hubWith, type Hub } from '../../support/hub.ts';
 import { randomBelow } from '../../support/random.ts';
 import { appOf, edit, itemIds, STATE } from '../../support/reader-app.ts';
 import { addPosts } from '../../support/stored-posts.ts';
+import { assertUnreadCounted } from '../../support/unread-counts.ts';
 
 const LINK = 'https://news.example/2026/ferry';
 
@@ -412,6 +413,7 @@ test('after any acts, also of muting rules, each list has one post of each link,
     passTime(below(MINUTE));
     await (known.size === 0 ? arrive : pick(acts))();
     check(step);
+    assertUnreadCounted(hub);
   }
   assert.ok(known.size > 25);
 });

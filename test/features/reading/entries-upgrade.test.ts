@@ -8,13 +8,15 @@ import { chooseOrder, fillLists, oldHub } from '../../support/lists-of-2-0.ts';
 import { MIGRATIONS } from '../../support/migrated-database.ts';
 import { randomBelow } from '../../support/random.ts';
 import { rowsOf } from '../../support/stored-rows.ts';
+import { assertUnreadCounted } from '../../support/unread-counts.ts';
 
-test('every post of a followed source, mark, star and muted post of version 2.0.0 becomes an entry', (t) => {
+test('every post of a followed source, mark, star and muted post of version 2.0.0 becomes an entry, and is counted', (t) => {
   for (const seed of [1, 2, 3]) {
     const db = oldHub(t);
     const wanted = fillLists(db, randomBelow(seed));
     migrate(db, MIGRATIONS, Date.now);
     assert.deepEqual(rowsOf({ db }, 'entries')[0], wanted);
+    assertUnreadCounted({ db });
     assert.ok(wanted.some(({ place, muted_by }) => place === 0 && muted_by !== null));
     assert.deepEqual(rowsOf({ db }, 'link_rows'), rowsOf({ db }, 'doubles'));
   }

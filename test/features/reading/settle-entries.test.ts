@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { links } from '../../../src/features/posts/link-store.ts';
-import { entries } from '../../../src/features/reading/entry-store.ts';
+import { entries, mutedPosts } from '../../../src/features/reading/entry-store.ts';
 import { followSource, unfollowSource } from '../../../src/features/reading/follow-source.ts';
-import { markRead, setRead, setStar } from '../../../src/features/reading/mark-read.ts';
+import { markRead, setRead, setStar, undoMark } from '../../../src/features/reading/mark-read.ts';
 import { listView, type View } from '../../../src/features/reading/reading-list.ts';
 import { addLateEntries, dropEntriesOf, settleEntries } from '../../../src/features/reading/settle-entries.ts';
 import { forgetReadTimes, trimEntries } from '../../../src/features/reading/trim-entries.ts';
+import { rules } from '../../../src/features/rules/rule-store.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { DAY } from '../../../src/platform/clock.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
@@ -15,7 +16,8 @@ import { sendJson } from '../../support/accounts.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { addAccount, setAccount } from '../../support/stored-accounts.ts';
 import { addPosts, publishAt } from '../../support/stored-posts.ts';
-import { countRows, rowsOf } from '../../support/stored-rows.ts';
+import { countRows, removeRows, rowsOf } from '../../support/stored-rows.ts';
+import { assertUnreadCounted } from '../../support/unread-counts.ts';
 
 const changeOwnerOf = (hub: Hub, sourceId: number, ownerId: number): void => sources(hub.handle).setOwner(sourceId, ownerId);
 const viewerOf = (id: number, role: Viewer['role'] = 'member') => ({ id, role }) as Viewer;
@@ -219,4 +221,35 @@ test('a removed source takes its entries along, some in each step', async (t) =>
   assert.equal(countRows(hub, 'entries'), 200);
   assert.deepEqual([dropEntriesOf(hub.handle, sourceId, 150), dropEntriesOf(hub.handle, sourceId, 150)], [150, 50]);
   assert.equal(countRows(hub, 'entries'), 0);
+});
+
+test('the numbers of unread posts are right after whatever adds, changes or removes entries', async (t) => {
+  const { hub, ada, sourceId } = await hubWithAccounts(t, 40);
+  for (let id = 2; id <= 40; id++) followSource(hub.handle, viewerOf(id), sourceId);
+  const posts = addPosts(hub, sourceId, 12);
+  const [first = NaN, second = NaN, third = NaN] = posts;
+  const ruleId = rules(hub.handle).add(2, { match: 'x', act: 'mute', sourceId: null, folder: null });
+  const acts: (() => unknown)[] = [
+    () => addLateEntries(hub.handle, 1_000),
+    () => setRead(hub.handle, BOB, first, true),
+    () => setRead(hub.handle, BOB, first, true),
+    () => mutedPosts(hub.handle).mute([[2, first, ruleId], [2, second, ruleId]]),
+    () => setRead(hub.handle, BOB, second, true),
+    () => mutedPosts(hub.handle).unmute({ accountId: 2, ruleId, limit: 9 }),
+    () => setRead(hub.handle, BOB, second, false),
+    async () => await undoMark(hub.handle, BOB, (await markRead(hub.handle, BOB, { all: true })).undo),
+    () => unfollowSource(hub.handle, viewerOf(3), sourceId),
+    () => followSource(hub.handle, viewerOf(3), sourceId),
+    () => ada.delete(`/api/posts/${third}`),
+    () => trimEntries(hub.handle, 100, { ofSource: 5, ofAccount: 100 }),
+    () => removeRows(hub, 'rules'),
+    () => hub.work(),
+  ];
+  for (const act of acts) {
+    await act();
+    assertUnreadCounted(hub);
+  }
+  assert.equal(rowsOf(hub, 'unread_counts')[0]?.length, 39);
+  dropEntriesOf(hub.handle, sourceId, 1_000);
+  assertUnreadCounted(hub);
 });

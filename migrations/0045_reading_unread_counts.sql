@@ -1,0 +1,33 @@
+-- safe: yes
+-- How many posts of each source an account has not read, counted by triggers: a page shows the numbers of all followed
+-- sources, and counting 100,000 entries for it took 6 ms.
+
+CREATE TABLE unread_counts (
+  account_id INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+  source_id  INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
+  unread     INTEGER NOT NULL,       -- entries of the source that are unread and not muted
+  PRIMARY KEY (account_id, source_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX unread_counts_source ON unread_counts (source_id);
+
+INSERT INTO unread_counts (account_id, source_id, unread)
+SELECT account_id, source_id, COUNT(*) FROM entries INDEXED BY entries_source_unread
+ WHERE is_unread = 1 AND muted_by IS NULL GROUP BY account_id, source_id;
+
+CREATE TRIGGER unread_counts_added AFTER INSERT ON entries WHEN NEW.is_unread = 1 AND NEW.muted_by IS NULL BEGIN
+  INSERT INTO unread_counts (account_id, source_id, unread) VALUES (NEW.account_id, NEW.source_id, 1)
+  ON CONFLICT DO UPDATE SET unread = unread + 1;
+END;
+CREATE TRIGGER unread_counts_more AFTER UPDATE OF is_unread, muted_by ON entries
+WHEN NEW.is_unread = 1 AND NEW.muted_by IS NULL AND NOT (OLD.is_unread = 1 AND OLD.muted_by IS NULL) BEGIN
+  INSERT INTO unread_counts (account_id, source_id, unread) VALUES (NEW.account_id, NEW.source_id, 1)
+  ON CONFLICT DO UPDATE SET unread = unread + 1;
+END;
+CREATE TRIGGER unread_counts_fewer AFTER UPDATE OF is_unread, muted_by ON entries
+WHEN OLD.is_unread = 1 AND OLD.muted_by IS NULL AND NOT (NEW.is_unread = 1 AND NEW.muted_by IS NULL) BEGIN
+  UPDATE unread_counts SET unread = unread - 1 WHERE account_id = NEW.account_id AND source_id = NEW.source_id;
+END;
+CREATE TRIGGER unread_counts_removed AFTER DELETE ON entries WHEN OLD.is_unread = 1 AND OLD.muted_by IS NULL BEGIN
+  UPDATE unread_counts SET unread = unread - 1 WHERE account_id = OLD.account_id AND source_id = OLD.source_id;
+END;
