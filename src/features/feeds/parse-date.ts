@@ -14,7 +14,7 @@ const ORDINAL_DATE = /^(\d{4})-?(\d{3})(?=$|[Tt\s])/;
 const COMPACT_DATE = /^(\d{4})(\d\d)(\d\d)(?:[Tt\s]?(\d\d)(\d\d)(\d\d)?)?(?=$|[Zz\s+-])/;
 const OFFSET = /^(?:UTC|GMT|UT|Z)?\s*([+-])(\d{1,2}):?(\d{2})?(?!\d)/i;
 
-const USUAL_DATE = /^(?:[A-Z][a-z]{2}, )?(\d\d?) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d) (GMT|[+-]\d{4})$/;
+const USUAL_DATE = /^(?:[A-Z][a-z]{2}, )?(\d\d?) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d) ([A-Z]{2,4}|[+-]\d{4})$/;
 
 /** Three numbers of a date with the same sign between them; not the year of an emperor (`令和8`). */
 const NUMERIC_DATE = /(?<![\p{L}\d])(\d+)\s?([-/.])\s?(\d+)\s?\2\s?(\d+)/u;
@@ -57,7 +57,7 @@ export function parseDate(text: string, language: string | null = null): number 
 function fromUsual(text: string): number | null {
   const parts = USUAL_DATE.exec(text);
   const month = ENGLISH_STEMS.get(parts?.[2]?.toLowerCase() ?? '');
-  if (parts === null || month === undefined) return null;
+  if (parts === null || month === undefined || zoneMinutes(parts[7] ?? '', 0) === null) return null;
   const time = timeOfDay(Number(parts[4]), Number(parts[5]), Number(parts[6]));
   return time === null ? null : instant({ year: Number(parts[3]), month, day: Number(parts[1]) }, time, parts[7] ?? '');
 }

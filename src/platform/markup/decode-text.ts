@@ -8,6 +8,8 @@ type Utf32 = 'utf-32le' | 'utf-32be';
 const [DECLARATION_REACH, META_REACH] = [1024, 32_768];
 /** Bytes that are decoded at a time, in at most 10 ms; a multiple of four, for UTF-32. */
 const PIECE_BYTES = 512 * 1024;
+/** Valid UTF-8, which is decoded five times as fast: 4 MiB take 5 ms. */
+const UTF8_PIECE_BYTES = 4 * 1024 * 1024;
 const ESCAPE = 0x1b;
 const REPLACEMENT_CODE = 0xfffd;
 const CONTROL = /[\x80-\x9f]/;
@@ -119,10 +121,10 @@ function* decodeAs(bytes: Buffer, encoding: string): Generator<void, string> {
 function* decodeUtf8(bytes: Buffer): Generator<void, string> {
   const pieces: string[] = [];
   for (let at = 0, end; at < bytes.length; at = end) {
-    end = Math.min(at + PIECE_BYTES, bytes.length);
+    end = Math.min(at + UTF8_PIECE_BYTES, bytes.length);
     while (isWithinCharacter(bytes[end])) end--;
     pieces.push(repairControls(bytes.toString('utf8', at, end)));
-    if (bytes.length > PIECE_BYTES) yield;
+    if (bytes.length > UTF8_PIECE_BYTES) yield;
   }
   return withoutMark(pieces.join(''));
 }

@@ -156,6 +156,10 @@ test('a long document is decoded in steps, as if it were decoded at once', () =>
     const bytes = Buffer.concat([Buffer.alloc(before, 'x'), Buffer.alloc(525_000, damaged)]);
     assert.ok(decodeText(bytes, null) === new TextDecoder().decode(bytes), String(before));
   }
+  for (let before = 0; before < 9; before += 1) { // the cut at 4 MiB meets each byte of three characters
+    const text = 'x'.repeat(before) + 'é漢🌍'.repeat(470_000);
+    assert.ok(decodeText(Buffer.from(text), null) === text, String(before));
+  }
   const patterns = {
     'gb18030': ['78', 'baba8139ee39'], 'shift_jis': ['78', '93fa967b'], 'iso-2022-jp': ['78', '1b244234413b7a1b2842'],
     'utf-16be': ['feff', '6f22d83cdf0d'],
@@ -166,8 +170,8 @@ test('a long document is decoded in steps, as if it were decoded at once', () =>
   }
   const text = `<${'漢🌍'.repeat(70_000)}`;
   assert.ok(decodeText(utf32(`\ufeff${text}`, false), null) === text);
-  const reading = decodingText(Buffer.from('漢'.repeat(1_000_000)), null);
+  const reading = decodingText(Buffer.from('漢'.repeat(8_000_000)), null);
   let steps = 1;
   while (reading.read(1)) steps += 1;
-  assert.deepEqual([steps > 5, reading.end().length], [true, 1_000_000]);
+  assert.deepEqual([steps > 5, reading.end().length], [true, 8_000_000]);
 });
