@@ -32,13 +32,16 @@ export type Compared =
 /** The rows in the output of a bench. */
 export function readRows(output: string): PrintedRow[] {
   let bench = '';
-  return output.split('\n').flatMap((line) => {
+  const rows = output.split('\n').flatMap((line) => {
     if (/^[a-z][a-z-]*$/.test(line)) bench = line;
-    const found = /^ {2}(.+?): ([\d.,e+-]+) [^;]*; .*: ([\d.,e+-]+) [^;]*; ratio (\S+) \(wanted /.exec(line);
+    const found = /^ {2}(.+?): ([\d.,e+-]+) [^;]*; (.*): ([\d.,e+-]+) [^;]*; ratio (\S+) \(wanted /.exec(line);
     if (!found) return [];
-    const [, name = '', ours = '', peer = '', ratio = ''] = found;
-    return [{ bench, name, figure: precise(numberOf(ours), numberOf(peer), Number(ratio)) }];
+    const [, printed = '', ours = '', peer = '', theirs = '', ratio = ''] = found;
+    const name = printed.replace(/least gain \(.*\)/, 'least gain'); // of whichever document
+    return [{ bench, name, peer, figure: precise(numberOf(ours), numberOf(theirs), Number(ratio)) }];
   });
+  const isAlone = ({ name }: { name: string }): boolean => rows.filter((row) => row.name === name).length === 1;
+  return rows.map(({ peer, ...row }) => (isAlone(row) ? row : { ...row, name: `${row.name}, beside ${peer}` }));
 }
 
 function numberOf(printed: string): number {

@@ -23,6 +23,9 @@ test('rows are read as they are printed, a small ratio from the figures beside i
   assert.deepEqual(readRows(output), [
     { bench: 'feeds', name: 'parse', figure: 2 }, { bench: 'scrape', name: 'a scrape', figure: 0.123 / 4.7 },
   ]);
+  const least = (document: string, peer: string) => `  least gain (${document}): 4 MB/s; ${peer}: 2 MB/s; ratio 2.00 (wanted ≥ 1)\n`;
+  assert.deepEqual(readRows(`feeds\n${least('a.xml', 'one')}${least('b.xml', 'two')}`).map(({ name }) => name),
+    ['least gain, beside one', 'least gain, beside two']);
 });
 
 test('a row is marked whose spread over the rounds ends below 0.95, or that one version lacks without a reason', () => {

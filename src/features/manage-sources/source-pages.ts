@@ -25,6 +25,7 @@ import { webhookPanel } from '../webhooks/webhook-pages.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import type { FoundFeed } from './add-source.ts';
 import { addPage, foundPage } from './add-views.ts';
+import { SOURCE_CHANGES } from './change-source.ts';
 import { offers } from './offer-store.ts';
 import { offerNotice } from './offer-list.ts';
 import { lastRuns, stripsOf, wholeStrip } from './run-views.ts';
@@ -114,12 +115,12 @@ export function askBeforeHiding(hub: Hub, req: MemberRequest, sent: Record<strin
 
 export function typedChanges(sent: Record<string, string>): JsonObject {
   const values = withPassword(sent);
-  const { title, url, visibility, username, password, showsAuthors } = values;
+  const changes = Object.fromEntries(Object.keys(SOURCE_CHANGES).map((name) => [name, values[name]]));
   const { forget } = readGiven({ forget: optional(flag) }, values, { isForm: true });
   const forgotten = forget ? { username: null, password: null } : {};
   // An empty field beside a name is a mistake, but not where an address has a name alone, such as a token.
   const nameAlone = sent['username'] ? {} : withoutPassword(values);
-  return { title, url, visibility, username, password, showsAuthors, ...nameAlone, ...forgotten };
+  return { ...changes, ...nameAlone, ...forgotten };
 }
 
 export function showSettingsAgain(hub: Hub, req: MemberRequest, { values, problem }: RefusedForm): Reply {

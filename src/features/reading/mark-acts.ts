@@ -78,8 +78,8 @@ export const MARK_ROUTES: Endpoint[] = [
     next: sayAtPost,
   }),
   ...act({
-    api: 'PUT /api/posts/:id/read', summary: 'Mark a post as read',
-    // for a post opened elsewhere, such as in an app
+    api: 'PUT /api/posts/:id/read',
+    summary: 'Note that a post was opened elsewhere; marks the post as read if opening a post does',
     run: byId((hub, postId, { viewer }) => {
       if (viewer.preferences.marksOpened) setRead(hub, viewer, postId, true);
       readingHistory(hub).note(viewer.id, postId);

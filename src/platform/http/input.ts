@@ -79,7 +79,7 @@ export function createInput(
     has: (name) => values[name] !== undefined,
     isNull: (name) => values[name] === null,
     value: (name) => values[name] ?? undefined,
-    prose: (name, max) => readProse(values[name], max, refusing(name)),
+    prose: (name, max) => readProse(isForm ? withLineFeeds(values[name]) : values[name], max, refusing(name)),
     amount: (name) => readAmount(values[name], refusing(name)),
     time: (name) => readTime(values[name], refusing(name)),
     address: (name) => readAddress(values[name], refusing(name)),
@@ -145,6 +145,11 @@ function readSecret(value: unknown, min: number, max: number, refuse: Refuse): s
   if (typeof value !== 'string') return refuse('is required.');
   const bytes = Buffer.byteLength(value);
   return bytes >= min && bytes <= max ? value : refuse(`must have ${min} to ${max} bytes.`);
+}
+
+/** Browsers send line ends as CRLF, but count each as one character of `maxlength`. */
+function withLineFeeds(value: unknown): unknown {
+  return typeof value === 'string' ? value.replaceAll('\r\n', '\n') : value;
 }
 
 function readProse(value: unknown, max: number, refuse: Refuse): string | undefined {

@@ -44,6 +44,14 @@ test('what an administrator chooses is on every page, in the manifest, the feeds
   assert.deepEqual(record?.detail, { name: 'Quayside', hue: 25 });
 });
 
+test('a text as long as its form allows is taken, though browsers send two characters for each line end', async (t) => {
+  const { hub, ada } = await hubWith(t, ['ada']);
+  const lines = 'x\n'.repeat(250).slice(0, 499);
+  const look = { name: 'Quayside', text: `${lines}y`.replaceAll('\n', '\r\n'), hue: '25' };
+  assert.match((await ada.form('/admin/hub', look)).headers.get('location') ?? '', /said=look-saved/);
+  assert.equal(hubLook(hub.handle).read().text, `${lines}y`);
+});
+
 test('what another process has changed is seen with the next page', async (t) => {
   const hub = await startHub(t);
   const old = await stylesheetOf(hub.anybody);
