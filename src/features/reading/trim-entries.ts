@@ -17,8 +17,8 @@ export function forgetReadTimes(hub: Hub, limit: number): number {
 const cursor = once((_hub: Hub) => ({ accountId: 0, sourceId: 0 }));
 
 /**
- * Scheduled task: takes the oldest posts out of lists that have too many, and counts them as read from then on. Returns
- * less than `limit` at its end.
+ * Scheduled task: takes the oldest posts out of lists that have too many, which count as read from then on, and counts
+ * unread posts anew. Returns less than `limit` at its end.
  */
 export function trimEntries(hub: Hub, limit: number, most = { ofSource: POSTS_MAX, ofAccount: ENTRIES_MAX }): number {
   const at = cursor(hub);
@@ -28,6 +28,7 @@ export function trimEntries(hub: Hub, limit: number, most = { ofSource: POSTS_MA
       Object.assign(at, { accountId: 0, sourceId: 0 });
       return done;
     }
+    trimming(hub).recount(follow);
     const isNext = follow.accountId !== at.accountId;
     const beyond = sourcePosts(hub).nthLast(follow.sourceId, most.ofSource); // 0: the source has no more posts
     const trimmed = beyond === 0 ? [] : trimming(hub).ofSource({ ...follow, beyond, limit: limit - done });

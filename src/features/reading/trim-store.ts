@@ -20,6 +20,12 @@ export const trimming = store(({ db }) => ({
   next: db.prepare<[accountId: number, sourceId: number], FollowKey>('next follow to trim', `
     SELECT account_id AS accountId, source_id AS sourceId FROM ${FOLLOWS}
      WHERE (account_id, source_id) > (?, ?) ORDER BY account_id, source_id LIMIT 1`).get,
+  /** Triggers keep the numbers; those of a database that was rescued in part may be wrong. */
+  recount: db.prepare<[FollowKey]>('count the unread posts of a follow anew', `
+    INSERT INTO unread_counts (account_id, source_id, unread)
+    SELECT @accountId, @sourceId, COUNT(*) FROM entries INDEXED BY entries_source_unread
+     WHERE account_id = @accountId AND source_id = @sourceId AND is_unread = 1 AND muted_by IS NULL
+    ON CONFLICT DO UPDATE SET unread = excluded.unread WHERE unread <> excluded.unread`).run,
   ofSource: db.prepare<[FollowKey & { beyond: number; limit: number }], Trimmed>('trim the entries of a source', `
     DELETE FROM entries WHERE account_id = @accountId AND post_id IN (
       SELECT post_id FROM entries INDEXED BY entries_source

@@ -250,6 +250,9 @@ test('the numbers of unread posts are right after whatever adds, changes or remo
     assertUnreadCounted(hub);
   }
   assert.equal(rowsOf(hub, 'unread_counts')[0]?.length, 39);
+  removeRows(hub, 'unread_counts'); // as a rescue of a damaged database may lose them
+  trimEntries(hub.handle, 1_000);
+  assertUnreadCounted(hub);
   dropEntriesOf(hub.handle, sourceId, 1_000);
   assertUnreadCounted(hub);
 });
