@@ -80,6 +80,7 @@ export function contentToHtml(text: string): string {
 }
 
 function withLines(html: string): string {
+  if (!/[\r\n\u2028\u2029]/.test(html)) return html;
   return WRAPPED.test(html) ? html : html.replace(LINE_END, '<br>\n');
 }
 
@@ -101,29 +102,31 @@ export function lineOf(element: XmlElement | undefined): string | null {
 
 /** The text of the first child element that is not empty, on one line; children are tried in the order of `names`. */
 export function firstLine(element: XmlElement, names: readonly string[]): string | null {
-  for (const child of childrenInOrder(element, names)) {
-    const line = lineOf(child);
-    if (line !== null) return line;
-  }
-  return null;
+  return findInChildren(element, names, lineOf);
 }
 
-/** In the order of `names`, not of the document. */
-export function childrenInOrder(element: XmlElement, names: readonly string[]): XmlElement[] {
-  const found: XmlElement[] = [];
-  for (const name of names) for (const child of element.children) if (child.name === name) found.push(child);
-  return found;
+/** The first value that is not null, of the child elements in the order of `names`, not of the document. */
+export function findInChildren<Value>(
+  element: XmlElement, names: readonly string[], read: (child: XmlElement) => Value | null,
+): Value | null {
+  for (const name of names) {
+    for (const child of element.children) {
+      const value = child.name === name ? read(child) : null;
+      if (value !== null) return value;
+    }
+  }
+  return null;
 }
 
 /** The first date that can be parsed, in unix ms, among the first `most` child elements `names`; else null. */
 export function firstDate(
   element: XmlElement, names: readonly string[], language: string | null, most = MAX_DATES,
 ): number | null {
-  for (const child of childrenInOrder(element, names).slice(0, most)) {
-    const date = parseDate(child.children.length > 0 ? innerHtml(child, 'html') : textOf(child), language);
-    if (date !== null) return date;
-  }
-  return null;
+  let tried = 0;
+  return findInChildren(element, names, (child) => {
+    if (++tried > most) return null;
+    return parseDate(child.children.length > 0 ? innerHtml(child, 'html') : textOf(child), language);
+  });
 }
 
 export function decodeOnceMore(text: string): string {

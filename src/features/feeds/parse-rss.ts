@@ -3,7 +3,7 @@ import {
 } from '../../platform/markup/xml-tree.ts';
 import { collectAttachments, pictureOf } from './collect-attachments.ts';
 import {
-  absoluteUrl, baseInside, childrenInOrder, contentToHtml, firstDate, firstLine, hasItemLike, identifyItems,
+  absoluteUrl, baseInside, contentToHtml, findInChildren, firstDate, firstLine, hasItemLike, identifyItems,
   itemsWithin, languageInside, lineOf, newestItems, personNames, publishedInterval, titleText, truncationOf,
   undeclaredToHtml, undeclaredToLine, type LinkBase, type ParsedFeed, type UnidentifiedItem,
 } from './feed-values.ts';
@@ -156,7 +156,7 @@ function mediaDescription(item: XmlElement): XmlElement | null {
 }
 
 function firstFilled(parent: XmlElement, names: readonly string[]): XmlElement | null {
-  return childrenInOrder(parent, names).find((child) => !isBlank(child)) ?? null;
+  return findInChildren(parent, names, (child) => (isBlank(child) ? null : child));
 }
 
 function textOfFirst(parent: XmlElement, names: readonly string[]): string | null {

@@ -41,7 +41,6 @@ const GREATER = 0x3e;
 
 /** What follows the `<` of a tag, comment, declaration or instruction; any other `<` is text. */
 const AFTER_LESS = /[A-Za-z_:/!?\x80-\uffff]/;
-const NAME = /[^\0-\x20>/<]*/y;
 /** An XML attribute: a name, and a value in quotes or up to white space; allows a missing name or closing quote. */
 const ATTRIBUTE =
   /([^\0-\x20=/"']+|(?==))(?:[\0-\x20]*=[\0-\x20]*(?:"([^"]*)"|'([^']*)'|["']?([^\0-\x20]*)))?/g;
@@ -71,16 +70,23 @@ export function scanXml(source: string, handler: XmlHandler, from = 0, to = sour
 
 function nextMarkup(source: string, from: number): number {
   let at = source.indexOf('<', from);
-  while (at !== -1 && !AFTER_LESS.test(source.charAt(at + 1))) at = source.indexOf('<', at + 1);
+  while (at !== -1 && !beginsMarkup(source.charCodeAt(at + 1))) at = source.indexOf('<', at + 1);
   return at === -1 ? source.length : at;
+}
+
+function beginsMarkup(code: number): boolean {
+  const letter = code | 0x20;
+  return (letter >= 0x61 && letter <= 0x7a) || code === SLASH || AFTER_LESS.test(String.fromCharCode(code));
 }
 
 /** The attributes between two indexes, names in lower case, values decoded; the first of equal names counts. */
 export function readAttributes(source: string, start: number, end: number): ReadonlyMap<string, string> {
   if (start >= end) return NO_ATTRIBUTES;
   const attributes = new Map<string, string>();
-  for (const [, name = '', double, single, bare] of source.slice(start, end).matchAll(ATTRIBUTE)) {
-    addAttribute(attributes, name.toLowerCase(), double ?? single ?? bare ?? '');
+  const written = source.slice(start, end);
+  ATTRIBUTE.lastIndex = 0;
+  for (let found = ATTRIBUTE.exec(written); found !== null; found = ATTRIBUTE.exec(written)) {
+    addAttribute(attributes, (found[1] ?? '').toLowerCase(), found[2] ?? found[3] ?? found[4] ?? '');
   }
   return attributes;
 }
@@ -133,10 +139,13 @@ export function endOfTag(source: string, from: number): number {
 }
 
 function endOfName(source: string, from: number): number {
-  NAME.lastIndex = from;
-  NAME.test(source);
-  if (NAME.lastIndex - from > MAX_NAME_LENGTH) throw new XmlLimitError(`a name over ${MAX_NAME_LENGTH} characters`);
-  return NAME.lastIndex;
+  let at = from;
+  for (; at < source.length; at += 1) {
+    const code = source.charCodeAt(at);
+    if (code <= SPACE || code === GREATER || code === SLASH || code === LESS) break;
+  }
+  if (at - from > MAX_NAME_LENGTH) throw new XmlLimitError(`a name over ${MAX_NAME_LENGTH} characters`);
+  return at;
 }
 
 function readEndTag(source: string, open: number, handler: XmlHandler): number {
