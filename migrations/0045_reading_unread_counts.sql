@@ -1,6 +1,6 @@
 -- safe: yes
--- How many posts of each source an account has not read, counted by triggers: a page shows the numbers of all followed
--- sources, and counting 100,000 entries for it took 6 ms.
+-- How many posts of each source are unread for an account, without muted ones. Triggers keep the numbers, because every
+-- page shows them: counting 100,000 entries took 3 ms.
 
 CREATE TABLE unread_counts (
   account_id INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,

@@ -29,7 +29,7 @@ import { planDuePosts } from '../features/writing/scheduled-posts.ts';
 import { readActs } from '../features/reading/entry-store.ts';
 import { oldTables } from '../features/reading/old-tables-store.ts';
 import { addLateEntries, hasDueEntries, hasLateEntries, settleEntries } from '../features/reading/settle-entries.ts';
-import { forgetReadTimes, trimEntries } from '../features/reading/trim-entries.ts';
+import { forgetReadTimes, recountUnread, trimEntries } from '../features/reading/trim-entries.ts';
 import { removeOldRows } from '../features/retention/remove-old-rows.ts';
 import { watchContentQuotas } from '../features/sources/content-quota.ts';
 import { syncState } from '../features/sources/sync-state-store.ts';
@@ -87,6 +87,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   throttledTask('settle entries', SECOND, settleEntries, hasDueEntries),
   throttledTask('empty old tables', HOUR, (hub, limit) => oldTables(hub).empty(limit)),
   onceADay(throttledTask('trim entries', HOUR, (hub, limit) => trimEntries(hub, limit))),
+  onceADay(throttledTask('count unread posts anew', HOUR, recountUnread)),
   onceADay(throttledTask('forget when posts were read', HOUR, forgetReadTimes)),
   { name: 'remove old rows', everyMs: 5 * SECOND, run: removeOldRows },
 

@@ -40,8 +40,9 @@ export function readRows(output: string): PrintedRow[] {
     const name = printed.replace(/least gain \(.*\)/, 'least gain'); // of whichever document
     return [{ bench, name, peer, figure: precise(numberOf(ours), numberOf(theirs), Number(ratio)) }];
   });
-  const isAlone = ({ name }: { name: string }): boolean => rows.filter((row) => row.name === name).length === 1;
-  return rows.map(({ peer, ...row }) => (isAlone(row) ? row : { ...row, name: `${row.name}, beside ${peer}` }));
+  const times = (one: PrintedRow): number =>
+    rows.filter(({ bench, name }) => bench === one.bench && name === one.name).length;
+  return rows.map(({ peer, ...row }) => (times(row) === 1 ? row : { ...row, name: `${row.name}, beside ${peer}` }));
 }
 
 function numberOf(printed: string): number {

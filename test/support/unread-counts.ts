@@ -4,7 +4,7 @@ import { rowsOf, type Stored } from './stored-rows.ts';
 type Entry = { account_id: number; source_id: number; is_unread: number; muted_by: string | null };
 type Count = { account_id: number; source_id: number; unread: number };
 
-/** Asserts that SQL triggers have counted the unread entries of each account and source as one would by hand. */
+/** Asserts that unread_counts has the numbers that its entries give. */
 export function assertUnreadCounted(stored: Stored): void {
   const [entries = [], counts = []] = rowsOf(stored, 'entries', 'unread_counts') as [Entry[], Count[]];
   const byHand = new Map<string, number>();

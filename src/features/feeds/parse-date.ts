@@ -57,9 +57,10 @@ export function parseDate(text: string, language: string | null = null): number 
 function fromUsual(text: string): number | null {
   const parts = USUAL_DATE.exec(text);
   const month = ENGLISH_STEMS.get(parts?.[2]?.toLowerCase() ?? '');
-  if (parts === null || month === undefined || zoneMinutes(parts[7] ?? '', 0) === null) return null;
+  const zone = parts?.[7] ?? '';
+  if (parts === null || month === undefined || zoneMinutes(zone, 0) === null) return null; // PM is no zone
   const time = timeOfDay(Number(parts[4]), Number(parts[5]), Number(parts[6]));
-  return time === null ? null : instant({ year: Number(parts[3]), month, day: Number(parts[1]) }, time, parts[7] ?? '');
+  return time === null ? null : instant({ year: Number(parts[3]), month, day: Number(parts[1]) }, time, zone);
 }
 
 /** Parses a number as unix seconds; a number with 12 or more digits as unix milliseconds. */

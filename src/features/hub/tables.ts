@@ -123,7 +123,9 @@ export const TABLES = {
     export: ['readMarks', 'stars', 'mutedPosts'], ...IN_STEPS,
   },
   entries_due: { bounded: 'one row for each changed or ended follow, until its entries agree', ...NOT_EXPORTED },
-  unread_counts: { bounded: 'one row for each account and source with entries', ...NOT_EXPORTED },
+  unread_counts: {
+    bounded: 'one row for each source that an account follows, or has had unread posts of', ...NOT_EXPORTED,
+  },
   entries_late: { bounded: 'one row for each new post, until it has reached all followers', ...OF_SOURCE },
   read_acts: { most: 20, ...END_OLDEST, export: null, ...IN_STEPS },
   read_marks: { bounded: 'empty since 2.1.0', ...NOT_EXPORTED },

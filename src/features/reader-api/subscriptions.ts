@@ -177,7 +177,7 @@ export function listSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
 export function showUnreadCounts(hub: Hub, { viewer }: AppRequest): Reply {
   const [all, newest] = [stateStream('reading-list'), arrivals(hub).newestOf(asking(viewer))];
   const counts = new Map<string, { unread: number; newestAt: number }>();
-  for (const { id, folder, unread: ofSource, later } of countedSources(hub, viewer, Infinity)) {
+  for (const { id, folder, unread: ofSource, later } of countedSources(hub, viewer)) {
     const streams: [stream: string, unread: number][] = [
       [feedStream(id), ofSource],
       [folderStream(folder), ofSource - later.inFolder],

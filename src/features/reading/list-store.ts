@@ -9,7 +9,7 @@ import { fromSource, joinSource } from '../sources/source-store.ts';
 import { ENTRY_OF_POST, READ_SINCE, STANDS, standsAmong } from './entry-store.ts';
 import { KEYS, type Key, type ListPlace } from './list-orders.ts';
 
-/** Number at which pages stop counting posts; they then show "999+". */
+/** Pages show "999+" from this number on; found and starred posts are counted no further. */
 export const COUNT_MAX = 1_000;
 
 /** Maximum number of unread posts with doubles that one count examines, in about 5 ms. */
@@ -58,8 +58,8 @@ const IN_ALL = 'e.place = 2 AND e.muted_by IS NULL AND NOT f.hide_globally';
 const IN_LIST_OR_SOURCE = `(CASE WHEN @sourceId = 0 THEN f.source_id IS NOT NULL AND ${IN_LIST}
   ELSE e.source_id = @sourceId END)`;
 
-/** SQL: the number of unread posts of the follow `f`, kept by SQL triggers. */
-const UNREAD = `COALESCE((SELECT unread FROM unread_counts WHERE account_id = f.account_id
+/** SQL: the number of unread posts of the follow `f`. */
+const UNREAD_COUNT = `COALESCE((SELECT unread FROM unread_counts WHERE account_id = f.account_id
                             AND source_id = f.source_id), 0)`;
 
 const SOME = `
@@ -80,8 +80,7 @@ export const lists = store(({ db }) => ({
   sources: db.prepare<[Asking & { folder: string | null }], { sourceId: number }>('sources of a reading list',
     `SELECT f.source_id AS sourceId ${READING_LIST} AND ${IN_LIST}`).all,
   unreadSources: db.prepare<[Asking & { folder: string | null }], { sourceId: number }>('sources with unread posts', `
-    SELECT f.source_id AS sourceId ${READING_LIST} AND ${IN_LIST}
-       AND ${UNREAD} > 0`).all,
+    SELECT f.source_id AS sourceId ${READING_LIST} AND ${IN_LIST} AND ${UNREAD_COUNT} > 0`).all,
   newestOfEach: db.prepare<[ListParams], ListedPlace>('newest unread post of each source', `
     SELECT n.post_id AS id, n.published_at AS at, n.source_id AS sourceId
       FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
@@ -95,7 +94,7 @@ export const lists = store(({ db }) => ({
     'count some posts of a list', `SELECT COUNT(*) AS n FROM (${SOME})`).count,
 
   counts: db.prepare<[Asking & { folder: null }], CountRow>('unread counts',
-    `SELECT s.id, ${FOLLOW}, ${SEEN_TITLE} AS title, s.state, ${UNREAD} AS unread ${READING_LIST}`).all,
+    `SELECT s.id, ${FOLLOW}, ${SEEN_TITLE} AS title, s.state, ${UNREAD_COUNT} AS unread ${READING_LIST}`).all,
   later: db.prepare<[Asking], LaterDoubles & { sourceId: number }>('count later doubles', `
     SELECT sourceId, SUM(inFolder) AS inFolder, SUM(inAll) AS inAll, COUNT(*) AS inApps FROM (
       SELECT e.source_id AS sourceId, MAX(g.folder_id IS f.folder_id) AS inFolder,

@@ -79,7 +79,7 @@ export const MARK_ROUTES: Endpoint[] = [
   }),
   ...act({
     api: 'PUT /api/posts/:id/read',
-    summary: 'Note that a post was opened elsewhere; marks the post as read if opening a post does',
+    summary: 'Note that a post was opened elsewhere, and mark it as read if opening does',
     run: byId((hub, postId, { viewer }) => {
       if (viewer.preferences.marksOpened) setRead(hub, viewer, postId, true);
       readingHistory(hub).note(viewer.id, postId);

@@ -14,12 +14,11 @@ const NONE_LATER: LaterDoubles = { inFolder: 0, inAll: 0, inApps: 0 };
 /** Compares numbers within names by value: "Part 2" comes before "part 10". */
 const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
 
-/** The viewer's followed sources in alphabetical order, with their unread counts, each at most `most`. */
-export function countedSources(hub: Hub, viewer: Viewer, most = COUNT_MAX): CountedSource[] {
+/** The viewer's followed sources in alphabetical order, with their unread counts. */
+export function countedSources(hub: Hub, viewer: Viewer): CountedSource[] {
   const rows = lists(hub).counts({ ...asking(viewer), folder: null });
   const later = new Map(lists(hub).later(asking(viewer)).map((counted) => [counted.sourceId, counted]));
-  const sources = rows.map((row) =>
-    ({ ...row, unread: Math.min(row.unread, most), later: later.get(row.id) ?? NONE_LATER }));
+  const sources = rows.map((row) => ({ ...row, later: later.get(row.id) ?? NONE_LATER }));
   return sources.sort((a, b) => compare(a.title, b.title) || a.id - b.id);
 }
 
@@ -31,6 +30,7 @@ export function readingCounts(hub: Hub, viewer: Viewer): ReadingCounts {
   folders.sort((a, b) => (a.name === null ? 1 : b.name === null ? -1 : compare(a.name, b.name)));
   const unread = sum(folders.flatMap(({ sources }) => sources.filter(({ hideGlobally }) => !hideGlobally)), 'inAll');
   const stars = lists(hub).countStars({ ...asking(viewer), folder: null, joined: 1, limit: COUNT_MAX });
+  for (const source of folders.flatMap(({ sources }) => sources)) source.unread = Math.min(COUNT_MAX, source.unread);
   return { unread, starred: stars?.n ?? 0, folders };
 }
 

@@ -1,3 +1,4 @@
+import { withLineFeeds } from '../../platform/http/input.ts';
 import type { DraftFields, Tab } from './draft-store.ts';
 import { tabOf } from './keep-draft.ts';
 import { POST_MAX } from './post-fields.ts';
@@ -18,7 +19,7 @@ export type Typed = { fields: DraftFields; cut: CutField[]; tab: Tab };
 
 /** Cuts the fields of a form to the lengths that a post may have. A draft from version 1.0.0 may have two megabytes. */
 export function fittingFields(sent: DraftFields): Typed {
-  const whole = withLineFeeds({ ...EMPTY, ...sent });
+  const whole = contentWithLineFeeds({ ...EMPTY, ...sent });
   const [fields, cut]: [DraftFields, CutField[]] = [{}, []];
   for (const [name, { max, label }] of Object.entries(FIELDS)) {
     const text = whole[name] ?? '';
@@ -34,10 +35,9 @@ function truncate(text: string, max: number): string {
   return text.length <= max ? text : text.slice(0, max).replace(/[\ud800-\udbff]$/, '');
 }
 
-/** Gives `content` LF: browsers send line ends as CRLF, but count each as one character of `maxlength`. */
-export function withLineFeeds(fields: DraftFields): DraftFields {
+export function contentWithLineFeeds(fields: DraftFields): DraftFields {
   const { content } = fields;
-  return content === undefined ? fields : { ...fields, content: content.replaceAll('\r\n', '\n') };
+  return content === undefined ? fields : { ...fields, content: withLineFeeds(content) };
 }
 
 /** Each says of a cut field how much too long it was, and how much of it is left. */

@@ -29,7 +29,7 @@ import { postTexts } from '../posts/post-text-store.ts';
 import { manySources, mayManage, sources, type Source } from '../sources/source-store.ts';
 import { drafts, type Draft, type DraftFields } from './draft-store.ts';
 import { fieldsOfPost, fillForm, shownContent } from './fill-form.ts';
-import { cutSentences, fittingFields, withLineFeeds } from './form-fields.ts';
+import { contentWithLineFeeds, cutSentences, fittingFields } from './form-fields.ts';
 import {
   formPath, giveKey, keepDraft, newKey, openDraft, provenAccount, removeDraftFile, tabOf,
 } from './keep-draft.ts';
@@ -169,7 +169,7 @@ async function submitForm(
   };
   try {
     return await receiveUpload(hub, req, async ({ files }) => {
-      const { preview, save, remove, unschedule, ...values } = withLineFeeds(firstValues(typed));
+      const { preview, save, remove, unschedule, ...values } = contentWithLineFeeds(firstValues(typed));
       if (save !== undefined || remove !== undefined || unschedule !== undefined) {
         await keep(files);
         if (unschedule !== undefined) endSchedule(hub, accountId, path);

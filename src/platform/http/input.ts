@@ -10,7 +10,7 @@ type Refuse = (detail: string) => undefined;
 
 /**
  * `pointer`: JSON Pointer of the object within the input. `label` returns the words for a field in error messages.
- * `isForm`: flags are 1 and 0, not true and false.
+ * `isForm`: flags are 1 and 0, not true and false, and line ends CRLF.
  */
 type Options = { pointer?: string; label?: (name: string) => string; errors?: FieldError[]; isForm?: boolean };
 
@@ -79,7 +79,7 @@ export function createInput(
     has: (name) => values[name] !== undefined,
     isNull: (name) => values[name] === null,
     value: (name) => values[name] ?? undefined,
-    prose: (name, max) => readProse(isForm ? withLineFeeds(values[name]) : values[name], max, refusing(name)),
+    prose: (name, max) => readProse(values[name], max, refusing(name), isForm),
     amount: (name) => readAmount(values[name], refusing(name)),
     time: (name) => readTime(values[name], refusing(name)),
     address: (name) => readAddress(values[name], refusing(name)),
@@ -148,14 +148,15 @@ function readSecret(value: unknown, min: number, max: number, refuse: Refuse): s
 }
 
 /** Browsers send line ends as CRLF, but count each as one character of `maxlength`. */
-function withLineFeeds(value: unknown): unknown {
-  return typeof value === 'string' ? value.replaceAll('\r\n', '\n') : value;
+export function withLineFeeds(text: string): string {
+  return text.replaceAll('\r\n', '\n');
 }
 
-function readProse(value: unknown, max: number, refuse: Refuse): string | undefined {
+function readProse(value: unknown, max: number, refuse: Refuse, isForm = false): string | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value !== 'string') return refuse('must be text.');
-  return value.length <= max ? value.toWellFormed() : refuse(`may have at most ${max} characters.`);
+  const text = isForm ? withLineFeeds(value) : value;
+  return text.length <= max ? text.toWellFormed() : refuse(`may have at most ${max} characters.`);
 }
 
 function readAmount(value: unknown, refuse: Refuse): number | undefined {

@@ -1,7 +1,7 @@
 const MAX_URL_LENGTH = 4_096;
 
 const WEB_SCHEMES = new Set(['http:', 'https:']);
-/** Most addresses of feeds: the URL parser gives them back unchanged, and takes ten times as long. */
+/** Most addresses in feeds: the URL parser would return them unchanged, ten times as slowly. */
 const PLAIN_ADDRESS = /^https?:\/\/(?:[a-z0-9]+[.-])+[a-z]{2,}(?:\/[\w~-][\w.~*-]*)+\/?(?:\?\d+)?$/;
 const PRINTABLE_ADDRESS = /^(?:mailto|tel):[!-~]+$/;
 

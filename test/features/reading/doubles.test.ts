@@ -109,6 +109,18 @@ test('reading and starring a row does so for all its posts, by one post, by a li
   }
 });
 
+test('two sources with the same 1,200 unread posts have 1,000 or more, not what is left of twice 1,000', async (t) => {
+  const { hub, bob, alpha, beta } = await hubWithTwo(t);
+  const [ofAlpha, ofBeta] = [addPosts(hub, alpha, 1_200), addPosts(hub, beta, 1_200)];
+  hub.db.write('link', () => ofAlpha.forEach((first, n) => {
+    for (const [id, sourceId] of [[first, alpha], [ofBeta[n] ?? NaN, beta]] as const) {
+      links(hub.handle).put({ id, sourceId, isNew: true }, Buffer.from(`link ${n}`));
+    }
+  }));
+  await sendJson(bob, 'PUT', `/api/sources/${alpha}/follow`, { folder: 'Later' });
+  assert.deepEqual(await counts(bob), { unread: 1_000, starred: 0, folders: [1_000], sources: [1_000, 1_000] });
+});
+
 test('a post that gets another link leaves its row, and its new row has no post of the old row', async (t) => {
   const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
   const other = 'https://news.example/2026/bridge';

@@ -10,7 +10,7 @@ import { randomBelow } from '../../support/random.ts';
 import { rowsOf } from '../../support/stored-rows.ts';
 import { assertUnreadCounted } from '../../support/unread-counts.ts';
 
-test('every post of a followed source, mark, star and muted post of version 2.0.0 becomes an entry, and is counted', (t) => {
+test('every post of a followed source, mark, star and muted post of version 2.0.0 becomes an entry, and the unread ones are counted', (t) => {
   for (const seed of [1, 2, 3]) {
     const db = oldHub(t);
     const wanted = fillLists(db, randomBelow(seed));

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { atOnce } from '../../../src/platform/markup/in-steps.ts';
+import { webAddress } from '../../../src/platform/markup/safe-url.ts';
 import { sanitizingHtml } from '../../../src/platform/markup/sanitize-html.ts';
 import { assertCases, clean, link, sanitizeHtml, TAIL } from '../../support/sanitized-markup.ts';
 
@@ -26,6 +27,18 @@ test('links are absolute, of four schemes, without credentials and tracking, and
     ['<blockquote cite="/x">a</blockquote><q cite="javascript:x">b</q>',
       '<blockquote cite="https://blog.example/x">a</blockquote><q>b</q>'],
   ]);
+});
+
+test('an address is what the URL parser says, also where it looks as if nothing had to be changed', () => {
+  const hosts = ['example.org', 'a-b.example', 'EXAMPLE.org', 'xn--bcher-kva.example', '1.2.3.4', 'a..b', '-a.org', 'a.b9', 'localhost'];
+  const ends = ['/', '/a/~b/c.d', '/a/', '//a', '/./a', '/a/../b', '/a/.b', '/%2e/a', '/a*', '/a?1', '/a?b', '/a#', ':80/a', ':81/a', '/é', ''];
+  for (const host of hosts) {
+    for (const end of ends) {
+      const address = `https://${host}${end}`;
+      assert.equal(webAddress(address, ''), URL.parse(address)?.href, address);
+    }
+  }
+  assert.equal(webAddress('https://example.org/a?utm_source=1', ''), 'https://example.org/a');
 });
 
 test('links lose the parameters of more trackers, and a ref that names the site of the post', () => {
