@@ -83,12 +83,17 @@ function keptFor(name: TableName): string {
   return `${most}${rows} for each ${bound.of}${bound.then === 'refused' ? '' : '; the oldest goes'}${except}`;
 }
 
+const isEmpty = (name: string): boolean => keptFor(name as TableName).startsWith('empty since');
+const EMPTY_TABLES = Object.keys(STORED_DATA).filter(isEmpty).map((name) => `\`${name}\``).join(', ');
+
 /** Every table of the database. */
-const DATA_TABLE = tableOf('table|holds|about|who can read it in the hub|how much at most, and how long|in the account’s export|removed with the account',
-  Object.entries(STORED_DATA).map(([name, { holds, about, readers }]) => {
+const DATA_TABLE = tableOf('table|holds|about|who can read it in the hub|how much at most, and how long|in the account’s export|removed with the account', [
+  ...Object.entries(STORED_DATA).filter(([name]) => !isEmpty(name)).map(([name, { holds, about, readers }]) => {
     const { export: part, leaving } = TABLES[name as TableName];
     return [`\`${name}\``, holds, about, readers, keptFor(name as TableName), part === null ? 'no' : `\`${part}\``, LEAVING[leaving]];
-  }));
+  }),
+  [EMPTY_TABLES, 'nothing', '–', '–', 'empty since 2.1.0', 'no', '–'],
+]);
 
 function textOf(path: string): string {
   return readFileSync(join(PROJECT_ROOT, path), 'utf8');
