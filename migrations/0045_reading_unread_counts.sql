@@ -15,18 +15,23 @@ INSERT INTO unread_counts (account_id, source_id, unread)
 SELECT account_id, source_id, COUNT(*) FROM entries INDEXED BY entries_source_unread
  WHERE is_unread = 1 AND muted_by IS NULL GROUP BY account_id, source_id;
 
+-- Each trigger is right whichever fires first, and none stops the removal of a source or account that is gone already.
 CREATE TRIGGER unread_counts_added AFTER INSERT ON entries WHEN NEW.is_unread = 1 AND NEW.muted_by IS NULL BEGIN
-  INSERT INTO unread_counts (account_id, source_id, unread) VALUES (NEW.account_id, NEW.source_id, 1)
+  INSERT INTO unread_counts (account_id, source_id, unread)
+  SELECT a.id, s.id, 1 FROM accounts a JOIN sources s ON s.id = NEW.source_id WHERE a.id = NEW.account_id
   ON CONFLICT DO UPDATE SET unread = unread + 1;
 END;
 CREATE TRIGGER unread_counts_more AFTER UPDATE OF is_unread, muted_by ON entries
 WHEN NEW.is_unread = 1 AND NEW.muted_by IS NULL AND NOT (OLD.is_unread = 1 AND OLD.muted_by IS NULL) BEGIN
-  INSERT INTO unread_counts (account_id, source_id, unread) VALUES (NEW.account_id, NEW.source_id, 1)
+  INSERT INTO unread_counts (account_id, source_id, unread)
+  SELECT a.id, s.id, 1 FROM accounts a JOIN sources s ON s.id = NEW.source_id WHERE a.id = NEW.account_id
   ON CONFLICT DO UPDATE SET unread = unread + 1;
 END;
 CREATE TRIGGER unread_counts_fewer AFTER UPDATE OF is_unread, muted_by ON entries
 WHEN OLD.is_unread = 1 AND OLD.muted_by IS NULL AND NOT (NEW.is_unread = 1 AND NEW.muted_by IS NULL) BEGIN
-  UPDATE unread_counts SET unread = unread - 1 WHERE account_id = NEW.account_id AND source_id = NEW.source_id;
+  INSERT INTO unread_counts (account_id, source_id, unread)
+  SELECT a.id, s.id, -1 FROM accounts a JOIN sources s ON s.id = NEW.source_id WHERE a.id = NEW.account_id
+  ON CONFLICT DO UPDATE SET unread = unread - 1;
 END;
 CREATE TRIGGER unread_counts_removed AFTER DELETE ON entries WHEN OLD.is_unread = 1 AND OLD.muted_by IS NULL BEGIN
   UPDATE unread_counts SET unread = unread - 1 WHERE account_id = OLD.account_id AND source_id = OLD.source_id;

@@ -255,7 +255,7 @@ export const readActs = store(({ db, clock }) => {
       SELECT o.post_id FROM json_each(@rowIds) j
         CROSS JOIN entries o INDEXED BY entries_row ON o.account_id = @viewerId AND o.row_id = j.value
         CROSS ${joinSource('o.source_id')} AND ${MAY_SEE}
-       WHERE o.is_unread = 1 AND o.muted_by IS NULL AND o.place > 0 AND ${JOINS_DOUBLES})`);
+       WHERE o.is_unread = 1 AND o.place > 0 AND ${JOINS_DOUBLES})`);
 
   return {
     /** Stores a marking. `isByApp`: pages then offer to undo it, with the number of posts that `addByApp` adds up. */

@@ -1,5 +1,7 @@
+import { isPresent } from '../accounts/account-store.ts';
 import { FOLLOWS } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
+import { joinSource } from '../sources/source-store.ts';
 import type { FollowKey } from './settle-store.ts';
 
 type Trimmed = { sourceId: number; postId: number };
@@ -23,8 +25,11 @@ export const trimming = store(({ db }) => ({
   /** Triggers keep the numbers; those of a database that was rescued in part may be wrong. */
   recount: db.prepare<[FollowKey]>('count the unread posts of a follow anew', `
     INSERT INTO unread_counts (account_id, source_id, unread)
-    SELECT @accountId, @sourceId, COUNT(*) FROM entries INDEXED BY entries_source_unread
-     WHERE account_id = @accountId AND source_id = @sourceId AND is_unread = 1 AND muted_by IS NULL
+    SELECT f.account_id, f.source_id,
+           (SELECT COUNT(*) FROM entries e INDEXED BY entries_source_unread WHERE e.account_id = f.account_id
+               AND e.source_id = f.source_id AND e.is_unread = 1 AND e.muted_by IS NULL)
+      FROM ${FOLLOWS} f ${joinSource('f.source_id')}
+     WHERE f.account_id = @accountId AND f.source_id = @sourceId AND ${isPresent('f.account_id')}
     ON CONFLICT DO UPDATE SET unread = excluded.unread WHERE unread <> excluded.unread`).run,
   ofSource: db.prepare<[FollowKey & { beyond: number; limit: number }], Trimmed>('trim the entries of a source', `
     DELETE FROM entries WHERE account_id = @accountId AND post_id IN (

@@ -290,6 +290,18 @@ test('the id of a post that a member may not see tells nothing of its doubles, w
   assert.deepEqual((await listed(bob, 'view=list')).map(({ id, read, starred, also }) => [id, read, starred, also]), [[shown, false, false, []]]);
 });
 
+test('a muted double is read with the list that has its row, and does not come back unread', async (t) => {
+  const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
+  const [first, second] = [await post(hub, ada, alpha), await post(hub, ada, beta)];
+  const ruleId = rules(hub.handle).add(2, { match: 'x', act: 'mute', sourceId: null, folder: null });
+  mutedPosts(hub.handle).mute([[2, first, ruleId]]);
+  const { undo } = (await bob.post('/api/reading/mark-read', { all: true })).json<{ undo: number }>();
+  mutedPosts(hub.handle).unmute({ accountId: 2, ruleId, limit: 9 });
+  assert.deepEqual([await ids(bob, 'view=unread'), (await counts(bob)).sources], [[], [0, 0]]);
+  assert.equal((await bob.post('/api/reading/undo', { undo })).status, 204);
+  assert.deepEqual((await ids(bob, `view=unread&source=${alpha}`)).concat(await ids(bob, `view=unread&source=${beta}`)), [first, second]);
+});
+
 test('a post stays in lists and counts while its earlier double alone is muted', async (t) => {
   const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
   const [first, second] = [await post(hub, ada, alpha), await post(hub, ada, beta)];
