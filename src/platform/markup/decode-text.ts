@@ -41,9 +41,11 @@ export function repairControls(text: string): string {
 }
 
 function* decode(bytes: Buffer, contentType: string | null): Generator<void, string> {
-  if (isAscii(bytes) && !bytes.includes(ESCAPE) && !bytes.includes(0)) return bytes.toString('latin1');
+  const isPlain = !bytes.includes(ESCAPE) && !bytes.includes(0);
+  if (isPlain && isAscii(bytes)) return bytes.toString('latin1');
   const wide = wideEncoding(bytes);
   if (wide !== null) return yield* decodeAs(bytes, wide);
+  if (isPlain && isUtf8(bytes)) return yield* decodeUtf8(bytes); // whatever is declared, which takes longer to find
   const declared = declaredEncodings(bytes, contentType);
   // ISO-2022-JP writes Japanese in seven bits, so its bytes are always valid UTF-8.
   if (declared.includes('iso-2022-jp') && bytes.includes(ESCAPE)) return yield* decodeAs(bytes, 'iso-2022-jp');
