@@ -131,6 +131,13 @@ export const publishDraft: JobKind<{ draftId: number }> = {
       return () => giveUp(hub, draft, error);
     }
   },
+
+  // A busy hub tries again without end. Any other fault, or a draft that ends its worker, would come back for ever.
+  failed(hub, { draftId }, error, fate) {
+    const draft = drafts(hub).findDue(draftId, hub.clock());
+    const isBusy = error instanceof HttpError && error.status === 503;
+    if (fate === 'failed' && draft && !isBusy) giveUp(hub, draft, new Error('The hub could not store it.'));
+  },
 };
 
 function publish(hub: Hub, draft: Draft, store: () => void): void {
@@ -143,7 +150,7 @@ function publish(hub: Hub, draft: Draft, store: () => void): void {
   }
 }
 
-function giveUp(hub: Hub, draft: Draft, { message }: HttpError): void {
+function giveUp(hub: StoreHub, draft: Draft, { message }: Error): void {
   tellAuthor(hub, makeDraft(hub, draft), 'Your post', `was not published: ${message}`);
 }
 

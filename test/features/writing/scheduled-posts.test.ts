@@ -4,10 +4,11 @@ import { test } from 'node:test';
 import { inTurn } from '../../../src/features/posts/ingest-posts.ts';
 import { drafts } from '../../../src/features/writing/draft-store.ts';
 import { publishDraft, unscheduleAll } from '../../../src/features/writing/scheduled-posts.ts';
-import { HOUR, MINUTE } from '../../../src/platform/clock.ts';
+import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { addNotes, itemsAt, notificationTitles, pointersOf, publicTitles, sendJson } from '../../support/accounts.ts';
 import { hubWithOwnPosts, submitForm } from '../../support/own-posts.ts';
 import { empty, fill } from '../../support/small-room.ts';
+import { failWrites } from '../../support/stored-rows.ts';
 import { assertUsageIsRight } from '../../support/stored-uploads.ts';
 
 const FORM = '/write/abcdefghijklmnop';
@@ -72,6 +73,18 @@ test('a post that cannot be published stays a draft, and its author is told why'
   await ada.patch('/api/admin/accounts/2', { disabled: true, currentPassword: hub.password });
   await hub.work(3 * HOUR);
   assert.deepEqual(await publicTitles(hub), []);
+});
+
+test('a post that the hub cannot store in five attempts is a draft again, and its author is told', async (t) => {
+  const { hub, ada } = await hubWithOwnPosts(t);
+  await submitForm(hub, ada, FORM, { ...TYPED, publishAt: '2030-01-15T12:10' }, [OWLS]);
+  const mend = failWrites(hub, 'INSERT', 'posts');
+  for (let hours = 0; hours < 12; hours++) await hub.work(HOUR);
+  mend();
+  await hub.work(DAY);
+  assert.deepEqual([await publicTitles(hub), drafts(hub.handle).due(hub.now(), 9)], [[], []]);
+  assert.deepEqual(await notificationTitles(ada), ['Your post “Owls” was not published: The hub could not store it.']);
+  assert.match((await ada.page(FORM)).text, /This is your draft[^]*owls\.txt/);
 });
 
 test('a post waits for its turn and for room on the disk, and is published afterwards', async (t) => {
