@@ -21,17 +21,12 @@ CREATE TRIGGER unread_counts_added AFTER INSERT ON entries WHEN NEW.is_unread = 
   SELECT a.id, s.id, 1 FROM accounts a JOIN sources s ON s.id = NEW.source_id WHERE a.id = NEW.account_id
   ON CONFLICT DO UPDATE SET unread = unread + 1;
 END;
-CREATE TRIGGER unread_counts_more AFTER UPDATE OF is_unread, muted_by ON entries
-WHEN NEW.is_unread = 1 AND NEW.muted_by IS NULL AND NOT (OLD.is_unread = 1 AND OLD.muted_by IS NULL) BEGIN
+CREATE TRIGGER unread_counts_changed AFTER UPDATE OF is_unread, muted_by ON entries
+WHEN (NEW.is_unread = 1 AND NEW.muted_by IS NULL) <> (OLD.is_unread = 1 AND OLD.muted_by IS NULL) BEGIN
   INSERT INTO unread_counts (account_id, source_id, unread)
-  SELECT a.id, s.id, 1 FROM accounts a JOIN sources s ON s.id = NEW.source_id WHERE a.id = NEW.account_id
-  ON CONFLICT DO UPDATE SET unread = unread + 1;
-END;
-CREATE TRIGGER unread_counts_fewer AFTER UPDATE OF is_unread, muted_by ON entries
-WHEN OLD.is_unread = 1 AND OLD.muted_by IS NULL AND NOT (NEW.is_unread = 1 AND NEW.muted_by IS NULL) BEGIN
-  INSERT INTO unread_counts (account_id, source_id, unread)
-  SELECT a.id, s.id, -1 FROM accounts a JOIN sources s ON s.id = NEW.source_id WHERE a.id = NEW.account_id
-  ON CONFLICT DO UPDATE SET unread = unread - 1;
+  SELECT a.id, s.id, iif(NEW.is_unread = 1 AND NEW.muted_by IS NULL, 1, -1)
+    FROM accounts a JOIN sources s ON s.id = NEW.source_id WHERE a.id = NEW.account_id
+  ON CONFLICT DO UPDATE SET unread = unread + excluded.unread;
 END;
 CREATE TRIGGER unread_counts_removed AFTER DELETE ON entries WHEN OLD.is_unread = 1 AND OLD.muted_by IS NULL BEGIN
   UPDATE unread_counts SET unread = unread - 1 WHERE account_id = OLD.account_id AND source_id = OLD.source_id;

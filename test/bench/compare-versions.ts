@@ -17,7 +17,12 @@ const LACKING: { row: RegExp; why: string }[] = [
   { row: /^sync .*, links of their own/, why: 'the feeds of version 1.0.1’s bench have their links in common' },
   { row: /^fairness first synchronisation /, why: 'measured since version 2.1.0' },
   { row: /^start .* to the first /, why: 'measured since version 2.1.0' },
-  { row: /^(?:full-text|interim|memory|reader-api|routes|rules|search) /, why: 'version 1.0.1 has no such bench' },
+  { row: /^memory start: /, why: 'measured since version 2.1.0' },
+  { row: /^search /, why: 'measured since version 2.1.0' },
+];
+
+const LACKING_IN_FIRST: typeof LACKING = [
+  { row: /^(?:full-text|interim|memory|reader-api|routes|rules) /, why: 'version 1.0.1 has no such bench' },
 ];
 
 /** A row as run-bench.ts prints it. `figure`: how much better than the peer; higher is better. */
@@ -147,7 +152,8 @@ async function runBenches({ folder }: Version, names: string[]): Promise<string>
 function report(here: Version, there: Version): 0 | 1 {
   const differing = git('diff', '--name-only', there.name, '--', 'test/bench').trim().split('\n').filter(Boolean);
   process.stdout.write(`\n${here.name} beside ${there.name}, ${here.rounds.length} rounds; <<< marks what ends below ${LEAST}\n`);
-  const rows = compareRounds(here.rounds, there.rounds);
+  const lacking = there.name === FIRST ? [...LACKING, ...LACKING_IN_FIRST] : LACKING;
+  const rows = compareRounds(here.rounds, there.rounds, lacking);
   for (const [bench, some] of Map.groupBy(rows, (row) => row.bench)) {
     process.stdout.write(`\n${bench}\n${some.map(lineOf).join('')}`);
   }

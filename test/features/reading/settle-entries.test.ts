@@ -223,6 +223,16 @@ test('a removed source takes its entries along, some in each step', async (t) =>
   assert.equal(countRows(hub, 'entries'), 0);
 });
 
+test('a source with a mute rule and muted posts goes in one statement, and nothing counts it anew', async (t) => {
+  const { hub, sourceId } = await hubWithAccounts(t, 2);
+  followSource(hub.handle, BOB, sourceId);
+  const posts = addPosts(hub, sourceId, 3);
+  const ruleId = rules(hub.handle).add(2, { match: 'x', act: 'mute', sourceId, folder: null });
+  mutedPosts(hub.handle).mute(posts.map((id) => [2, id, ruleId]));
+  removeRows(hub, 'unread_counts', 'sources');
+  assert.deepEqual([countRows(hub, 'entries'), countRows(hub, 'unread_counts')], [0, 0]);
+});
+
 test('the numbers of unread posts are right after whatever adds, changes or removes entries', async (t) => {
   const { hub, ada, sourceId } = await hubWithAccounts(t, 40);
   for (let id = 2; id <= 40; id++) followSource(hub.handle, viewerOf(id), sourceId);
